@@ -209,10 +209,7 @@ def _adjust_both(
     if decision.correction != "maxT":
         role, not_role = (adjust_families(side, families, decision.correction, decision.alpha) for side in p)
         return role, not_role
-    pairs = contrast_pairs(rules)
-    for k, other in pairs:
-        still[k] |= still[other]
-    q, q_not = max_t(list(columns), dict(pairs), families, p, still, decision)
+    q, q_not = max_t(list(columns), dict(contrast_pairs(rules)), families, p, still, decision)
     strong = [other for _, other in stronger_pairs(rules)]
     q[strong] = adjust_families(p[0], families, "holm", decision.alpha)[strong]
     return q, q_not

@@ -5,12 +5,19 @@ worst, all heads of a family are resampled together, and the largest statistic o
 large the largest of many null statistics is. Source: Romano and Wolf (2005), Exact and approximate
 stepdown methods for multiple hypothesis testing, JASA 100; Westfall and Young (1993) for sign flips.
 
-Null of a head, either direction: its mean is on the wrong side of θ. Unit: one row, all heads at once.
+Null of a head, in each direction: its mean is on the wrong side of θ. Unit: one row, all heads at once.
 ``bootstrap`` (default) centres every head at its own mean and studentises; it is asymptotic, with no
 assumption of symmetry. ``sign-flip`` flips scores − θ of all heads together; it needs joint symmetry
-about θ and fails under skew (family-wise error 0.10 to 0.28 measured on real scores). A head with a
-contrast is a role only if both lie beyond, so its statistic is the smaller of the two, and its
-resampled one the larger (one of the two nulls is true, not known which). "not" is about the score alone.
+about θ and fails under skew (family-wise error 0.10 to 0.28 measured on real scores). A direction that
+claims something of the contrast, too, takes the smaller of the two statistics, and the larger of the two
+resampled ones: one of the two nulls is true, and it is not known which.
+
+A head without spread does not move under resampling. A head that hangs on a few units moves too much: a
+resample without them has hardly any spread, so its statistic is enormous, and that of every other head
+looks small beside it. Both kinds are corrected by Holm's method, with their share of alpha. A head that
+hangs on few units must have a small p without any look at spreads, too, from the bounds of its scores
+(``methods.bets``): a sample that missed such units does not show it. Where bounds are unknown, and in pooled
+columns, its own p stands.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +28,34 @@ from jaxtyping import Bool, Float
 
 from headroles.records.example import Decision
 from headroles.stats.columns import Column
+from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts, flips_are_exact, sign_flips
+from headroles.stats.methods.bets import bounded_p
 from headroles.stats.methods.resampling import studentise
 
 CLOSE = 1e-9
 """Statistics this close, relative to their size, count as equal."""
+HELD = 15 / 16
+"""Share of the squared deviations without which a head has a quarter of its standard deviation left."""
+SPENT = 0.1
+"""Share of its part of alpha that a head may lose to resamples without the units that hold its spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """What a direction claims: on which side of θ the main mean lies, and that of the contrast.
+
+    Attributes:
+        main: 1 for above, −1 for below.
+        contrast: The same for the contrast; 0 where the claim says nothing of it.
+    """
+
+    main: int
+    contrast: int
+
+
+DIRECTIONS = (Direction(1, 1), Direction(-1, 0), Direction(1, -1))
+"""Role, not, and explained (the main mean above its θ, the contrast below its own)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,126 +102,230 @@ def centred_scores(
     return CentredScores(observed, first, first * first, present, count)
 
 
-class StepDown:
-    """One family in one run, which counts draw by draw how often null statistics reach the observed.
+def collapse_rate(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " heads"]:
+    """Return how often a resample leaves a head hardly any spread.
+
+    The k units with the largest (x − mean)² hold 15/16 of the sum, k as small as possible. None of them is
+    drawn with probability (1 − k/n)^n, about e^−k; the others have a quarter of the standard deviation. One
+    outlier above a constant has 0.37, normal scores of 30 units less than 1e-6.
 
     Args:
-        mains: Tables of the sieves in the family, side by side.
-        contrasts: That of each one's contrast; None where it has none.
+        values: Scores of n units per head; NaN where a unit has none.
+
+    Returns:
+        Probabilities; 1 for heads without any spread.
+
+    Example:
+        >>> scores = np.stack([np.eye(60)[0], np.arange(60)], axis=1)
+        >>> collapse_rate(scores).round(2).tolist()
+        [0.36, 0.0]
+    """
+    known = ~np.isnan(values)
+    mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    square = np.where(known, values - mean, 0.0) ** 2
+    total = square.sum(axis=0)
+    held = np.sort(square, axis=0)[::-1].cumsum(axis=0)
+    holders = np.where(total > 0, 1 + (held < HELD * total).sum(axis=0), 0)
+    rate: np.ndarray = (1 - np.minimum(holders / max(len(values), 1), 1.0)) ** len(values)
+    return rate
+
+
+class StepDown:
+    """One direction of one family, which counts how often null statistics reach the observed.
+
+    Args:
+        observed: Statistics of the heads that are resampled.
     """
 
-    def __init__(self, mains: Sequence[CentredScores], contrasts: Sequence[CentredScores | None]) -> None:
-        """Order the heads by their statistics, in both directions."""
-        self._mains, self._contrasts = mains, contrasts
-        role, not_role = self._join(
-            [
-                (main.observed, other.observed if other else None)
-                for main, other in zip(mains, contrasts, strict=True)
-            ],
-            np.fmin,
-        )
-        self._observed = (role, not_role)
-        self._order = tuple(np.argsort(-side, kind="stable") for side in self._observed)
-        self._reached = [np.zeros(role.size), np.zeros(role.size)]
+    def __init__(self, observed: Float[np.ndarray, " heads"]) -> None:
+        """Order the heads by their statistics."""
+        self._order = np.argsort(-observed, kind="stable")
+        self._observed = observed[self._order]
+        self._reached = np.zeros(observed.size)
         self._draws = 0
 
-    @staticmethod
-    def _join(
-        pairs: Sequence[tuple[np.ndarray, np.ndarray | None]], towards: np.ufunc
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return statistics of roles and of nots of all sieves in a row, joined with their contrasts."""
-        role = [main if other is None else towards(main, other) for main, other in pairs]
-        not_role = [-main for main, _ in pairs]
-        return np.concatenate(role, axis=-1), np.concatenate(not_role, axis=-1)
-
-    def add(self, weights: Float[np.ndarray, "draws units"], flips: bool) -> None:
+    def add(self, drawn: Float[np.ndarray, "draws heads"]) -> None:
         """Count a block of draws."""
-        pairs = [
-            (main.statistics(weights, flips), other.statistics(weights, flips) if other else None)
-            for main, other in zip(self._mains, self._contrasts, strict=True)
+        largest = np.maximum.accumulate(drawn[:, self._order[::-1]], axis=1)[:, ::-1]
+        self._reached += (largest >= self._observed - CLOSE * np.abs(self._observed)).sum(axis=0)
+        self._draws += len(drawn)
+
+    def adjusted(self, own: int) -> Float[np.ndarray, " heads"]:
+        """Return adjusted p; ``own`` is 1 when the data themselves count as a draw."""
+        p = np.empty(self._order.size)
+        p[self._order] = np.maximum.accumulate((own + self._reached) / (own + self._draws))
+        return p
+
+
+Parts = Sequence[tuple[int, slice]]
+Grid = Float[np.ndarray, "sieves heads"]
+
+
+class _Family:
+    """One family in one run: a step-down procedure for each direction, over the heads that it resamples.
+
+    Args:
+        parts: Positions of its sieves, and ranges of their heads.
+        study: What all families share.
+    """
+
+    def __init__(self, parts: Parts, study: "_Study") -> None:
+        """Find the heads that every direction resamples, and centre their scores."""
+        self.parts, self._flips = parts, study.flips
+        self.p, self.moving = study.choose_heads(parts)
+        used = np.logical_or.reduce(self.moving)
+        self._picked = [moving[used] for moving in self.moving]
+        self._pairs, start = list[tuple[CentredScores, CentredScores | None]](), 0
+        for k, part in parts:
+            heads = used[start : start + part.stop - part.start]
+            start += heads.size
+            main, *other = (
+                centred_scores(study.columns[column], part, heads, study.flips)
+                for column in (k, study.contrast_of.get(k))
+                if column is not None
+            )
+            self._pairs.append((main, other[0] if other else None))
+        observed = [(main.observed, other.observed if other else None) for main, other in self._pairs]
+        self.steps = [StepDown(joined) for joined in self._join(observed, np.minimum)]
+
+    def _join(
+        self, pairs: Sequence[tuple[np.ndarray, np.ndarray | None]], towards: np.ufunc
+    ) -> Iterator[np.ndarray]:
+        """Yield the statistics of each direction, joined with those of contrasts that it makes a claim of."""
+        for direction, picked in zip(DIRECTIONS, self._picked, strict=False):
+            joined = [
+                direction.main * main
+                if other is None or not direction.contrast
+                else towards(direction.main * main, direction.contrast * other)
+                for main, other in pairs
+            ]
+            yield np.concatenate(joined, axis=-1)[..., picked]
+
+    def add(self, weights: Float[np.ndarray, "draws units"]) -> None:
+        """Count a block of draws."""
+        drawn = [
+            (main.statistics(weights, self._flips), other.statistics(weights, self._flips) if other else None)
+            for main, other in self._pairs
         ]
-        for side, drawn in enumerate(self._join(pairs, np.fmax)):
-            order = self._order[side]
-            largest = np.maximum.accumulate(drawn[:, order[::-1]], axis=1)[:, ::-1]
-            observed = self._observed[side][order]
-            self._reached[side] += (largest >= observed - CLOSE * np.abs(observed)).sum(axis=0)
-        self._draws += len(weights)
-
-    def adjusted(self, own: int) -> tuple[Float[np.ndarray, " heads"], Float[np.ndarray, " heads"]]:
-        """Return adjusted p of roles and of nots; ``own`` is 1 when the data themselves count as a draw."""
-        adjusted = []
-        for order, reached in zip(self._order, self._reached, strict=True):
-            p = np.empty(order.size)
-            p[order] = np.maximum.accumulate((own + reached) / (own + self._draws))
-            adjusted.append(p)
-        return adjusted[0], adjusted[1]
+        for step, joined in zip(self.steps, self._join(drawn, np.maximum), strict=True):
+            step.add(joined)
 
 
-def unit_draws(units: int, decision: Decision) -> Iterator[Float[np.ndarray, "draws units"]]:
-    """Yield blocks of draws: sign flips for the test of that name, else bootstrap resamples."""
-    draw = sign_flips if decision.test == "sign-flip" else bootstrap_counts
-    return draw(units, decision.resamples, decision.seed)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Study:
+    """What all families share: columns, unadjusted p, and how often resamples leave a head without spread."""
+
+    columns: Sequence[Column]
+    contrast_of: dict[int, int]
+    p: tuple[Grid, ...]
+    still: Bool[np.ndarray, "sieves heads"]
+    collapse: Grid
+    decision: Decision
+
+    @property
+    def flips(self) -> bool:
+        """Whether signs are flipped, which leaves all squares as they are."""
+        return self.decision.test == "sign-flip"
+
+    def choose_heads(self, parts: Parts) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return the p of a family's heads and which heads are resampled, for each direction.
+
+        Resampled are those that can be tested and are not apt to collapse. The p of those that hang on few
+        units is at least that of their bounds.
+        """
+        chosen_p, moving = [], []
+        for direction, side in zip(DIRECTIONS, self.p, strict=False):
+            own = [side[k, part].copy() for k, part in parts]
+            tests = sum(int((~np.isnan(p)).sum()) for p in own)
+            held = [np.zeros(p.shape, dtype=np.bool_) for p in own]
+            for (k, part), p, fixed in zip(parts, own, held, strict=True):
+                for column, sign in self._claims(k, direction):
+                    apt = self.collapse[column, part] * tests > SPENT * self.decision.alpha
+                    fixed |= apt
+                    hanging = apt & ~self.still[column, part]
+                    if hanging.any():
+                        exact = _bounds_p(self.columns[column], part, hanging, sign)
+                        p[hanging] = np.where(np.isnan(exact), p[hanging], np.maximum(p[hanging], exact))
+            chosen_p.append(np.concatenate(own))
+            moving.append(~np.isnan(chosen_p[-1]) & ~np.concatenate(held))
+        return chosen_p, moving
+
+    def _claims(self, k: int, direction: Direction) -> list[tuple[int, int]]:
+        """Return the columns that a direction claims something of, each with the side."""
+        other = self.contrast_of.get(k)
+        return [(k, direction.main)] + (
+            [] if other is None or not direction.contrast else [(other, direction.contrast)]
+        )
+
+
+def _bounds_p(
+    column: Column, part: slice, heads: Bool[np.ndarray, " heads"], sign: int
+) -> Float[np.ndarray, " some"]:
+    """Return p of some heads from the bounds of their scores; NaN where none are known."""
+    values = column.values[:, part][:, heads]
+    if column.rule.pooled:
+        return np.full(values.shape[1], np.nan)
+    return bounded_p(values, column.rule.margin, column.low, column.high)[0 if sign > 0 else 1]
 
 
 def max_t(
     columns: Sequence[Column],
     contrast_of: dict[int, int],
-    families: Sequence[Sequence[tuple[int, slice]]],
-    p: tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]],
+    families: Sequence[Parts],
+    p: tuple[Grid, ...],
     still: Bool[np.ndarray, "sieves heads"],
     decision: Decision,
-) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
-    """Return adjusted p of every sieve and head, for roles and for nots.
+) -> tuple[Grid, ...]:
+    """Return adjusted p of every sieve and head, one array for each direction.
 
     Args:
         columns: All columns, on the same units.
         contrast_of: Position of each sieve's contrast, where it has one.
         families: Parts that are corrected together.
-        p: Unadjusted p of both directions; NaN where nothing could be tested.
-        still: Heads without spread, which no resampling moves: their exact p is multiplied by the
-            tests of the family, and the others' pay for their share of alpha.
-        decision: Test, resamples and seed.
+        p: Unadjusted p of the first of ``DIRECTIONS``: of roles, of nots, of what is explained; NaN where
+            nothing could be tested.
+        still: Heads of each column without spread, which no resampling moves. They, and heads that hang
+            on a few units (``collapse_rate`` times the tests of the family exceeds a tenth of alpha), are
+            corrected by Holm's method at their share of alpha; the others get the rest.
+        decision: Test, resamples, seed and alpha.
 
     Returns:
         Values at least as large as p; NaN where p is NaN.
     """
     flips, units = decision.test == "sign-flip", len(columns[0].values)
-    steps = []
-    for family in families:
-        mains, contrasts = [], []
-        for k, part in family:
-            tested = ~np.isnan(p[0][k, part]) & ~still[k, part]
-            mains.append(centred_scores(columns[k], part, tested, flips))
-            other = contrast_of.get(k)
-            contrasts.append(None if other is None else centred_scores(columns[other], part, tested, flips))
-        steps.append(StepDown(mains, contrasts))
-    for weights in unit_draws(units, decision):
-        for step in steps:
-            step.add(weights, flips)
+    collapse = still.astype(np.float64)
+    if not flips:
+        collapse = np.maximum(collapse, np.stack([collapse_rate(column.values) for column in columns]))
+    study = _Study(columns, contrast_of, p, still, collapse, decision)
+    joint = [_Family(parts, study) for parts in families]
+    draw = sign_flips if flips else bootstrap_counts
+    for weights in draw(units, decision.resamples, decision.seed):
+        for family in joint:
+            family.add(weights)
     own = 0 if flips and flips_are_exact(units, decision.resamples) else 1
     adjusted = tuple(np.full(side.shape, np.nan) for side in p)
-    for family, step in zip(families, steps, strict=True):
-        _fill(family, step.adjusted(own), p, still, adjusted)
-    return adjusted[0], adjusted[1]
+    for family in joint:
+        for step, moving, side, q in zip(family.steps, family.moving, family.p, adjusted, strict=True):
+            row, start = _merge(step.adjusted(own), moving, side), 0
+            for k, part in family.parts:
+                q[k, part] = row[start : start + part.stop - part.start]
+                start += part.stop - part.start
+    return adjusted
 
 
-def _fill(
-    family: Sequence[tuple[int, slice]],
-    resampled: tuple[np.ndarray, np.ndarray],
-    p: tuple[np.ndarray, np.ndarray],
-    still: np.ndarray,
-    adjusted: tuple[np.ndarray, ...],
-) -> None:
-    """Write the adjusted p of one family into their places."""
-    tests = sum(int((~np.isnan(p[0][k, part])).sum()) for k, part in family)
-    for side in (0, 1):
-        moving, start = resampled[side], 0
-        factor = tests / moving.size if moving.size else 1.0
-        for k, part in family:
-            own, rigid = p[side][k, part], still[k, part]
-            q = np.where(rigid, own * tests, np.nan)
-            tested = ~np.isnan(own) & ~rigid
-            stop = start + int(tested.sum())
-            q[tested] = moving[start:stop] * factor
-            start = stop
-            adjusted[side][k, part] = np.minimum(np.maximum(q, own), 1.0)
+def _merge(
+    resampled: Float[np.ndarray, " moving"],
+    moving: Bool[np.ndarray, " heads"],
+    p: Float[np.ndarray, " heads"],
+) -> Float[np.ndarray, " heads"]:
+    """Return adjusted p of a family: heads resampled and heads corrected by Holm's method share alpha.
+
+    Each of the two parts has the share of alpha that it has of the tests.
+    """
+    rest = ~moving & ~np.isnan(p)
+    q = np.full(p.shape, np.nan)
+    for part, values in ((moving, resampled), (rest, adjust(p[rest], "holm"))):
+        if part.any():
+            q[part] = values * ((moving | rest).sum() / part.sum())
+    adjusted: np.ndarray = np.minimum(np.maximum(q, p), 1.0)
+    return adjusted

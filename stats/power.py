@@ -203,9 +203,10 @@ def assumed_cut(correction: str, alpha: float, tests: int, share: float | None =
     """Return the level that a head's unadjusted p must reach to stay significant after correction.
 
     Exact for ``none``, ``bonferroni`` and ``sidak``. For the others it depends on the other heads,
-    so it is an assumption: ``holm``, ``holm-sidak`` and ``maxT`` find at least as much as it implies
-    (they gain with every head found, and maxT from heads that resemble each other). The false
-    discovery rates let a head pass at alpha times the share of heads found, of which ``share`` is
+    so it is an assumption: ``holm`` and ``holm-sidak`` find at least as much as it implies (they gain
+    with every head found). ``maxT`` gains from heads that resemble each other, too, but takes the far
+    tail from resamples: under 50 units, or with heavy tails, it finds a little less. The false discovery
+    rates let a head pass at alpha times the share of heads found, of which ``share`` is
     the planner's guess; ``fdr_tsbh`` finds at least as much as ``fdr_bh``. (A guess of the heads
     that *hold* the role is a little above that: planned with it for power 0.8, 0.78 were found in
     simulations of 144 heads.)

@@ -95,7 +95,7 @@ def max_t_change(
     ]
     doubled = [[*family, *((many + k, part) for k, part in family)] for family in families]
     sided = np.concatenate([p, p]) / 2
-    found, _ = max_t(both, {}, doubled, (sided, sided), np.concatenate([still, still]), decision)
+    (found,) = max_t(both, {}, doubled, (sided,), np.concatenate([still, still]), decision)
     adjusted: np.ndarray = np.maximum(np.minimum(found[:many], found[many:]), p)
     return adjusted
 
@@ -126,8 +126,8 @@ def max_t_equivalence(
         negate_column(column, -bound) for column in columns
     ]
     other = {k: many + k for k in range(many)}
-    found, _ = max_t(both, other, families, (p, p), still, decision)
-    return found
+    (adjusted,) = max_t(both, other, families, (p,), np.concatenate([still, still]), decision)
+    return adjusted
 
 
 BothRules = tuple[Sequence[Rule], Sequence[Rule]]

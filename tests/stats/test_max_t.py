@@ -5,13 +5,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.columns import Columns
 from headroles.stats.draws import sign_flips
 from headroles.stats.engine import judge
+from headroles.stats.max_t import collapse_rate, max_t
 
 Run = tuple[Scores, list[Rule]]
 MAXT = Decision(correction="maxT", resamples=499, seed=3)
+CONTRAST_OF = {0: 1}
+CLAIMS = ((1, 1), (-1, 0), (1, -1))
+"""Signs of the main mean and of the contrast in what a direction claims: role, not, explained."""
 
 
 def _t(values: np.ndarray, theta: float) -> float:
@@ -36,17 +43,17 @@ def _written_out(run: Run, places: list[tuple[int, int]], test: str, side: int) 
     """Adjusted p of some sieves' heads as one family, step by step."""
     scores, rules = run
     values = scores.values.astype(np.float64).reshape(len(rules), len(scores.examples), -1)
-    contrast = {0: 1}
     own, null = [], []
     for k, head in places:
-        parts = [k] + ([contrast[k]] if k in contrast and not side else [])
-        sign = -1 if side else 1
-        each = [sign * _t(values[part, :, head], rules[part].margin) for part in parts]
-        own.append(min(each))
-        drawn = np.array(
-            [list(_resampled(values[part, :, head], rules[part].margin, test)) for part in parts]
-        )
-        null.append((sign * drawn).max(axis=0))
+        claims = [(CLAIMS[side][0], k)]
+        if k in CONTRAST_OF and CLAIMS[side][1]:
+            claims.append((CLAIMS[side][1], CONTRAST_OF[k]))
+        own.append(min(sign * _t(values[part, :, head], rules[part].margin) for sign, part in claims))
+        drawn = [
+            sign * np.array(list(_resampled(values[part, :, head], rules[part].margin, test)))
+            for sign, part in claims
+        ]
+        null.append(np.max(drawn, axis=0))
     order = np.argsort(-np.array(own), kind="stable")
     adjusted, before = np.empty(len(own)), 0.0
     for step, place in enumerate(order):
@@ -75,6 +82,99 @@ def test_adjusted_values_are_those_of_the_procedure_written_out(
                 for (k, head), value in zip(places, wanted, strict=True):
                     at = (k, head // 3, head % 3)
                     assert q[at] == pytest.approx(max(value, p[at]), rel=1e-9)
+
+
+def test_what_the_contrast_explains_is_a_direction_of_its_own(scores_of: Callable[..., Run]) -> None:
+    scores, rules = scores_of(1, units=40, layers=2, heads=3)
+    columns = list(Columns(scores, rules))
+    nothing, whole = np.zeros((len(rules), 6)), [[(0, slice(0, 6))]]
+    explained = nothing.copy()
+    explained[1:] = np.nan
+    still = np.zeros(nothing.shape, bool)
+    found = max_t(columns, CONTRAST_OF, whole, (nothing, nothing, explained), still, MAXT)
+    for side, q in enumerate(found):
+        wanted = _written_out((scores, rules), [(0, head) for head in range(6)], "t", side)
+        np.testing.assert_allclose(q[0], wanted, rtol=1e-9)
+    assert np.isnan(found[2][1:]).all()
+    two = max_t(columns, CONTRAST_OF, whole, (nothing, nothing), still, MAXT)
+    np.testing.assert_array_equal(two[0][0], found[0][0])
+
+
+def _one_sieve(values: np.ndarray) -> Scores:
+    """Scores of (runs, units, heads): every run a sieve, and so a family of its own."""
+    runs, units, heads = values.shape
+    keys = tuple(map(str, range(units)))
+    table = values.reshape(runs, units, 1, heads).astype(np.float32)
+    names = tuple(f"r{k}" for k in range(runs))
+    return Scores(
+        names, keys, keys, np.full(units, 9), np.ones((runs, units)), table, np.zeros((runs, units))
+    )
+
+
+@pytest.mark.parametrize("test", ["t", "t-skew"])
+def test_a_head_with_one_outlier_hides_no_other_head(test: str) -> None:
+    # Without its outlier the head is constant, and its statistic in that resample is infinite.
+    rng = np.random.default_rng(11)
+    values = rng.normal(0.2, 0.1, (1, 120, 30))
+    values[0, :, 0], values[0, 0, 0] = 0.9 + 1e-4 * rng.normal(size=120), 0.3
+    scores, rules = _one_sieve(values), [Rule("r0", low=-1.0, high=1.0)]
+    joint, holm = (
+        judge(scores, rules, Decision(test=test, correction=name, resamples=999)) for name in ("maxT", "holm")
+    )
+    assert (holm.decision == 0).sum() == 30
+    assert (joint.decision == 0).sum() == 30
+    assert joint.q.ravel()[0] == pytest.approx(30 * joint.p.ravel()[0])
+
+
+def test_a_contrast_with_one_outlier_hides_no_other_head_and_no_not() -> None:
+    rng = np.random.default_rng(12)
+    values = rng.normal(0.2, 0.1, (2, 120, 12))
+    values[0, :, 1] -= 0.4
+    values[1, :, :2], values[1, 0, :2] = 0.9 + 1e-4 * rng.normal(size=(120, 2)), 0.3
+    rules = [Rule("r0", contrast="r1"), Rule("r1", role=False)]
+    found = judge(_one_sieve(values), rules, replace(MAXT, resamples=999))
+    assert found.decision[0, 0].tolist() == [0, 1] + [0] * 10
+
+
+def test_the_collapse_rate_is_the_chance_to_draw_none_of_the_few_units_that_hold_the_spread() -> None:
+    rng = np.random.default_rng(13)
+    values = np.full((80, 5), 0.5) + 1e-3 * rng.normal(size=(80, 5))
+    for head, few in enumerate((1, 2, 4)):
+        values[:few, head] = 0.9
+    values[:, 3], values[:, 4] = rng.normal(size=80), 0.5
+    rate = collapse_rate(values)
+    np.testing.assert_allclose(rate[:3], [(1 - few / 80) ** 80 for few in (1, 2, 4)])
+    assert rate[3] < 1e-9
+    assert rate[4] == 1
+    drawn = values[rng.integers(0, 80, (4000, 80))]
+    shrunk = (drawn.std(axis=1) <= values.std(axis=0) / 4)[:, :3].mean(axis=0)
+    np.testing.assert_allclose(shrunk, rate[:3], atol=0.03)
+    holed = values.copy()
+    holed[40:, 0] = np.nan
+    assert collapse_rate(holed)[0] == pytest.approx(rate[0])
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    units=st.integers(30, 60),
+    heads=st.integers(1, 12),
+    hanging=st.integers(0, 4),
+)
+def test_adjusted_p_are_never_below_their_own_and_fall_with_the_statistic(
+    seed: int, units: int, heads: int, hanging: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0.1, 0.1, (1, units, heads)) + rng.normal(0, 0.1, heads)
+    few = min(hanging, heads)
+    values[0, 1:, :few] = values[0, 1, :few]
+    found = judge(_one_sieve(values), [Rule("r0")], replace(MAXT, test="t", resamples=99))
+    for sign, p, q in ((1, found.p, found.q), (-1, found.p_not, found.q_not)):
+        own, adjusted, statistic = (array.ravel() for array in (p, q, sign * found.statistic))
+        assert (adjusted >= own).all()
+        assert (adjusted <= 1).all()
+        for part in (slice(0, few), slice(few, heads)):
+            order = np.argsort(-statistic[part], kind="stable")
+            assert (np.diff(adjusted[part][order]) >= -1e-12).all()
 
 
 def test_units_without_a_score_are_missing_from_their_own_heads_only(scores_of: Callable[..., Run]) -> None:
@@ -132,6 +232,24 @@ def test_equal_heads_cost_nothing_under_max_t_where_holm_pays_for_each() -> None
     assert holm.q.min() == pytest.approx(30 * holm.p.min(), rel=1e-6)
 
 
+def test_the_family_wise_error_is_kept_where_some_heads_hang_on_few_units() -> None:
+    # 400 runs of 12 heads at their margins, four of which have some eight rare scores of either sign.
+    rng = np.random.default_rng(14)
+    runs, units, heads = 400, 60, 12
+    wrong = np.zeros(2)
+    for _ in range(4):
+        values = 0.1 + 0.1 * rng.normal(size=(100, units, heads))
+        rare = rng.random((100, units, 4)) < 8 / units
+        values[..., :4] = (
+            0.1 + 1e-3 * rng.normal(size=rare.shape) + np.array([0.5, -0.5, 0.5, -0.5]) * (rare - 8 / units)
+        )
+        rules = [Rule(f"r{k}") for k in range(100)]
+        found = judge(_one_sieve(values), rules, replace(MAXT, resamples=299))
+        wrong += [(found.decision == code).any(axis=(1, 2)).sum() for code in (0, 1)]
+    assert (wrong / runs).max() <= 0.075
+    assert (wrong / runs).min() > 0.005
+
+
 @pytest.mark.parametrize(("shape", "most"), [("normal", 0.075), ("gamma", 0.09)])
 def test_the_family_wise_error_is_kept_with_dependent_heads_at_their_margins(shape: str, most: float) -> None:
     # 400 runs of 30 heads, correlation 0.5, n = 60. Breaks when the resamples are not centred.
@@ -144,12 +262,7 @@ def test_the_family_wise_error_is_kept_with_dependent_heads_at_their_margins(sha
         if shape == "gamma":
             values = np.exp(0.4 * values) - np.exp(0.08)
         rules = [Rule(f"r{k}") for k in range(100)]
-        keys = tuple(map(str, range(units)))
-        scores = Scores(
-            tuple(rule.sieve for rule in rules), keys, keys, np.full(units, 9), np.ones((100, units)),
-            (0.1 + 0.1 * values).astype(np.float32), np.zeros((100, units)),
-        )  # fmt: skip
-        found = judge(scores, rules, MAXT)
+        found = judge(_one_sieve(0.1 + 0.1 * values[:, :, 0]), rules, MAXT)
         wrong += [(found.decision == code).any(axis=(1, 2)).sum() for code in (0, 1)]
     assert (wrong / runs).max() <= most
     assert (wrong / runs).min() > 0.01
