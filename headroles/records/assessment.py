@@ -23,7 +23,8 @@ class Precision:
         hedges_g: Effect against θ in standard deviations, corrected for few units; signed.
         g_low: Lower end of its 95 % interval.
         g_high: Upper end.
-        detectable: Smallest effect against θ with power 0.8 at these units and this correction.
+        detectable: Smallest effect against θ with power 0.8 at these units and this correction, of this
+            column alone: a role with a contrast asks for two tests to reject.
         design_effect: Factor by which the units' dependence inflates the variance of the mean.
         stability: Share of random disjoint half-samples in which both halves give the role; NaN on
             contrasts and untestable heads.

@@ -100,6 +100,12 @@ def plan_lines(study: "Study") -> list[tuple[str, str]]:
             f"{case.examples:,} examples, to find a head whose mean lies {study.effect:g} sd beyond θ "
             f"with probability {study.power:g}",
         ),
+        (
+            "both",
+            f"{study.joint.examples:,} examples for a role with a contrast (block, syntactic), where both means "
+            f"lie {study.effect:g} sd beyond: each is then found with probability √{study.power:g} = "
+            f"{study.power**0.5:.3g}, both with {study.power:g} or more",
+        ),
         ("cut", f"p ≤ {case.cut:.3g} = {case.words}: {assumed}"),
     ]
     if other is not None:
