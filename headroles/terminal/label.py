@@ -138,7 +138,7 @@ def _counts(summary: Summary, gap: int) -> Table:
     untestable = any(role.tally.untestable for role in summary.roles)
     headings = {
         "heads": "role", "not": "not", "undetermined": "undeter-\nmined",
-        **({"untestable": "untest-\nable"} if untestable else {}), "labels that came back": "stable",
+        **({"untestable": "untest-\nable"} if untestable else {}), "stable labels": "stable",
         "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "contrast",
     }  # fmt: skip
     return terminal_table(sheet.pick(headings), gap=gap)

@@ -10,9 +10,9 @@ from headroles.reports.words.words import interval, mean, p_text, share, two_dec
 
 
 def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
-    """Return one line per role: heads by decision, the strongest head, and labels that came back.
+    """Return one line per role: heads by decision, the strongest head, and stable labels.
 
-    Columns of contrasts, of differences to baselines and of labels that came back are there where a role has
+    Columns of contrasts, of differences to baselines and of stable labels are there where a role has
     any.
 
     Args:
@@ -23,7 +23,7 @@ def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
     optional = (
         ("contrast" if brief else f"contrast {ENDS}", any(role.contrast for role in summary.roles)),
         (f"difference to baseline {ENDS}", any(head and head.beyond for head in strongest)),
-        ("labels that came back", any(firmness.steady is not None for firmness in summary.supports)),
+        ("stable labels", any(firmness.steady is not None for firmness in summary.supports)),
     )
     header = (
         "role", "heads", "heads of tested", "not", "undetermined", "untestable", "θ", "strongest head",
@@ -79,7 +79,7 @@ def _interval(ends: Interval | None) -> Cell:
 
 
 def _steady(firmness: Support | None) -> Cell:
-    """Return how many labels of a role came back in half-samples."""
+    """Return how many labels of a role are stable."""
     if firmness is None or firmness.steady is None or not firmness.labels:
         return MISSING
     return Cell(f"{firmness.steady}/{firmness.labels}", firmness.steady / firmness.labels)
@@ -89,7 +89,7 @@ def verdict_sheet(summary: Summary) -> Sheet:
     """Return the columns of ``roles_sheet`` that the page shows where a paragraph per role is too long."""
     names = (
         "heads", "not", "undetermined", "untestable", "θ", "strongest head", f"its mean {ENDS}",
-        f"difference to baseline {ENDS}", "labels that came back",
+        f"difference to baseline {ENDS}", "stable labels",
     )  # fmt: skip
     return replace(roles_sheet(summary).pick(names), name="Verdicts")
 

@@ -12,14 +12,12 @@ from headroles.reports.records import Interval
 ENOUGH_FOR_NOT = 50
 """Units below which the engine never decides "not"; stated on the page."""
 
-HALF_SAMPLES = 200
-"""Random half-samples behind the stability where a run asked for no other number."""
 POWER = 0.8
 """Power with which a detectable effect is found; the assessment's, stated on the page."""
 RELABELLINGS = 500
 """Resamples behind the intervals of overlaps and depth; the assessment's, stated on the page."""
 STEADY = 0.9
-"""Least share of half-samples in which a label must be found again to count as stable."""
+"""Least probability that a fresh sample gives a label again for it to count as stable."""
 
 CORRECTIONS = {
     "fdr_bh": "Benjamini–Hochberg (fdr_bh)",

@@ -171,7 +171,7 @@ def _state_reasons(ledger: _Ledger, decision: Decision, precision: Precision | N
     if precision is None or np.isnan(precision.bayes_factor).all():
         reasons["bayes_factor"] = "the run has none (--bayes)"
     reasons["detectable"] = "statsmodels solves it to 3e-6 only; tests hold its power against statsmodels"
-    reasons["stability, design_effect"] = "no library has them; stability resamples units"
+    reasons["stability, design_effect"] = "no library has them"
 
 
 def _compare_interval(ledger: _Ledger, place: Place, test: OneTest, level: float, findings: Findings) -> None:

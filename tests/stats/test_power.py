@@ -19,8 +19,8 @@ from headroles.stats.power import (
     assumed_cut,
     detectable_effect,
     harmonic,
-    power_of_part,
     power_of,
+    power_of_part,
     required_units,
 )
 from tests.support.reference import draws
