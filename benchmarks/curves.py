@@ -87,7 +87,7 @@ def run_one(options: dict[str, Any]) -> None:
     from headroles import label
 
     start = time.perf_counter()
-    label(text_a="text", maps=0, splits=0, cache="none", **options)
+    label(text_a="text", maps=0, cache="none", **options)
     figures = {
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "seconds": time.perf_counter() - start,

@@ -5,22 +5,17 @@ import platform
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import click
 import numpy as np
 from scipy import stats
 
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.assessment.sensitivity import stability
+from headroles.stats.assessment.stability import stability
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
-
-SPLITS = 200
-TRIED = 5
-"""Number of splits on which the plain way is timed, before its time is scaled up."""
 
 
 def made(layers: int, heads: int, sieves: int, examples: int) -> tuple[Scores, list[Rule]]:
@@ -55,20 +50,6 @@ def products(scores: Scores, resamples: int) -> None:
             counts @ values
 
 
-def plain_splits(scores: Scores, rules: list[Rule]) -> None:
-    """Judge both halves of a few splits, one after the other."""
-    rng = np.random.default_rng(0)
-    for _ in range(TRIED):
-        order = rng.permutation(len(scores.examples))
-        for half in np.array_split(order, 2):
-            keys = tuple(scores.examples[k] for k in half)
-            part = replace(
-                scores, examples=keys, units=keys, tokens=scores.tokens[half], cells=scores.cells[:, half],
-                values=scores.values[:, half], null=scores.null[:, half],
-            )  # fmt: skip
-            judge(part, rules, Decision())
-
-
 @click.command()
 @click.option("--layers", default=32, show_default=True)
 @click.option("--heads", default=32, show_default=True)
@@ -80,6 +61,7 @@ def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pa
     """Time every way of judging and its baseline alternately; the minima count."""
     scores, rules = made(layers, heads, sieves, examples)
     columns, grid = Columns(scores, rules), Grid(layers, heads)
+    found = judge(scores, rules, Decision())
 
     def judged(**how: str) -> Callable[[], object]:
         return lambda: judge(scores, rules, Decision(resamples=resamples, **how))
@@ -91,9 +73,8 @@ def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pa
         ("sign-flip", judged(test="sign-flip"), floor, lambda: products(scores, resamples), 1.0),
         ("bootstrap-t", judged(test="bootstrap-t"), floor, lambda: products(scores, resamples), 1.0),
         ("maxT", judged(correction="maxT"), floor, lambda: products(scores, resamples), 1.0),
-        (f"stability, {SPLITS} splits", lambda: stability(columns, grid, Decision(), SPLITS),
-         f"judge() on both halves, timed on {TRIED} splits", lambda: plain_splits(scores, rules),
-         SPLITS / TRIED),
+        ("stability", lambda: stability(columns, grid, Decision(), found),
+         "judge() of the same scores", judged(), 1.0),
     ]  # fmt: skip
     for name, ours, baseline, theirs, scale in ways:
         times = [(seconds(ours), scale * seconds(theirs)) for _ in range(pairs)]

@@ -59,8 +59,8 @@ def random_run(layers: int, heads: int) -> Labelling:
     scores = Scores(names, keys, keys, np.full(EXAMPLES, TOKENS), cells, values, np.zeros_like(cells))
     decision = Decision()
     findings = judge(scores, rules, decision)
-    assessment = assess(scores, rules, decision, findings, splits=4)
-    facts = {"command": "headroles label", "settings": {"splits": 4}}
+    assessment = assess(scores, rules, decision, findings)
+    facts = {"command": "headroles label", "settings": {}}
     run = Labelling(scores, findings, decision, facts, (), assessment)
     return replace(run, exhibited=examples_of(run, generator))
 

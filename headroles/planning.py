@@ -51,7 +51,10 @@ class Study:
         heads: Heads of the model.
         sieves: Number of roles.
         tests: Tests in a family.
-        case: The assumption, its cut, and the number of examples.
+        case: The assumption, its cut, and the number of examples of a role without a contrast.
+        joint: The number of examples of a role with a contrast, where the mean of the score and that of
+            the contrast both lie ``effect`` beyond their margins: each is found with the root of ``power``,
+            so both are found with at least ``power`` (``stats.power.power_of_part``).
         orientation: For a false discovery rate without a share, the same where one head in ten
             holds the role; else None.
         curve: Pairs of a number of examples and the power it gives, in ascending order.
@@ -67,21 +70,22 @@ class Study:
     sieves: int
     tests: int
     case: Case
+    joint: Case
     orientation: Case | None
     curve: tuple[tuple[int, float], ...]
     detectable: tuple[tuple[int, float], ...]
 
     @property
     def examples(self) -> int:
-        """The number of examples (units) to collect."""
+        """The number of examples (units) to collect for a role without a contrast."""
         return self.case.examples
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Limits of the number, one sentence each."""
         notes = [
-            "Roles with a contrast (block, syntactic) need both means beyond their margins: plan for "
-            "the smaller of the two effects.",
+            "Of a role with a contrast, plan for the smaller of the two effects (score, contrast). The "
+            "larger one makes the power larger, up to that of one test alone.",
             "Normal scores are assumed. Where a head's scores have a long tail to the left, t-skew "
             "(the default test) finds it less often: collect more.",
         ]
@@ -97,7 +101,9 @@ def study(options: PlanOptions) -> Study:
     One head's one-sided t test (statsmodels' ``TTestPower``: normal scores, independent units) at the
     level that the correction is assumed to leave it (``stats.power.assumed_cut``). The default test,
     t-skew, finds fewer heads with left-skewed scores (figures: ``stats.power.power_of``). Examples are
-    counted in units: where examples come from groups (documents), it is groups that are needed.
+    counted in units: where examples come from groups (documents), it is groups that are needed. A role with
+    a contrast asks for two such tests to reject, so each is planned with the root of ``power``
+    (``Study.joint``).
 
     Args:
         {options}
@@ -111,21 +117,27 @@ def study(options: PlanOptions) -> Study:
 
     Example:
         >>> plan = study(effect=0.3, head_count=144, correction="holm")
-        >>> plan.examples, plan.case.words
-        (205, 'alpha / 144 heads')
+        >>> plan.examples, plan.joint.examples, plan.case.words
+        (205, 246, 'alpha / 144 heads')
     """
     effect, heads, sieves, layers = options.effect, options.head_count, options.sieves, options.layer_count
     power, alpha, share = options.power, options.alpha, options.share
     correction, family = options.correction, options.family
     _check_together(correction, family, heads, share, layers)
-    from headroles.stats.power import assumed_cut, detectable_effect, required_units, t_test_power
+    from headroles.stats.power import (
+        assumed_cut,
+        detectable_effect,
+        power_of_part,
+        required_units,
+        t_test_power,
+    )
 
     tests = {"sieve": heads, "run": heads * sieves, "layer": heads // (layers or 1)}[family]
 
-    def case(guess: float | None) -> Case:
+    def case(guess: float | None, wanted: float = power) -> Case:
         cut = assumed_cut(correction, alpha, tests, guess)
         words = _cut_formula(correction, _count_tests(tests, family), tests, guess)
-        return Case(guess, cut, words, required_units(effect, cut, power))
+        return Case(guess, cut, words, required_units(effect, cut, wanted))
 
     chosen = case(share)
     curve = sorted({max(2, round(step * chosen.examples)) for step in AROUND})
@@ -141,6 +153,7 @@ def study(options: PlanOptions) -> Study:
         sieves=sieves,
         tests=tests,
         case=chosen,
+        joint=case(share, power_of_part(power)),
         orientation=case(ORIENTATION) if _is_fdr(correction) and share is None else None,
         curve=tuple(zip(curve, powers, strict=True)),
         detectable=tuple(zip(SIZES, smallest.tolist(), strict=True)),

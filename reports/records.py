@@ -183,9 +183,8 @@ class Support:
 
     Attributes:
         labels: Heads with the role.
-        steady: Those whose label was found again in both halves of at least ``STEADY`` of the random
-            half-samples; None where none were drawn.
-        splits: Number of those half-samples; 0 when not recorded.
+        steady: Those whose label a fresh sample of as many units gives again with a probability of at least
+            ``STEADY``; None where it is not known.
         detectable: Smallest and largest effect, over its heads, that its units show with power 0.8.
         design: Median design effect of its heads; NaN where every unit is one example.
         minority: Those that hold in under half of the units, by their scores alone.
@@ -194,7 +193,6 @@ class Support:
 
     labels: int
     steady: int | None
-    splits: int
     detectable: tuple[float, float]
     design: float
     minority: int = 0

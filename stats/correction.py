@@ -1,7 +1,7 @@
 """Adjusted p values over a family of tests; the only place where p meets alpha.
 
 ``adjust`` calls statsmodels, one family at a time, for every p value and decision that a run reports.
-``adjust_rows`` has the same corrections for thousands of families at once, the rows of one array: stability,
+``adjust_rows`` has the same corrections for thousands of families at once, the rows of one array:
 sensitivity to the margin and intervals over units label thousands of resamples. Tests hold the two together.
 """
 

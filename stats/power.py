@@ -179,6 +179,36 @@ def _bracket(effect: float, cut: float, power: float) -> tuple[int, int]:
     return (few, many) if t_test_power(effect, few, cut) < power else (1, many)
 
 
+def power_of_part(power: float, parts: int = 2) -> float:
+    """Return the power that each of several tests needs for all of them to reject with the wanted power.
+
+    A role with a contrast asks for two rejections on the same units (intersection-union). Two independent
+    tests of this power, the root of the wanted one, reject together with exactly the wanted power; under
+    positive dependence they do so more often (normal statistics, two parts of 0.894 each: 0.80 at
+    correlation 0, 0.82 at 0.5, 0.85 at 0.8), so the number of units that follows is cautious. Under
+    negative dependence two parts reject together in at least 2 × 0.894 − 1 = 0.79.
+    Planning each part at 0.8 instead gives 0.64, 0.69 and 0.73. Source: Šidák (1967), JASA 62(318), 626-633.
+
+    Args:
+        power: The wanted probability that all parts reject, between 0 and 1.
+        parts: Tests that must all reject, at least 1.
+
+    Returns:
+        A probability of at least ``power``.
+
+    Raises:
+        BadInput: For numbers out of range.
+
+    Example:
+        >>> round(power_of_part(0.8), 3)
+        0.894
+    """
+    check_probability("power", power)
+    if parts < 1:
+        raise BadInput(f"parts must be a whole number of at least 1, but got {parts}")
+    return float(power ** (1 / parts))
+
+
 def t_test_power(effect: float, count: int, cut: float) -> float:
     """Return the power of a one-sided one-sample t test by ``statsmodels.stats.power.TTestPower``.
 

@@ -19,7 +19,6 @@ from headroles.options.shared import (
     OVERWRITE,
     RESAMPLE_SEED,
     RESAMPLES,
-    STABILITY,
     TEST,
 )
 from headroles.records.example import Decision
@@ -84,7 +83,6 @@ class JudgeOptions(FinishedOptions):
     resamples: Annotated[int | None, RESAMPLES.but(default=AS_BEFORE)] = None
     resample_seed: Annotated[int | None, RESAMPLE_SEED.but(default=AS_BEFORE)] = None
     interval: Annotated[str | None, INTERVAL.but(default=AS_BEFORE)] = None
-    splits: Annotated[int | None, STABILITY.but(default=AS_BEFORE)] = None
     bayes: Annotated[bool | None, BAYES.but(default=AS_BEFORE)] = None
 
 

@@ -34,8 +34,6 @@ from headroles.options.shared import (
     REVISION,
     SEED,
     SHARD_SIZE,
-    SPLITS,
-    STABILITY,
     TEST,
     THREADS,
     WORKERS,
@@ -71,7 +69,6 @@ class CommonOptions:
     resamples: Annotated[int | None, RESAMPLES] = None
     resample_seed: Annotated[int | None, RESAMPLE_SEED] = None
     interval: Annotated[str | None, INTERVAL] = None
-    splits: Annotated[int | None, STABILITY] = None
     bayes: Annotated[bool | None, BAYES] = None
     device: Annotated[str, DEVICE] = "auto"
     device_map: Annotated[str | None, DEVICE_MAP] = None
@@ -166,8 +163,8 @@ class CommonOptions:
 
     @property
     def assessed(self) -> dict[str, Any]:
-        """Settings of the assessment: half-samples of the stability, and whether there are Bayes factors."""
-        return {"splits": SPLITS if self.splits is None else self.splits, "bayes": bool(self.bayes)}
+        """Settings of the assessment: whether there are Bayes factors."""
+        return {"bayes": bool(self.bayes)}
 
     def settings(self) -> dict[str, Any]:
         """Return the options that decide the numbers, in JSON types: all except ``PLACES``."""

@@ -13,8 +13,6 @@ DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 DTYPES = ("float32", "bfloat16", "float16")
 ENGINES = ("local", "ray")
 STACKS = ("self", "encoder", "decoder", "cross")
-SPLITS, MOST_SPLITS = 200, 100_000
-"""Random half-samples behind the stability: default number, and most."""
 EMBEDDED = "the embedded MiniLM encoder"
 USER_CACHE = "in the user's cache folder"
 
@@ -110,13 +108,6 @@ RESAMPLES = Option(
 RESAMPLE_SEED = Option("Seed of the draws that resample units.", "Decision", least=0, default="0")
 INTERVAL = Option(
     "95 % interval of every mean: that of the test, t or bca.", "Decision", choices=INTERVALS, default="test"
-)
-STABILITY = Option(
-    "Number of random half-samples that measure the stability; 0 for none.",
-    "Decision",
-    least=0,
-    most=MOST_SPLITS,
-    default=str(SPLITS),
 )
 BAYES = Option("Compute a Bayes factor for every head, which tests a point null.", "Decision", default="no")
 

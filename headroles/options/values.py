@@ -16,6 +16,8 @@ LARGEST = 10**18
 RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 RENAMED = {"window": "max_length"}
 """Today's names of settings of earlier versions."""
+DROPPED = ("splits",)
+"""Settings of earlier versions that decide nothing today."""
 WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
 
 Record = TypeVar("Record")
@@ -56,15 +58,16 @@ def stored_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a manifest of any version, as the options of today take them.
 
     In a stream, ``limit`` was the number of first inputs, which is ``first`` now. Probes called their
-    ``max_length`` ``window``.
+    ``max_length`` ``window``. ``splits`` was the number of half-samples behind the stability, which a
+    formula gives now.
 
     Example:
         >>> stored_settings({"stream": True, "limit": 30})
         {'stream': True, 'limit': None, 'first': 30}
-        >>> stored_settings({"window": 64})
+        >>> stored_settings({"window": 64, "splits": 200})
         {'max_length': 64}
     """
-    today = {RENAMED.get(name, name): value for name, value in settings.items()}
+    today = {RENAMED.get(name, name): value for name, value in settings.items() if name not in DROPPED}
     if today.get("stream") and today.get("limit") is not None:
         today |= {"limit": None, "first": today["limit"]}
     return today

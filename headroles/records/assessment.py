@@ -23,10 +23,12 @@ class Precision:
         hedges_g: Effect against θ in standard deviations, corrected for few units; signed.
         g_low: Lower end of its 95 % interval.
         g_high: Upper end.
-        detectable: Smallest effect against θ with power 0.8 at these units and this correction.
+        detectable: Smallest effect against θ with power 0.8 at these units and this correction, of this
+            column alone: a role with a contrast asks for two tests to reject.
         design_effect: Factor by which the units' dependence inflates the variance of the mean.
-        stability: Share of random disjoint half-samples in which both halves give the role; NaN on
-            contrasts and untestable heads.
+        stability: Probability that a fresh sample of as many units gives the role, which integrates the
+            errors of both samples; no probability that the label is true. NaN on contrasts, on untestable
+            heads, and in runs of older versions, whose numbers mean something else.
         bayes_factor: Evidence against a mean of exactly θ (a point null, two-sided); NaN unless requested.
         mean_low: Lower end of the 95 % interval of the mean itself. That of ``findings.csv`` is of the
             difference from the chance value, laid around the mean: another one where chance values differ

@@ -24,7 +24,7 @@ SCORING_LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "spacy")
 SETTINGS_AFTER_SCORING = frozenset(
     {
         "margin", "alpha", "test", "correction", "family", "resamples", "resample_seed", "interval",
-        "splits", "bayes", "maps", "method", "clusters", "draws",
+        "bayes", "maps", "method", "clusters", "draws",
     }
 )  # fmt: skip
 """Settings that are used only after scoring."""

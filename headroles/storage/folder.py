@@ -79,7 +79,6 @@ JUDGED = frozenset(
         "margin",
         "resample_seed",
         "resamples",
-        "splits",
         "test",
     )
 )

@@ -200,7 +200,8 @@ def _load(place: Path) -> Labelling:
         skipped = tuple(manifest.pop("skipped"))
         scores = _read_scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         findings = _read_findings(place, rules, (scores.layers, scores.heads))
-        assessment = read_assessment(place, findings.count.shape, manifest.pop("remarks", ()))
+        halved = "splits" in (manifest.get("settings") or {})
+        assessment = read_assessment(place, findings.count.shape, manifest.pop("remarks", ()), halved)
         moments = read_moments(place, manifest, scores)
         parts = read_parts(place, scores, manifest.pop("parts", None))
     except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:

@@ -56,13 +56,17 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def read_assessment(folder: Path, shape: tuple[int, int, int], remarks: Sequence[str]) -> Assessment | None:
+def read_assessment(
+    folder: Path, shape: tuple[int, int, int], remarks: Sequence[str], halved: bool = False
+) -> Assessment | None:
     """Read the assessment of a run folder; None where its tables are missing.
 
     Args:
         folder: Folder of the run.
         shape: Number of sieves, layers and heads.
         remarks: Remarks from the manifest.
+        halved: Whether the run is of an older version, whose stability was a share of half-samples; it is
+            NaN then.
 
     Raises:
         KeyError: When a column is missing.
@@ -75,6 +79,8 @@ def read_assessment(folder: Path, shape: tuple[int, int, int], remarks: Sequence
         field.name: np.array([_number(_cell(row, field.name)) for row in rows]).reshape(shape)
         for field in fields(Precision)
     }
+    if halved:
+        arrays["stability"] = np.full(shape, np.nan)
     return Assessment(
         precision=Precision(**arrays),
         moved=tuple(read_records(SensitivityRow, folder / SENSITIVITY)),

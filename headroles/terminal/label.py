@@ -141,7 +141,7 @@ def _counts(summary: Summary, gap: int) -> Table:
     headings = {
         "heads": "role", "strong": "strong", "explained": "ex-\nplained", "not": "not",
         "undetermined": "unde-\nter-\nmined",
-        **({"untestable": "untest-\nable"} if untestable else {}), "labels that came back": "stable",
+        **({"untestable": "untest-\nable"} if untestable else {}), "stable labels": "stable",
         "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "con-\ntrast",
     }  # fmt: skip
     return terminal_table(sheet.pick(headings), gap=gap)

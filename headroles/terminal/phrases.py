@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any
 from headroles.records.assessment import Assessment, RoleOverlap
 from headroles.records.example import Decision, Rule
 from headroles.reports.records import Summary, Support
-from headroles.reports.summary.verdicts import counts_beyond, half_samples_text
-from headroles.reports.words.words import ABSENT, BOTH, FAMILIES, POWER, two_decimals, uses_resamples
+from headroles.reports.summary.verdicts import counts_beyond
+from headroles.reports.words.words import (
+    ABSENT,
+    BOTH,
+    FAMILIES,
+    POWER,
+    STEADY,
+    two_decimals,
+    uses_resamples,
+)
 
 if TYPE_CHECKING:
     from headroles.planning import Study
@@ -73,8 +81,8 @@ def support_lines(label_supports: Sequence[Support], assessment: Assessment | No
     """Return name and text of each line below the counts: stability, power, design effect and overlap."""
     lines = []
     if any(support.steady is not None for support in label_supports):
-        stable = half_samples_text(label_supports[0].splits).replace(SPACE, " ")
-        lines.append(("stable", f"came back in both halves of {stable}; no probability of being true"))
+        words = f"given again by a fresh sample of as many units with probability {STEADY:g} or more"
+        lines.append(("stable", f"{words}; no probability of being true"))
     effects = _range(end for support in label_supports for end in support.detectable)
     if effects:
         words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, without contrasts"
@@ -131,6 +139,12 @@ def plan_lines(study: "Study") -> list[tuple[str, str]]:
             "collect",
             f"{case.examples:,} examples, to find a head whose mean lies {study.effect:g} sd beyond θ "
             f"with probability {study.power:g}",
+        ),
+        (
+            "both",
+            f"{study.joint.examples:,} examples for a role with a contrast (block, syntactic), where both "
+            f"means lie {study.effect:g} sd beyond: each is then found with probability √{study.power:g} = "
+            f"{study.power**0.5:.3g}, both with {study.power:g} or more",
         ),
         ("cut", f"p ≤ {case.cut:.3g} = {case.words}: {assumed}"),
     ]

@@ -10,10 +10,10 @@ from headroles.reports.words.words import interval, mean, p_text, share, two_dec
 
 
 def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
-    """Return one line per role: heads by decision, the strongest head, and labels that came back.
+    """Return one line per role: heads by decision, the strongest head, and stable labels.
 
-    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of labels
-    that came back are there where a role has any. Strong heads hold it beyond its second contrast, too.
+    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of stable
+    labels are there where a role has any. Strong heads hold it beyond its second contrast, too.
 
     Args:
         summary: What the page may say.
@@ -26,7 +26,7 @@ def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
         ("strong", any(role.stronger for role in summary.roles)),
         ("contrast" if brief else f"contrast {ENDS}", any(role.contrast for role in summary.roles)),
         (f"difference to baseline {ENDS}", any(head and head.beyond for head in strongest)),
-        ("labels that came back", any(firmness.steady is not None for firmness in summary.supports)),
+        ("stable labels", any(firmness.steady is not None for firmness in summary.supports)),
     )
     header = (
         "role", "heads", "heads of tested", "not", "undetermined", "untestable", "θ", "strongest head",
@@ -86,7 +86,7 @@ def _interval(ends: Interval | None) -> Cell:
 
 
 def _steady(firmness: Support | None) -> Cell:
-    """Return how many labels of a role came back in half-samples."""
+    """Return how many labels of a role are stable."""
     if firmness is None or firmness.steady is None or not firmness.labels:
         return MISSING
     return Cell(f"{firmness.steady}/{firmness.labels}", firmness.steady / firmness.labels)
@@ -96,7 +96,7 @@ def verdict_sheet(summary: Summary) -> Sheet:
     """Return the columns of ``roles_sheet`` that the page shows where a paragraph per role is too long."""
     names = (
         "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "θ", "strongest head",
-        f"its mean {ENDS}", f"difference to baseline {ENDS}", "labels that came back",
+        f"its mean {ENDS}", f"difference to baseline {ENDS}", "stable labels",
     )  # fmt: skip
     return replace(roles_sheet(summary).pick(names), name="Verdicts")
 

@@ -8,7 +8,6 @@ from headroles.records.assessment import Assessment
 from headroles.records.example import Decision
 from headroles.records.findings import Findings
 from headroles.reports.records import Account, Line
-from headroles.reports.summary.verdicts import splits_of
 from headroles.reports.words.words import (
     BOTH,
     CORRECTIONS,
@@ -73,8 +72,6 @@ def account(
     if "parser" in manifest and manifest["parser"] is None:
         main.append(Line("parser", "name", "none"))
     main.extend(_rules(findings, decision))
-    if assessment is not None and (half_samples := splits_of(manifest)):
-        main.append(Line(DECISION, "half-samples", f"{half_samples}, seed {decision.seed}"))
     notes = [note for note in _notes(manifest.get("notes")) if not _repeats(note, preset)]
     return Account(
         title=_title(leaves),

@@ -4,8 +4,6 @@ All is counted from the run's own assessment.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from headroles.reports.records import Role, Strongest, Support
 from headroles.reports.words.words import (
     ABSENT,
     HALF,
-    HALF_SAMPLES,
     STEADY,
     exact,
     family,
@@ -89,8 +86,8 @@ def support_sentence(firmness: Support, contrast: bool) -> str:
         contrast: Whether the role asks for a contrast as well.
 
     Example:
-        >>> support_sentence(Support(21, 18, 200, (0.24, 0.24), float("nan")), False).split("; ")[0]
-        '18 of 21 labels came back in both halves of at least 90\xa0% of 200 random half-samples'
+        >>> support_sentence(Support(21, 18, (0.24, 0.24), float("nan")), False).split("; ")[0]
+        '18 of 21 labels are stable: a fresh sample gives each again with at least 90\xa0%'
     """
     parts = [stability_text(firmness)] if firmness.labels and firmness.steady is not None else []
     low, high = firmness.detectable
@@ -122,20 +119,19 @@ def minority_text(firmness: Support) -> str:
 
 
 def stability_text(firmness: Support) -> str:
-    """Return how many labels of a role were found again."""
+    """Return how many labels of a role are stable."""
     if firmness.labels == 1:
-        labels = "the one label came back" if firmness.steady else "the one label did not come back"
+        labels = "the one label is stable" if firmness.steady else "the one label is not stable"
     elif firmness.steady in (0, firmness.labels):
-        labels = f"{'all' if firmness.steady else 'none of the'} {firmness.labels} labels came back"
+        labels = f"{'all' if firmness.steady else 'none of the'} {firmness.labels} labels are stable"
     else:
-        labels = f"{firmness.steady} of {firmness.labels} labels came back"
-    return f"{labels} in both halves of {half_samples_text(firmness.splits)}"
+        labels = f"{firmness.steady} of {firmness.labels} labels are stable"
+    return f"{labels}: a fresh sample gives {_again(firmness)} again with at least {100 * STEADY:g}\u00a0%"
 
 
-def half_samples_text(splits: int) -> str:
-    """Return the number of half-samples in which a label must be found again to count as stable."""
-    samples = f"of {splits:,} random half-samples" if splits else "of the random half-samples"
-    return f"at least {100 * STEADY:g}\u00a0% {samples}"
+def _again(firmness: Support) -> str:
+    """Return what a fresh sample gives again."""
+    return "it" if firmness.labels == 1 else "each"
 
 
 def supports_of(labelling: Labelling) -> tuple[Support, ...]:
@@ -161,7 +157,6 @@ def supports_of(labelling: Labelling) -> tuple[Support, ...]:
             Support(
                 labels=stability.size,
                 steady=None if unknown else int((stability >= STEADY).sum()),
-                splits=splits_of(labelling.manifest),
                 detectable=_range(precision.detectable[place][decided != 3]),
                 design=_median(precision.design_effect[place]) if grouped else float("nan"),
                 minority=int((precision.prevalence[place][decided == 0] < HALF).sum()),
@@ -169,13 +164,6 @@ def supports_of(labelling: Labelling) -> tuple[Support, ...]:
             )
         )
     return tuple(firmness)
-
-
-def splits_of(manifest: Mapping[str, Any]) -> int:
-    """Return the number of random half-samples in the manifest, the usual one for None; 0 if not stated."""
-    settings = manifest.get("settings")
-    number = settings.get("splits", 0) if isinstance(settings, Mapping) else 0
-    return HALF_SAMPLES if number is None else number if isinstance(number, int) else 0
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

@@ -16,14 +16,12 @@ ABSENT = 0.02
 """Bound around chance within which a mean is absent; the assessment's, stated on the page."""
 HALF = 0.5
 """Share of units below which a role holds in the minority of them."""
-HALF_SAMPLES = 200
-"""Random half-samples behind the stability where a run asked for no other number."""
 POWER = 0.8
 """Power with which a detectable effect is found; the assessment's, stated on the page."""
 RELABELLINGS = 500
 """Resamples behind the intervals of overlaps and depth; the assessment's, stated on the page."""
 STEADY = 0.9
-"""Least share of half-samples in which a label must be found again to count as stable."""
+"""Least probability that a fresh sample gives a label again for it to count as stable."""
 
 CORRECTIONS = {
     "fdr_bh": "Benjamini–Hochberg (fdr_bh)",

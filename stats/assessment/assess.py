@@ -13,7 +13,8 @@ from headroles.records.moments import Moments
 from headroles.stats.assessment.depth import role_depths
 from headroles.stats.assessment.extent import absent_p, prevalence
 from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
-from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin, stability
+from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin
+from headroles.stats.assessment.stability import stability
 from headroles.stats.assessment.together import role_pairs, role_sets
 from headroles.stats.columns import Column, Columns
 from headroles.stats.draws import bootstrap_counts
@@ -36,7 +37,6 @@ def assess(
     decision: Decision,
     findings: Findings,
     *,
-    splits: int = 200,
     bayes: bool = False,
     moments: Moments | None = None,
     absence: bool = True,
@@ -48,10 +48,8 @@ def assess(
         rules: One per column.
         decision: How the scores were judged.
         findings: The outcome.
-        splits: Half-samples behind the stability; 0 leaves it out.
         bayes: Whether to compute Bayes factors.
-        moments: As ``judge`` takes them; their random groups are then the units that are resampled and
-            halved.
+        moments: As ``judge`` takes them; their random groups are then the units that are resampled.
         absence: Whether a mean near 0 means that there is nothing of the role; not so in surface runs.
     """
     grid = Grid(scores.layers, scores.heads)
@@ -66,7 +64,7 @@ def assess(
         together += [pair for pair in bare if {pair.first, pair.second} & changed]
     more = _verdicts(columns, grid, decision, findings, absence) | _shares(scores, rules)
     return Assessment(
-        precision=_precision(columns, grid, decision, findings, splits, bayes, more),
+        precision=_precision(columns, grid, decision, findings, bayes, more),
         moved=(*sensitivity_to_margin(columns, grid, decision), *sensitivity_to_alpha(findings, decision)),
         together=tuple(together),
         depth=tuple(role_depths(names, held, with_contrasts, grid, decision.seed)),
@@ -102,16 +100,14 @@ def _precision(
     grid: Grid,
     decision: Decision,
     findings: Findings,
-    splits: int,
     bayes: bool,
     more: Mapping[str, np.ndarray],
 ) -> Precision:
     shape = findings.count.shape
     share = np.full(shape, np.nan)
-    share[[rule.role for rule in findings.rules]] = stability(columns, grid, decision, splits).reshape(
+    share[[rule.role for rule in findings.rules]] = stability(columns, grid, decision, findings).reshape(
         -1, *shape[1:]
     )
-    share[np.isnan(findings.p)] = np.nan
     inflated = np.stack([columns.design_effects(k) for k in range(len(columns))]).reshape(shape)
     g, student, units = (np.stack(rows).reshape(shape) for rows in zip(*map(_sizes, columns), strict=True))
     g[np.isnan(findings.effect)] = np.nan

@@ -147,7 +147,7 @@ def moment_remarks(moments: Moments, scores: Scores, columns: Columns, decision:
     groups = len(columns[0].values)
     sentences = [
         f"of {total} examples sums over {groups} random groups were kept, and the scores of a random {some}: "
-        f"means, tests, intervals, half-samples and overlaps are of all examples, the groups standing in for "
+        f"means, tests, intervals, stability and overlaps are of all examples, the groups standing in for "
         f"units and every example weighing the same (count is of examples, effect in standard deviations "
         f"over them); distributions and typical inputs are of the random {some}."
     ]

@@ -1,21 +1,19 @@
-"""Sensitivity of labels: heads that keep a role at other margins and levels, and in halves of the units."""
+"""Sensitivity of labels: heads that keep a role at other margins and levels."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 
 from headroles.records.assessment import SensitivityRow
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Findings
-from headroles.stats.columns import Column, Columns, handle_flat_scores
+from headroles.stats.columns import Column, handle_flat_scores
 from headroles.stats.correction import significant
-from headroles.stats.draws import random_halves
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
-from headroles.stats.relabel import Grid, closed_form_decision, label_draws, roles_from_p, split_draws
+from headroles.stats.relabel import Grid, closed_form_decision, roles_from_p
 
 STEPS = (0.0, 0.2, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Margins tried, as multiples of the one used."""
@@ -73,35 +71,3 @@ def sensitivity_to_alpha(findings: Findings, decision: Decision) -> list[Sensiti
             if rule.role
         ]
     return rows
-
-
-def stability(
-    columns: Columns, grid: Grid, decision: Decision, splits: int = 200
-) -> Float[np.ndarray, "roles heads"]:
-    """Return the share of random disjoint half-samples in which both halves give the role.
-
-    Each half is tested and corrected by itself. The share estimates how often the label would occur
-    again in two fresh samples of half the size; it is no probability that the label is true, and it
-    is pessimistic for the full size. Tests in closed form replace those that resample
-    (``relabel.stand_in``).
-
-    Args:
-        columns: The run's columns, contrasts included.
-        grid: Layers and heads.
-        decision: How the run is judged; its seed draws the halves.
-        splits: Number of random splits; 0 for none.
-
-    Returns:
-        Shares in [0, 1]; NaN without splits or below four units.
-    """
-    units, heads = columns[0].values.shape
-    roles = sum(rule.role for rule in columns.rules)
-    if not splits or units < 4:
-        return np.full((roles, heads), np.nan)
-    plain, both = closed_form_decision(decision), np.zeros((roles, heads))
-    for side in split_draws([random_halves(units, splits, decision.seed)], heads):
-        first = label_draws(columns, (side > 0).astype(np.float64), grid, plain)
-        second = label_draws(columns, (side < 0).astype(np.float64), grid, plain)
-        both += (first & second).sum(axis=1)
-    share: np.ndarray = both / splits
-    return share

@@ -114,12 +114,12 @@ def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> 
         statistic=statistic,
         p=special.stdtr(freedom, -statistic),
         p_not=special.stdtr(freedom, statistic),
-        low=sample.mean - sample.sd * _hall_inverse(reach, skew, sample.count),
-        high=sample.mean - sample.sd * _hall_inverse(-reach, skew, sample.count),
+        low=sample.mean - sample.sd * hall_inverse(reach, skew, sample.count),
+        high=sample.mean - sample.sd * hall_inverse(-reach, skew, sample.count),
     )
 
 
-def _hall_inverse(
+def hall_inverse(
     value: Float[np.ndarray, "*shape"], skew: Float[np.ndarray, "*shape"], count: np.ndarray
 ) -> Float[np.ndarray, "*shape"]:
     """Return the standardised mean whose transformed value is ``value`` (both divided by √n)."""

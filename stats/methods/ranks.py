@@ -26,7 +26,7 @@ def wilcoxon(values: Float[np.ndarray, "units columns"], sample: Sample, thresho
     """
     statistic, p, p_not = (np.full(values.shape[1], np.nan) for _ in range(3))
     for units, columns in complete_columns(values):
-        beyond = _beyond(values[np.ix_(units, columns)], threshold)
+        beyond = beyond_threshold(values[np.ix_(units, columns)], threshold)
         few, tied = len(beyond) <= EXACT, _tied(beyond)
         moves = (beyond != 0).any(axis=0)
         p[columns[~moves]] = p_not[columns[~moves]] = 1.0
@@ -54,7 +54,7 @@ def sign(values: Float[np.ndarray, "units columns"], sample: Sample, threshold: 
     The statistic is half the units above minus those below (as ``statsmodels`` has it); the
     interval is that of the mean (``student_skew``).
     """
-    beyond = _beyond(values, threshold)
+    beyond = beyond_threshold(values, threshold)
     above, below = (beyond > 0).sum(axis=0), (beyond < 0).sum(axis=0)
     split = above + below
     interval = student_skew(sample, threshold)
@@ -68,7 +68,7 @@ def sign(values: Float[np.ndarray, "units columns"], sample: Sample, threshold: 
     )
 
 
-def _beyond(
+def beyond_threshold(
     values: Float[np.ndarray, "units columns"], threshold: float
 ) -> Float[np.ndarray, "units columns"]:
     """Return scores less θ, with those at θ but for rounding as 0."""

@@ -197,7 +197,7 @@ def _state_reasons(ledger: _Ledger, decision: Decision, precision: Precision | N
         reasons["decision, p_explained, p_absent, prevalence"] = (
             "the run is of an older version, which had none"
         )
-    reasons["stability, design_effect"] = "no library has them; stability resamples units"
+    reasons["stability, design_effect"] = "no library has them"
 
 
 def _compare_interval(ledger: _Ledger, place: Place, test: OneTest, level: float, findings: Findings) -> None:

@@ -149,7 +149,6 @@ def test_an_option_arrives_as_its_keyword_and_changes_no_other(
 @pytest.mark.parametrize(
     ("words", "more", "changed"),
     [
-        ([], ["--splits", 0], "precision.csv"),
         ([], ["--bayes"], "precision.csv"),
         (["--interval", "bca"], ["--resample-seed", 5], "findings.csv"),
         (["--test", "bootstrap-t"], ["--resamples", 999], "findings.csv"),

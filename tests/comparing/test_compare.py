@@ -282,7 +282,7 @@ def test_both_runs_are_judged_as_a_was_unless_told_otherwise(
     finished: Path, other: Path, tmp_path: Path
 ) -> None:
     strict = Path(shutil.copytree(finished, tmp_path / "strict"))
-    headroles.judge_again(strict, test="t", correction="holm", alpha=0.01, splits=0)
+    headroles.judge_again(strict, test="t", correction="holm", alpha=0.01)
     found = compare(strict, other, **QUICK)
     assert (found.decision.test, found.decision.correction, found.decision.alpha) == ("t", "holm", 0.01)
     told = compare(strict, other, alpha=0.1, family="run", resample_seed=3, **QUICK)
@@ -295,7 +295,7 @@ def test_labels_that_the_joint_decision_moved_are_counted(
     finished: Path, other: Path, tmp_path: Path
 ) -> None:
     strict = Path(shutil.copytree(finished, tmp_path / "strict"))
-    headroles.judge_again(strict, alpha=1e-300, splits=0)
+    headroles.judge_again(strict, alpha=1e-300)
     before, after = (headroles.load(folder).labels()["roles"] for folder in (strict, finished))
     moved = (before != after).sum()
     assert moved > 0

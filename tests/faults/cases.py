@@ -46,9 +46,9 @@ class Case:
 
 def _line(text: str) -> Words:
     """Return the words of a command line, with the names of common inputs and options put in."""
-    common = "--data $I/pairs.tsv --model $I/model --max-length 24 --limit 16 --splits 5"
+    common = "--data $I/pairs.tsv --model $I/model --max-length 24 --limit 16"
     names = {"$TEXTS": f"--task QNLI {common}", "$SIEVES": "--sieve local --sieve delimiter"}
-    names |= {"$STORED": "--splits 5 --shard-size 4"}
+    names |= {"$STORED": "--shard-size 4"}
     for name, words in names.items():
         text = text.replace(name, words)
     return tuple(text.replace("$I", "../../inputs").split())
@@ -63,7 +63,7 @@ def _runs() -> dict[str, tuple[Words, Words]]:
         "cluster": ("cluster $TEXTS $SIEVES --draws 20 --maps 4 --shard-size 4", "--limit 12"),
         "probe": (
             "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj "
-            "--max-length 48 --splits 5 --shard-size 16",
+            "--max-length 48 --shard-size 16",
             "--limit 12",
         ),
         "maps": ("label --attention $I/maps.safetensors $STORED $SIEVES --maps 4", "--alpha 0.2"),

@@ -51,7 +51,6 @@ DECISION: dict[str, tuple[Any, ...]] = {
     "resamples": (99, 199),
     "resample_seed": (0, 3),
     "interval": ("test", "t", "bca"),
-    "splits": (0, 2),
     "bayes": (True, False),
 }
 COMMON = DECISION | {
@@ -144,7 +143,7 @@ def functions(work: Path) -> tuple[Function, ...]:
         "correction": ("fdr_bh", "holm", "maxT"), "family": ("sieve", "run", "layer"), "share": (None, 0.1),
         "layer_count": (None, 12),
     }  # fmt: skip
-    compare = {name: DECISION[name] for name in DECISION if name not in ("margin", "splits", "bayes")}
+    compare = {name: DECISION[name] for name in DECISION if name not in ("margin", "bayes")}
     compare |= {"dir_a": ("nowhere", run), "dir_b": ("nowhere",), "bound": (0.05,), "swaps": (0, 99)}
     tables = {"name": (None, "roles", "heads", "findings"), "format": ("markdown", "latex", "csv")}
     return (

@@ -187,7 +187,7 @@ def _map_file(path: Path) -> Any:
     import headroles
 
     path.with_suffix(".json").write_text(json.dumps([{"tokens": ["a", "b", "c"]}, {"tokens": ["d", "e"]}]))
-    return headroles.label(attention=path, sieve=["local"], splits=0, overwrite=True)
+    return headroles.label(attention=path, sieve=["local"], overwrite=True)
 
 
 def parsers(work: Path) -> tuple[Parser, ...]:

@@ -166,15 +166,15 @@ def test_one_list_is_read_by_label_extract_and_probe(planted: Path, tmp_path: Pa
         ".json",
         [{"words": own, "relns": ["nsubj", "root", "obj"], "heads": [2, 0, 2]} for own in words],
     )
-    common: dict[str, Any] = {"model": planted, "splits": 0}
+    common: dict[str, Any] = {"model": planted}
     run = headroles.label(data=file, sieve=["syntactic", "local"], maps=0, max_length=48, **common)
     assert run.manifest["parser"] is None
     assert run.manifest["counts"] == {"examples": 4, "units": 4, "tokens": 20, "truncated": 0}
     done = headroles.extract(file, out=tmp_path / "maps.npz", model=planted, precision="float32")
     assert done.count == 4
-    stored = headroles.label(attention=tmp_path / "maps.npz", sieve=["syntactic", "local"], splits=0)
+    stored = headroles.label(attention=tmp_path / "maps.npz", sieve=["syntactic", "local"])
     np.testing.assert_allclose(stored.scores.values, run.scores.values, rtol=0, atol=1e-5)
     asked = headroles.probe("dependency", data=file, relations="nsubj", max_length=48, **common)
     assert asked.manifest["source"]["layout"] == "jsonl"
-    again = headroles.probe("dependency", attention=tmp_path / "maps.npz", relations="nsubj", splits=0)
+    again = headroles.probe("dependency", attention=tmp_path / "maps.npz", relations="nsubj")
     assert (asked.scores.cells == again.scores.cells).all()

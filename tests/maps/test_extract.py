@@ -278,7 +278,7 @@ def test_a_group_is_the_field_that_is_named(planted: Path, tmp_path: Path) -> No
     file.write_text(json.dumps(rows))
     headroles.extract(file, out=out, model=planted, group="page")
     assert [each.get("group") for each in _listed(out)["examples"]] == ["7", None, "p", "p"]
-    run = headroles.label(attention=out, sieve="local", splits=0)
+    run = headroles.label(attention=out, sieve="local")
     assert list(run.scores.units) == ["7", "maps/1", "p", "p"]
     for page, sentence in (
         ({}, "the field 'page' is needed but not there; fields: text"),

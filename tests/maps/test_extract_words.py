@@ -92,7 +92,7 @@ def test_words_see_the_words_of_which_any_piece_sees_any_piece(
 def test_maps_of_words_are_scored_within_what_words_see(model_of: ModelOf, tmp_path: Path) -> None:
     tokens = _listed(_extracted(model_of("mistral"), tmp_path, words=False))
     words = _extracted(model_of("mistral"), tmp_path, words=True)
-    found = headroles.label(attention=words, sieve=["previous", "first"], splits=0)
+    found = headroles.label(attention=words, sieve=["previous", "first"])
     sieves = selection_of(["previous", "first"])
     for number, (row, given) in enumerate(zip(tokens, read_map_list(words, "words").examples, strict=True)):
         own = _units(row)

@@ -61,7 +61,7 @@ def test_stored_maps_give_the_labelling_of_the_model_that_made_them(
     name: str, ending: str, pairs: Path, table: Path, model_of: ModelOf, tmp_path: Path
 ) -> None:
     sieves = ["local", "delimiter", "block", "syntactic", "previous"]
-    options: dict[str, Any] = {"sieve": sieves, "splits": 20}
+    options: dict[str, Any] = {"sieve": sieves}
     maps = tmp_path / f"maps{ending}"
     headroles.extract(pairs, out=maps, model=model_of(name), precision="float32", max_length=300)
     stored = headroles.label(attention=maps, **options)
@@ -90,7 +90,7 @@ def test_a_run_of_maps_is_a_run_folder_that_can_be_judged_again(
 def test_maps_of_words_are_scored_by_words(pairs: Path, planted: Path, tmp_path: Path) -> None:
     maps = tmp_path / "words.npz"
     headroles.extract(pairs, out=maps, model=planted, word_level=True)
-    found = headroles.label(attention=maps, sieve=["local", "syntactic"], splits=0)
+    found = headroles.label(attention=maps, sieve=["local", "syntactic"])
     assert np.isfinite(found.scores.values[0]).all()
     assert (found.scores.cells[1] > 0).mean() > 0.9
 
@@ -106,7 +106,7 @@ def test_maps_from_anywhere_need_only_their_tokens(tmp_path: Path) -> None:
         rows.append({"tokens": [f"w{number}.{place}" for place in range(n)], "attns": f"of {number}"})
     _saved(tmp_path / "any.npz", arrays)
     (tmp_path / "any.json").write_text(json.dumps(rows))
-    found = headroles.label(attention=tmp_path / "any.npz", splits=0)
+    found = headroles.label(attention=tmp_path / "any.npz")
     assert any("local" in roles.split(";") for roles in found.labels()["roles"])
     assert [name for name in found.scores.sieves if name.startswith("syntactic")] == []
     assert sum("syntactic" in each and "left out" in each for each in found.skipped) == 5
@@ -135,7 +135,7 @@ def test_real_maps_of_bert_are_labelled_with_trees_that_came_along(shared: Path,
         arrays[str(number)] = np.load(folder / item["file"])["attn"]
     save_file(arrays, tmp_path / "real.safetensors")
     (tmp_path / "real.json").write_text(json.dumps(rows))
-    found = headroles.label(attention=tmp_path / "real.safetensors", sieve=["delimiter", "local"], splits=0)
+    found = headroles.label(attention=tmp_path / "real.safetensors", sieve=["delimiter", "local"])
     scores = found.scores.values[0].mean(axis=0)
     assert found.scores.layers == 12
     assert scores.max() > 0.7
@@ -194,7 +194,7 @@ def test_rows_under_1_are_refused_unless_the_list_says_sinks(tmp_path: Path) -> 
     with pytest.raises(BadInput, match="sums to 1 over the keys"):
         headroles.label(attention=tmp_path / "sink.npz", sieve=["local"])
     (tmp_path / "sink.json").write_text(json.dumps({"sinks": True, "examples": rows}))
-    found = headroles.label(attention=tmp_path / "sink.npz", sieve=["local"], splits=0)
+    found = headroles.label(attention=tmp_path / "sink.npz", sieve=["local"])
     np.testing.assert_allclose(found.scores.values, 0, atol=rounding_bound(6))
 
 
@@ -248,7 +248,7 @@ def test_cells_are_the_most_of_any_layer_whichever_comes_first(
     ]
     _saved(tmp_path / "two.npz", arrays)
     (tmp_path / "two.json").write_text(json.dumps(rows))
-    found = headroles.label(attention=tmp_path / "two.npz", sieve=["offset:5"], splits=0)
+    found = headroles.label(attention=tmp_path / "two.npz", sieve=["offset:5"])
     np.testing.assert_array_equal(found.scores.cells[0], 7)
     said = np.isfinite(found.scores.values[0]).all(axis=(0, 2))
     assert said.tolist() == [each == 1 for each in order]
@@ -266,9 +266,9 @@ def test_the_command_names_its_folder_after_the_maps(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     headroles.extract(pairs, out="maps.npz", model=planted)
-    code, out, err = command("label", "--attention", "maps.npz", "--sieve", "local", "--splits", 0)
+    code, out, err = command("label", "--attention", "maps.npz", "--sieve", "local")
     assert code == 0, err
-    assert "report  runs/maps-maps-sieve-local-splits-0/report.html" in out
+    assert "report  runs/maps-maps-sieve-local/report.html" in out
     assert read_map_list(Path("maps.npz"), "maps").examples[0].tokenised.passage.group == "document 0"
 
 

@@ -39,7 +39,7 @@ def test_old_maps_of_pairs_are_labelled(tmp_path: Path, monkeypatch: pytest.Monk
     example = read_map_list(file, "u").examples[0].tokenised
     assert example.texts.tolist() == [-1, 0, 0, 0, -1, 1, 1, 1, -1]
     assert example.class_id.tolist() == [True] + [False] * 8
-    found = headroles.label(attention=file, sieve=["delimiter", "block"], splits=0)
+    found = headroles.label(attention=file, sieve=["delimiter", "block"])
     assert np.isfinite(found.scores.values).all()
     double = [each["attns"].astype(np.float64) for each in old]
     np.testing.assert_allclose(headroles.head_distances(double).diagonal(), 0)
@@ -53,6 +53,6 @@ def test_old_maps_of_words_bring_their_trees(tmp_path: Path, monkeypatch: pytest
     (document,) = read_map_documents(file, "u")
     assert document.words == tuple(words)
     assert document.relations == ("nsubj", "root", "obj")
-    found = headroles.label(attention=file, sieve=["syntactic"], splits=0)
+    found = headroles.label(attention=file, sieve=["syntactic"])
     assert np.isfinite(found.scores.values[0]).all()
     assert json.loads(file.with_suffix(".json").read_text())[0]["word"] == [-1, 0, 1, 2, -1]

@@ -104,7 +104,7 @@ def test_scores_of_stored_maps_are_those_of_plain_arrays_in_double_precision(
 ) -> None:
     file = _extracted(planted, tmp_path)
     arrays = np.load(file)
-    found = headroles.label(attention=file, sieve=["local", "delimiter", "previous"], splits=0)
+    found = headroles.label(attention=file, sieve=["local", "delimiter", "previous"])
     for number, given in enumerate(read_map_list(file, "m").examples):
         example = example_of(given.tokenised, None, arcs=False)
         plain = headroles.score(arrays[str(number)], example, ["local", "delimiter", "previous"])

@@ -193,7 +193,7 @@ def test_a_probe_reads_what_was_written(
     code, _, _ = command("preprocess", "depparse", text, "--out", trees, "--cache", cache, "--overwrite")
     assert trees.read_bytes() == once
     code, _, error = command(
-        "probe", "dependency", "--data", trees, "--model", planted, "--out", tmp_path / "run", "--splits", 0,
+        "probe", "dependency", "--data", trees, "--model", planted, "--out", tmp_path / "run",
         "--relations", "det"
     )  # fmt: skip
     assert (code, error) == (0, "")

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.options.shared import SPLITS
 from headroles.records.assessment import Assessment, Precision, RoleOverlap, SensitivityRow
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
@@ -28,7 +27,7 @@ from headroles.reports.summary.pairs import (
     published_overlap,
 )
 from headroles.reports.summary.summary import summarise
-from headroles.reports.summary.verdicts import splits_of, support_sentence, supports_of
+from headroles.reports.summary.verdicts import support_sentence, supports_of
 from headroles.reports.words import words
 from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, INTERVALS
@@ -37,7 +36,7 @@ from headroles.stats.families import FAMILIES
 from headroles.stats.methods.names import METHODS
 
 NAMES = ("local", "delimiter", "delimiter:cls", "syntactic")
-MANIFEST: dict[str, Any] = {"settings": {"splits": 20}, "preset": "calibrated"}
+MANIFEST: dict[str, Any] = {"preset": "calibrated"}
 
 
 def labelling(decision: Decision | None = None, *, grouped: bool = False, **more: Any) -> Labelling:
@@ -61,7 +60,7 @@ def labelling(decision: Decision | None = None, *, grouped: bool = False, **more
         null=np.zeros((len(rules), 80)),
     )
     findings = judge(scores, rules, judged)
-    found = assess(scores, rules, judged, findings, splits=20, **more)
+    found = assess(scores, rules, judged, findings, **more)
     return Labelling(scores, findings, judged, MANIFEST, (), found)
 
 
@@ -102,7 +101,7 @@ def test_a_run_without_an_assessment_has_none_of_its_panels() -> None:
     assert summary.supports == ()
     text = visible(page(bare))
     for word in (
-        "half-samples",
+        "A label is stable",
         "detectable",
         "Trend over depth",
         "Every pair",
@@ -121,8 +120,10 @@ def test_stable_labels_are_counted_from_the_table() -> None:
         assert held.steady == (precision.stability[row][found.decision[row] == 0] >= words.STEADY).sum()
         told = support_sentence(held, contrast=False)
         if 0 < (held.steady or 0) < held.labels:
-            assert f"{held.steady} of {held.labels} labels came back in both halves of at least 90" in told
-        assert ("of 20 random half-samples" in told) == (held.labels > 0)
+            assert (
+                f"{held.steady} of {held.labels} labels are stable: a fresh sample gives each again" in told
+            )
+        assert ("again with at least 90" in told) == (held.labels > 0)
     text = visible(page(RUN))
     assert "That is no probability that the label is true" in text
     assert "probability of being" not in text
@@ -131,10 +132,10 @@ def test_stable_labels_are_counted_from_the_table() -> None:
 @pytest.mark.parametrize(
     ("labels", "steady", "said"),
     [
-        (1, 1, "The one label came back in"),
-        (1, 0, "The one label did not come back in"),
-        (3, 3, "All 3 labels came back in"),
-        (3, 0, "None of the 3 labels came back in"),
+        (1, 1, "The one label is stable: a fresh sample gives it again"),
+        (1, 0, "The one label is not stable:"),
+        (3, 3, "All 3 labels are stable: a fresh sample gives each again"),
+        (3, 0, "None of the 3 labels are stable:"),
         (0, 0, ""),
         (3, None, ""),
     ],
@@ -147,12 +148,12 @@ def test_few_labels_are_told_in_words(labels: int, steady: int | None, said: str
     assert bool(told) == bool(said)
 
 
-def test_a_run_without_half_samples_says_nothing_of_stability() -> None:
+def test_a_run_whose_stability_is_unknown_says_nothing_of_it() -> None:
     run = replace(labelling(), manifest={})
     precision = assessment_of(run).precision
     silent = replace(precision, stability=np.full(precision.stability.shape, np.nan))
     html = page(replace(run, assessment=replace(assessment_of(run), precision=silent)))
-    assert "half-samples" not in visible(html).partition("All findings")[0].partition("A label comes")[0]
+    assert "again with at least" not in visible(html)
     assert 'id="matrix-stability"' not in html
 
 
@@ -322,7 +323,7 @@ def test_what_the_page_says_of_the_published_preset_is_not_said_twice() -> None:
             {"resamples": "500, seed 3", "interval": "95\xa0% of the mean: " + words.INTERVALS["sign-flip"]},
         ),
         (Decision(interval="bca", resamples=200), {"resamples": "200, seed 0"}),
-        (Decision(test="wilcoxon", correction="fdr_tsbh"), {"half-samples": "20, seed 0"}),
+        (Decision(test="wilcoxon", correction="fdr_tsbh"), {"test": words.TESTS["wilcoxon"]}),
     ],
 )
 def test_how_it_was_decided_is_said_in_words(decision: Decision, said: dict[str, str]) -> None:
@@ -348,9 +349,6 @@ def test_there_are_words_for_everything_a_decision_can_name() -> None:
 def test_what_the_page_says_of_the_methods_is_what_they_do() -> None:
     assert words.ENOUGH_FOR_NOT == ENOUGH_FOR_NOT
     assert (words.POWER, words.RELABELLINGS) == (POWER, RELABELLINGS)
-    assert words.HALF_SAMPLES == SPLITS == splits_of({"settings": {"splits": None}})
-    assert splits_of({"settings": {"splits": 20}}) == 20
-    assert splits_of({"settings": {}}) == splits_of({"settings": "none"}) == splits_of({}) == 0
 
 
 def test_the_embedded_precision_is_the_assessment_bit_for_bit() -> None:

@@ -75,7 +75,7 @@ def labelling(
     )
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, decision)
-        assessment = assess(scores, rules, decision, findings, splits=4) if assessed else None
+        assessment = assess(scores, rules, decision, findings) if assessed else None
     return Labelling(scores, findings, decision, manifest, skipped, assessment)
 
 

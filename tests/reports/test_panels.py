@@ -42,7 +42,7 @@ def labelling(decision: Decision | None = None, *, units: int = 60, assessed: bo
         tuple(rule.sieve for rule in rules), keys, keys, np.full(units, 20), cells, values, 0 * cells
     )
     findings = judge(scores, rules, judged)
-    found = assess(scores, rules, judged, findings, splits=2) if assessed else None
+    found = assess(scores, rules, judged, findings) if assessed else None
     return Labelling(scores, findings, judged, {"statistic": "selectivity"}, (), found)
 
 

@@ -40,7 +40,7 @@ def test_a_run_of_one_kind_writes_tables_and_a_report_and_can_be_judged_again(
     words = ["--model", model, "--data", data, "--text-a", "source", "--text-b", "target"]
     words += [word for name in SIEVES for word in ("--sieve", name)]
     out = tmp_path / "run"
-    words += ["--kind", kind, "--max-length", 64, "--splits", 10, "--maps", 20]
+    words += ["--kind", kind, "--max-length", 64, "--maps", 20]
     code, told, problem = command("label", *words, "--out", out)
     assert (code, problem) == (0, "")
     manifest = json.loads((out / "manifest.json").read_text())
@@ -95,8 +95,8 @@ def test_a_folder_that_is_not_named_has_the_kind_of_attention(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--model", model, "--data", data, "--text-a", "source", "--text-b", "target", "--maps", 0]
-    assert command("label", *words, "--kind", "cross", "--sieve", "delimiter", "--splits", 0)[0] == 0
-    name = "pairs-t5-kind-cross-maps-0-sieve-delimiter-splits-0"
+    assert command("label", *words, "--kind", "cross", "--sieve", "delimiter")[0] == 0
+    name = "pairs-t5-kind-cross-maps-0-sieve-delimiter"
     assert [each.name for each in (tmp_path / "runs").iterdir()] == [name]
     assert load(tmp_path / "runs" / name).manifest["model"]["layers"] == 3
 

@@ -26,10 +26,10 @@ WORDS = "the committee signed it in paris and she said that was there long ago"
 SHARDS = 3
 GRADIENTS = "model with gradients"
 OPTIONS: dict[str, dict[str, Any]] = {
-    "label": {"sieve": ["local", "delimiter"], "maps": 4, "splits": 20},
-    "cluster": {"sieve": ["local", "delimiter"], "maps": 4, "splits": 20, "draws": 20},
-    "surface": {"splits": 20},
-    "probe": {"probes": ["dependency", "trees", "coreference"], "relations": "nsubj", "splits": 20},
+    "label": {"sieve": ["local", "delimiter"], "maps": 4},
+    "cluster": {"sieve": ["local", "delimiter"], "maps": 4, "draws": 20},
+    "surface": {},
+    "probe": {"probes": ["dependency", "trees", "coreference"], "relations": "nsubj"},
 }
 """Options of each kind that take little time."""
 

@@ -21,7 +21,7 @@ from tests.support.seq2seq import KINDS, hand_made, pairs, plain, saved
 
 Command = Callable[..., tuple[int, str, str]]
 COUNT = 12
-QUICK: dict[str, Any] = {"max_length": 96, "splits": 0, "batch_size": 5}
+QUICK: dict[str, Any] = {"max_length": 96, "batch_size": 5}
 OFFSETS = ("surface:previous", "surface:next", "surface:self")
 
 
@@ -92,7 +92,7 @@ def test_even_cross_attention_is_neither_above_nor_below(
 ) -> None:
     even = saved("even bart", tmp_path, tokenizer_of)
     run = headroles.surface(
-        data=data, text_a="source", text_b="target", model=even, kind="cross", max_length=96, splits=0
+        data=data, text_a="source", text_b="target", model=even, kind="cross", max_length=96
     )
     off = run.scores.values - run.scores.null[:, :, None, None]
     assert np.nanmax(np.abs(off)) < 1e-5
@@ -148,9 +148,7 @@ def test_a_probe_of_the_encoder_by_name_is_the_usual_probe(model: Path, tmp_path
     texts = (["it", "was", word] for word in ("signed", "decide", "long", "Paris"))
     file.write_text("".join(json.dumps(row | {"words": words}) + "\n" for words in texts))
     options: dict[str, Any] = {"data": file, "model": model, "relations": "nsubj", "max_length": 32}
-    usual, named = (
-        headroles.probe("dependency", splits=0, **options, kind=kind) for kind in (None, "encoder")
-    )
+    usual, named = (headroles.probe("dependency", **options, kind=kind) for kind in (None, "encoder"))
     assert usual.scores.values.tobytes() == named.scores.values.tobytes()
     with pytest.raises(BadInput, match="has encoder and decoder and no 'self' attention"):
         headroles.probe("dependency", kind="self", **options)
@@ -178,7 +176,7 @@ def test_maps_of_a_decoder_are_stored_and_labelled_like_the_model(
     assert listed["model"]["kind"] == "decoder"
     assert listed["examples"][0]["visible"] == [[None, 0]] * 3
     sieves = ["local", "delimiter:cls", "first", "next", "identical"]
-    stored = headroles.label(attention=out, sieve=sieves, splits=0)
+    stored = headroles.label(attention=out, sieve=sieves)
     run = headroles.label(kind="decoder", sieve=sieves, maps=0, **given)
     np.testing.assert_allclose(stored.scores.values, run.scores.values, rtol=0, atol=1e-5)
     assert stored.manifest["model"]["kind"] == "decoder"

@@ -307,7 +307,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "alpha": {"alpha": 1e-100},
     "seed": {"seed": 1},
 }
-FEW = {"limit": 20, "splits": 0, "maps": 0}
+FEW = {"limit": 20, "maps": 0}
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.kinds import KINDS, kind_named
 
 QUICK: dict[str, dict[str, Any]] = {
-    "label": {"sieve": "local", "maps": 0, "splits": 0},
-    "cluster": {"sieve": "local", "maps": 0, "splits": 0, "draws": 20},
-    "surface": {"splits": 0},
-    "probe": {"probes": "dependency", "relations": "nsubj", "splits": 0},
+    "label": {"sieve": "local", "maps": 0},
+    "cluster": {"sieve": "local", "maps": 0, "draws": 20},
+    "surface": {},
+    "probe": {"probes": "dependency", "relations": "nsubj"},
 }
 INPUTS = 8
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -195,7 +195,7 @@ def test_a_rare_token_is_rare_in_the_run_not_in_its_input(
 def test_patterns_run_on_an_encoder_and_on_a_decoder(model_of: Callable[[str], Path], name: str) -> None:
     from headroles import label
 
-    found = label("QNLI", model=model_of(name), sieve="patterns", limit=60, max_length=40, splits=0)
+    found = label("QNLI", model=model_of(name), sieve="patterns", limit=60, max_length=40)
     silent = {"next", "subword:completing"} if name == "gpt2" else set()
     for each in set(PATTERNS) - {"related:other"}:
         values = found.scores.values[found.scores.sieves.index(each)]

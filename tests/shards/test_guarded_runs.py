@@ -32,7 +32,7 @@ from headroles.storage.run import load
 from tests.storage.manifests import hash_again
 
 Label = Callable[..., Labelling]
-QUICK: dict[str, Any] = {"maps": 0, "splits": 0, "sieve": ["local", "delimiter"]}
+QUICK: dict[str, Any] = {"maps": 0, "sieve": ["local", "delimiter"]}
 SUMMED: dict[str, Any] = QUICK | {"keep": 20, "shard_size": 4}
 
 
@@ -255,7 +255,7 @@ def test_frequencies_of_tokens_are_part_of_what_a_run_is(label: Label, table: Pa
     rows = table.read_text().splitlines(keepends=True)
     data, folder = tmp_path / "pairs.tsv", tmp_path / "run"
     data.write_text("".join(rows[:49]))
-    options = {"stream": True, "keep": 20, "shard_size": 4, "sieve": ["rare"], "maps": 0, "splits": 0}
+    options = {"stream": True, "keep": 20, "shard_size": 4, "sieve": ["rare"], "maps": 0}
 
     def until(done: int, total: int) -> None:
         if done >= 40:

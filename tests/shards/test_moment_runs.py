@@ -20,7 +20,7 @@ from headroles.storage.run import load
 
 pytestmark = pytest.mark.with_report
 Label = Callable[..., Labelling]
-FEW: dict[str, Any] = {"keep": 20, "shard_size": 8, "splits": 10, "maps": 6}
+FEW: dict[str, Any] = {"keep": 20, "shard_size": 8, "maps": 6}
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -60,7 +60,7 @@ def test_the_folder_holds_sums_and_a_random_subsample(summed: Path) -> None:
 
 
 def test_its_means_are_those_of_all_examples(summed: Path, label: Label) -> None:
-    run, whole = load(summed), label(group="document", splits=0, maps=0, shard_size=8)
+    run, whole = load(summed), label(group="document", maps=0, shard_size=8)
     values = whole.scores.values.astype(np.float64)
     np.testing.assert_allclose(run.findings.mean, np.nanmean(values, axis=1), atol=1e-9)
     chosen = [whole.scores.examples.index(key) for key in run.scores.examples]

@@ -305,7 +305,7 @@ def test_a_run_on_ray_that_loses_a_worker_has_the_bytes_of_a_run_here_and_leaves
         "max_length": 48,
         "shard_size": 2,
     }
-    settings |= {"sieve": ["local"], "maps": 2, "splits": 0, "threads": 1}
+    settings |= {"sieve": ["local"], "maps": 2, "threads": 1}
     headroles.label(**settings, out=here)
     plain = settings | {"data": str(table), "model": str(planted), "out": str(there)}
     code = f"import headroles; headroles.label(**{plain}, engine='ray', workers=2)"

@@ -324,7 +324,7 @@ def _many(tmp_path: Path) -> Path:
 def test_nine_kills_at_random_moments_change_no_byte(planted: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "task": "QNLI", "data": str(_many(tmp_path)), "model": str(planted), "max_length": 48,
-        "sieve": ["local", "delimiter", "block"], "shard_size": 4, "maps": 20, "splits": 10,
+        "sieve": ["local", "delimiter", "block"], "shard_size": 4, "maps": 20,
     }  # fmt: skip
     headroles.label(**options, out=tmp_path / "calm")
     calm = _contents(tmp_path / "calm")
@@ -405,8 +405,8 @@ def test_another_decision_leaves_the_finished_run_whole_until_its_results_change
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
-    label(out=run, limit=20, splits=4)
-    label(out=tmp_path / "calm", limit=20, splits=4, alpha=0.01)
+    label(out=run, limit=20)
+    label(out=tmp_path / "calm", limit=20, alpha=0.01)
     before = _contents(run)
 
     def stopped(*given: Any) -> None:
@@ -417,9 +417,9 @@ def test_another_decision_leaves_the_finished_run_whole_until_its_results_change
     with monkeypatch.context() as patched:
         patched.setattr("headroles.runs.run.write_results", stopped)
         with pytest.raises(KeyboardInterrupt):
-            label(out=run, limit=20, splits=4, alpha=0.01, overwrite=True)
+            label(out=run, limit=20, alpha=0.01, overwrite=True)
     assert _contents(run) == before
-    label(out=run, limit=20, splits=4, alpha=0.01, overwrite=True)
+    label(out=run, limit=20, alpha=0.01, overwrite=True)
     assert _contents(run) == _contents(tmp_path / "calm")
 
 

@@ -174,7 +174,7 @@ def test_constant_scores_have_no_exact_statement_and_tiny_spreads_are_tested() -
         assert np.isnan(getattr(found, name)[0, 0, :2]).all()
     assert found.effect[0, 0, 2] == pytest.approx(5e4, rel=0.1)
     assert np.isfinite(found.statistic[0, 0, 2])  # means of groups spread less than rounding may
-    said = assess(scores, rules, decision, found, splits=4, bayes=True, moments=sums)
+    said = assess(scores, rules, decision, found, bayes=True, moments=sums)
     assert any("the same on every example are untestable: a (2);" in each for each in said.remarks)
     for each in (said.precision.stability, said.precision.bayes_factor, said.precision.hedges_g):
         assert np.isnan(each[0, 0, :2]).all()
@@ -204,7 +204,7 @@ def test_what_varies_less_than_independent_examples_counts_as_many_as_there_are(
     scores = scored((0.1 + apart + 0.02 * rng.normal(size=(1000, 3))[owner])[None], owner)
     sums, rules = moments_of(scores, RULES[1:2], 0), RULES[1:2]
     found = judge(scores, rules, Decision(), sums)
-    precision = assess(scores, rules, Decision(), found, splits=0, moments=sums).precision
+    precision = assess(scores, rules, Decision(), found, moments=sums).precision
     assert precision.design_effect.max() < 0.3
     low, high = effect_interval(precision.hedges_g, found.count)
     np.testing.assert_array_equal(precision.g_low, low)
@@ -219,8 +219,8 @@ def test_what_is_said_beyond_tests_is_of_all_examples() -> None:
     sums, rules, decision = moments_of(scores, RULES[1:2], 0), RULES[1:2], Decision()
     found = judge(scores, rules, decision, sums)
     sample = take_examples(scores, np.arange(100))
-    said = assess(sample, rules, decision, found, splits=40, bayes=True, moments=sums)
-    whole = assess(scores, rules, decision, judge(scores, rules, decision), splits=40, bayes=True)
+    said = assess(sample, rules, decision, found, bayes=True, moments=sums)
+    whole = assess(scores, rules, decision, judge(scores, rules, decision), bayes=True)
     inflated = said.precision.design_effect[0, 0]
     assert 2.2 < inflated.mean() < 3.8  # 1 + 4 × 0.5 = 3
     np.testing.assert_allclose(said.precision.hedges_g, found.effect, rtol=1e-3)

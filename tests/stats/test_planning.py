@@ -12,7 +12,7 @@ from rich.console import Console
 from headroles.errors import BadInput, UnknownName
 from headroles.planning import Study, study
 from headroles.stats.families import FAMILIES
-from headroles.stats.power import ASSUMED, power_of, required_units
+from headroles.stats.power import ASSUMED, power_of, power_of_part, required_units
 from headroles.terminal.label import show_plan
 from tests.support.reference import draws
 
@@ -39,6 +39,8 @@ def test_a_plan_holds_together(effect: float, correction: str, family: str, powe
     )
     assert plan.tests == {"sieve": 144, "run": 1440, "layer": 12}[family]
     assert plan.examples == plan.case.examples == required_units(effect, plan.case.cut, power)
+    assert plan.joint.examples == required_units(effect, plan.case.cut, power_of_part(power))
+    assert (plan.joint.cut, plan.joint.share) == (plan.case.cut, plan.case.share)
     sizes, powers = zip(*plan.curve, strict=True)
     assert list(sizes) == sorted(set(sizes))
     assert list(powers) == sorted(powers)
@@ -131,6 +133,8 @@ def test_the_command_tells_examples_cut_and_what_they_are_relative_to(command: C
     assert (code, err) == (0, "")
     text = " ".join(out.split())
     assert text.startswith("collect 205 examples, to find a head whose mean lies 0.3 sd beyond θ")
+    assert "246 examples for a role with a contrast (block, syntactic)" in text
+    assert "each is then found with probability √0.8 = 0.894, both with 0.8 or more" in text
     assert "p ≤ 0.000347 = alpha / 144 heads: fdr_bh over the heads of one sieve at alpha 0.05" in text
     assert "if this head alone holds the role (the cautious case)" in text
     assert "134 examples at p ≤ 0.005 = alpha × expected share 0.1, if one head in ten holds it" in text

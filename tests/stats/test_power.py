@@ -20,6 +20,7 @@ from headroles.stats.power import (
     detectable_effect,
     harmonic,
     power_of,
+    power_of_part,
     required_units,
 )
 from tests.support.reference import draws
@@ -92,6 +93,31 @@ def test_the_corrected_test_finds_skewed_scores_as_often_as_the_docstring_says(
     assert float(power_of(0.5, 78, 0.05 / 144)) == pytest.approx(0.80, abs=0.01)
     rejected = student_skew(describe(values), 0.0).p <= 0.05 / 144
     assert rejected.mean() == pytest.approx(found, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "planned", "alone"), [(0.0, 0.8, 0.64), (0.5, 0.82, 0.69), (0.8, 0.85, 0.73)]
+)
+def test_two_parts_of_the_planned_power_are_found_together_as_often_as_wanted(
+    correlation: float, planned: float, alone: float
+) -> None:
+    rng, cut, runs = np.random.default_rng(int(10 * correlation)), 0.05 / 72, 6_000
+    for power, expected in ((power_of_part(0.8), planned), (0.8, alone)):
+        n = required_units(0.5, cut, power)
+        shared = rng.normal(size=(n, runs))
+        own = rng.normal(size=(2, n, runs))
+        parts = 0.5 + np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
+        found = [student(describe(part), 0.0).p <= cut for part in parts]
+        assert (found[0] & found[1]).mean() == pytest.approx(expected, abs=0.025)
+
+
+def test_parts_of_independent_tests_have_the_wanted_power_together() -> None:
+    for parts in (1, 2, 3):
+        assert power_of_part(0.8, parts) ** parts == pytest.approx(0.8)
+    with pytest.raises(BadInput, match="parts must be a whole number of at least 1, but got 0"):
+        power_of_part(0.8, 0)
+    with pytest.raises(BadInput, match="power"):
+        power_of_part(1.0)
 
 
 MEASURED = {

@@ -1,4 +1,4 @@
-"""Relabelled resamples are whole judgements of the units drawn; stability counts them."""
+"""Relabelled resamples are whole judgements of the units drawn."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.assessment.sensitivity import stability
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts, random_halves
 from headroles.stats.engine import judge
@@ -94,47 +93,3 @@ def test_blocks_hold_the_same_draws() -> None:
     draws = [np.arange(200.0).reshape(100, 2), np.ones((3, 2))]
     assert [len(block) for block in split_draws(draws, 2**13)] == [64, 36, 3]
     np.testing.assert_array_equal(np.concatenate(list(split_draws(draws, 2**13))), np.concatenate(draws))
-
-
-def test_stability_is_the_share_of_splits_in_which_both_halves_give_the_role(
-    scores_of: Callable[..., Run],
-) -> None:
-    run = scores_of(6, units=31)
-    decision = Decision(seed=9)
-    share = stability(Columns(*run), Grid(2, 6), decision, 40)
-    both = np.zeros((3, 12))
-    for side in random_halves(31, 40, 9):
-        found = [judge(*_taken(run, np.maximum(sign * side, 0)), decision).decision for sign in (1, -1)]
-        both += ((found[0] == 0) & (found[1] == 0))[[0, 2, 3]].reshape(3, 12)
-    np.testing.assert_allclose(share, both / 40, rtol=1e-12)
-    assert len(np.unique(share)) > 3
-
-
-def test_stability_estimates_how_often_two_fresh_samples_of_half_the_size_agree() -> None:
-    # One head at 1.7 standard errors (of a half) beyond what alpha needs; truth by fresh samples.
-    rng = np.random.default_rng(7)
-    units, runs = 80, 60
-    effect = 0.1 + 0.1 * 2.4 / 40**0.5
-
-    def sampled(size: int, many: int) -> np.ndarray:
-        return np.asarray(effect + 0.1 * rng.normal(size=(1, size, 1, many)), dtype=np.float32)
-
-    def scored(values: np.ndarray) -> Scores:
-        keys = tuple(map(str, range(values.shape[1])))
-        ones = np.ones((1, len(keys)))
-        return Scores(("s",), keys, keys, np.full(len(keys), 9), ones, values, 0 * ones)
-
-    decision = Decision(correction="none")
-    fresh = [judge(scored(sampled(40, 3000)), [Rule("s")], decision).decision == 0 for _ in range(2)]
-    truth = float((fresh[0] & fresh[1]).mean())
-    shares = stability(Columns(scored(sampled(units, runs)), [Rule("s")]), Grid(1, runs), decision, 60)
-    assert 0.45 < truth < 0.75
-    assert shares.mean() == pytest.approx(truth, abs=0.12)
-
-
-@pytest.mark.parametrize(("units", "splits"), [(3, 50), (40, 0)])
-def test_no_splits_or_hardly_any_units_give_no_stability(
-    scores_of: Callable[..., Run], units: int, splits: int
-) -> None:
-    share = stability(Columns(*scores_of(8, units=units)), Grid(2, 6), Decision(), splits)
-    assert np.isnan(share).all()

@@ -18,7 +18,7 @@ from headroles.storage.remote import local_copy
 Label = Callable[..., headroles.Labelling]
 
 
-QUICK: dict[str, Any] = {"maps": 0, "splits": 0, "sieve": ["local", "delimiter"]}
+QUICK: dict[str, Any] = {"maps": 0, "sieve": ["local", "delimiter"]}
 """Options that leave out what these tests do not look at."""
 
 
@@ -242,7 +242,7 @@ def _tree(subject: str) -> str:
 
 def _make(kind: str, model: Path, table: Path, folder: Path, **options: Any) -> headroles.Labelling:
     """Make a small run of a kind."""
-    common: dict[str, Any] = {"model": str(model), "limit": 12, "splits": 0} | options
+    common: dict[str, Any] = {"model": str(model), "limit": 12} | options
     if kind == "probe":
         trees = folder / "trees.conllu"
         texts = (f"# newdoc id = d{number}\n{_tree(f'cat{number}')}\n" for number in range(12))

@@ -56,8 +56,8 @@ def labelled(
     """A run of these sieves, with its assessment unless told otherwise."""
     scores, rules, decision = made_up(names, shape), _rules(names), Decision()
     findings = judge(scores, rules, decision)
-    assessment = assess(scores, rules, decision, findings, splits=2) if assessed else None
-    facts = FACTS if names is NAMES else {"command": "headroles label", "settings": {"splits": 2}}
+    assessment = assess(scores, rules, decision, findings) if assessed else None
+    facts = FACTS if names is NAMES else {"command": "headroles label", "settings": {}}
     skipped = tuple(f"{name} had nothing to count." for name in names)
     return Labelling(scores, findings, decision, facts, skipped, assessment)
 

@@ -86,7 +86,7 @@ def _probed_run(
     decision = Decision()
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, decision)
-        assessment = assess(scores, rules, decision, findings, splits=4) if assessed else None
+        assessment = assess(scores, rules, decision, findings) if assessed else None
     best = tuple(_best(row, scores, chance) for row in rows)
     published: dict[str, Any] = {row: {"accuracy": 0.585, "head": "8-2"} for row in rows[:4]}
     published |= {
@@ -250,7 +250,7 @@ def surface_labelling(
     decision = Decision()
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, decision)
-        assessment = assess(scores, rules, decision, findings, splits=4)
+        assessment = assess(scores, rules, decision, findings)
     facts = {
         "headroles": "0.1.0",
         "command": "headroles surface --task QNLI",

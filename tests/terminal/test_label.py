@@ -124,7 +124,7 @@ def test_stable_labels_stand_beside_the_counts_and_are_explained(finished: Path)
         (row,) = [line.split() for line in shown if line.startswith(f"{name} ")]
         assert row[4] == (f"{steady}/{held.sum()}" if held.any() else "–")
     (told,) = [line for line in shown if line.startswith("stable  ")]
-    assert told.endswith("random half-samples; no probability of being true")
+    assert told.endswith("with probability 0.9 or more; no probability of being true")
 
 
 def test_without_an_assessment_nothing_is_said_of_it(finished: Path) -> None:

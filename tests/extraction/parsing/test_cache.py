@@ -477,7 +477,7 @@ def test_scores_are_the_same_bytes_whatever_was_cached_or_parsed_ahead(
     def bytes_of(cache: Path | str) -> list[bytes]:
         scores = headroles.label(
             data=table, text_a="question", text_b="sentence", sieve="syntactic", model=planted,
-            cache=cache, shard_size=16, maps=0, splits=0, max_length=64, limit=40,
+            cache=cache, shard_size=16, maps=0, max_length=64, limit=40,
         ).scores  # fmt: skip
         return [each.tobytes() for each in (scores.values, scores.cells, scores.null)]
 
@@ -510,7 +510,6 @@ def test_a_run_whose_parses_cannot_be_kept_says_so(planted: Path, table: Path, t
         text_a="question",
         model=planted,
         cache=tmp_path / "file" / "inside",
-        splits=0,
         maps=0,
         max_length=64,
     )

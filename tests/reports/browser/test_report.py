@@ -23,7 +23,7 @@ MANIFEST = {
     "command": "headroles label --task QNLI",
     "model": {"name": "tiny/<i>model</i>"},
     "number": 1.0,
-    "settings": {"splits": 20},
+    "settings": {},
 }
 
 pytestmark = pytest.mark.browser
@@ -53,7 +53,7 @@ def run() -> Labelling:
     )
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, Decision())
-        assessment = assess(scores, rules, Decision(), findings, splits=20, bayes=True)
+        assessment = assess(scores, rules, Decision(), findings, bayes=True)
     return Labelling(scores, findings, Decision(), MANIFEST, ("rare: one example only.",), assessment)
 
 

@@ -96,7 +96,6 @@ def folder(treebank: Path, model_of: ModelOf, tmp_path_factory: pytest.TempPathF
             model=model_of("bert"),
             relations=["nsubj", "det"],
             max_length=48,
-            splits=20,
             out=place,
         )
     return place
@@ -162,7 +161,7 @@ def test_judging_again_changes_decisions_and_keeps_answers(folder: Path, tmp_pat
 
 def test_equal_runs_are_equal_and_batches_do_not_matter(treebank: Path, model_of: ModelOf) -> None:
     runs = [
-        headroles.probe(["dependency"], data=treebank, model=model_of("bert"), batch_size=size, splits=0)
+        headroles.probe(["dependency"], data=treebank, model=model_of("bert"), batch_size=size)
         for size in (1, 32)
     ]
     hits = [name for name in runs[0].scores.sieves if not name.endswith("matched")]
@@ -180,9 +179,7 @@ def test_the_published_way_chooses_and_shows_on_all_data_and_tests_nothing(
     treebank: Path, model_of: ModelOf, tmp_path: Path
 ) -> None:
     place = tmp_path / "published"
-    headroles.probe(
-        "dependency", data=treebank, model=model_of("bert"), preset="published", splits=0, out=place
-    )
+    headroles.probe("dependency", data=treebank, model=model_of("bert"), preset="published", out=place)
     run = headroles.judge_again(place, alpha=0.01)
     assert run.probed is not None
     tallies = run.probed.tallies
@@ -220,7 +217,7 @@ def test_documents_are_the_units(folder: Path) -> None:
 def test_the_command_prints_the_table_and_repeats_itself(
     treebank: Path, model_of: ModelOf, tmp_path: Path, command: Command
 ) -> None:
-    words = ["probe", "dependency", "--data", treebank, "--model", model_of("bert"), "--splits", "0"]
+    words = ["probe", "dependency", "--data", treebank, "--model", model_of("bert")]
     code, out, err = command(
         *words, "--relations", "nsubj,det", "--scheme", "clearnlp", "--out", tmp_path / "run"
     )
@@ -305,7 +302,7 @@ def test_arcs_that_a_window_cuts_off_are_lost_and_counted(tmp_path: Path, model_
     file = tmp_path / "long.jsonl"
     file.write_text("".join(_long(words) + "\n" for words in (6, 30, 9, 41, 7)), encoding="utf-8")
     run = headroles.probe(
-        ["dependency", "trees"], data=file, model=model_of("bert"), relations="obj", max_length=22, splits=0
+        ["dependency", "trees"], data=file, model=model_of("bert"), relations="obj", max_length=22
     )
     assert run.probed is not None
     tallies = run.probed.tallies
@@ -343,7 +340,7 @@ def test_pairs_of_winobias_are_the_units_and_their_gap_is_paired(tmp_path: Path,
             lines.append(f"{number} [the {first}] signed the {second} and [{pronoun}] was long .")
         (tmp_path / f"{name}_stereotyped_type1.txt.dev").write_text("\n".join(lines) + "\n", encoding="utf-8")
     files = sorted(tmp_path.glob("*.dev"))
-    run = headroles.probe("coreference", data=files, model=model_of("bert"), splits=0)
+    run = headroles.probe("coreference", data=files, model=model_of("bert"))
     assert sorted(set(run.scores.units)) == sorted(f"type1/{number}" for number in range(1, 13))
     assert run.probed is not None
     hits = run.scores.values[run.scores.sieves.index("coreference:all")].astype(float)
@@ -371,7 +368,7 @@ def test_too_few_documents_are_refused(tmp_path: Path, model_of: ModelOf) -> Non
 def test_mentions_reach_the_coreference_sieve_of_label(treebank: Path, model_of: ModelOf) -> None:
     run = headroles.label(
         data=treebank, sieve=["coreference", "syntactic:nsubj", "local"], model=model_of("bert"),
-        max_length=48, splits=0,
+        max_length=48,
     )  # fmt: skip
     assert (run.findings.count[run.findings.of("coreference")] > 2).all()
     assert max(run.scores.tokens) <= 48

@@ -18,7 +18,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
-from tests.storage.manifests import hash_again
+from tests.storage.manifests import change_manifest, hash_again
 
 Run = tuple[Scores, list[Rule]]
 Label = Callable[..., Labelling]
@@ -33,7 +33,7 @@ def test_effects_factors_and_design_are_those_of_the_libraries_head_by_head(
     scores_of: Callable[..., Run],
 ) -> None:
     run = scores_of(0, units=30, per_unit=2)
-    precision = _assessed(run, Decision(test="t"), bayes=True, splits=0).precision
+    precision = _assessed(run, Decision(test="t"), bayes=True).precision
     for k, rule in enumerate(run[1]):
         examples = run[0].values[k].astype(np.float64).reshape(30, 2, 2, 6)
         units = examples.mean(axis=1)
@@ -50,9 +50,8 @@ def test_effects_factors_and_design_are_those_of_the_libraries_head_by_head(
 
 
 def test_what_was_not_asked_for_is_left_out(scores_of: Callable[..., Run]) -> None:
-    precision = _assessed(scores_of(1), splits=0).precision
+    precision = _assessed(scores_of(1)).precision
     assert np.isnan(precision.bayes_factor).all()
-    assert np.isnan(precision.stability).all()
     assert not np.isnan(precision.hedges_g).any()
 
 
@@ -60,13 +59,13 @@ def test_untestable_heads_have_no_stability(scores_of: Callable[..., Run]) -> No
     scores, rules = scores_of(2)
     values = scores.values.copy()
     values[2, :, 0, 0] = np.nan
-    stability = _assessed((replace(scores, values=values), rules), splits=20).precision.stability
+    stability = _assessed((replace(scores, values=values), rules)).precision.stability
     assert np.isnan(stability[2, 0, 0])
     assert not np.isnan(stability[2, 0, 1:]).any()
 
 
 def test_contrasts_have_precision_but_no_stability(scores_of: Callable[..., Run]) -> None:
-    precision = _assessed(scores_of(2), splits=20).precision
+    precision = _assessed(scores_of(2)).precision
     assert np.isnan(precision.stability[1]).all()
     assert not np.isnan(precision.stability[[0, 2, 3]]).any()
     assert not np.isnan(precision.detectable).any()
@@ -75,7 +74,7 @@ def test_contrasts_have_precision_but_no_stability(scores_of: Callable[..., Run]
 def test_the_detectable_effect_is_found_with_the_power_it_says(scores_of: Callable[..., Run]) -> None:
     run = scores_of(3, units=60)
     decision = Decision(test="t", correction="bonferroni")
-    least = _assessed(run, decision, splits=0).precision.detectable[2, 0, 0]
+    least = _assessed(run, decision).precision.detectable[2, 0, 0]
     critical = reference.t.isf(0.05 / 12, 59)
     assert reference.nct.sf(critical, 59, least * 60**0.5) == pytest.approx(0.8, abs=1e-8)
 
@@ -86,7 +85,7 @@ def test_false_discovery_rates_let_a_head_pass_at_alpha_times_the_share_found(
     run = scores_of(3, units=60)
     found = judge(*run, Decision())
     roles = int((found.decision[2] == 0).sum())
-    least = assess(*run, Decision(), found, splits=0).precision.detectable[2, 0, 0]
+    least = assess(*run, Decision(), found).precision.detectable[2, 0, 0]
     critical = reference.t.isf(0.05 * roles / 12, 59)
     assert 1 < roles < 12
     assert reference.nct.sf(critical, 59, least * 60**0.5) == pytest.approx(0.8, abs=1e-8)
@@ -95,7 +94,7 @@ def test_false_discovery_rates_let_a_head_pass_at_alpha_times_the_share_found(
 def test_pairs_are_given_without_contrasts_where_these_matter(scores_of: Callable[..., Run]) -> None:
     scores, rules = scores_of(4, units=80, layers=4, heads=8)
     found = judge(scores, rules, Decision())
-    together = assess(scores, rules, Decision(), found, splits=0).together
+    together = assess(scores, rules, Decision(), found).together
     assert {(pair.first, pair.second) for pair in together if pair.contrasts == "without"} == {
         ("s0", "s2"), ("s0", "s3"), ("s2", "s0"), ("s3", "s0")
     }  # fmt: skip
@@ -129,7 +128,7 @@ def test_pairs_are_given_without_contrasts_where_these_matter(scores_of: Callabl
 def test_remarks_say_what_a_reader_of_the_decisions_must_know(
     scores_of: Callable[..., Run], decision: Decision, said: list[str]
 ) -> None:
-    remarks = _assessed(scores_of(5, units=60), replace(decision, resamples=499), splits=0).remarks
+    remarks = _assessed(scores_of(5, units=60), replace(decision, resamples=499)).remarks
     assert len(remarks) == len(said)
     for remark, part in zip(remarks, said, strict=True):
         assert part in remark
@@ -138,11 +137,11 @@ def test_remarks_say_what_a_reader_of_the_decisions_must_know(
 @pytest.mark.parametrize("test", ["t", "t-skew", "bootstrap-t", "sign-flip"])
 def test_fewer_than_fifty_units_are_remarked_on(scores_of: Callable[..., Run], test: str) -> None:
     decision = Decision(test, resamples=499)
-    few = _assessed(scores_of(6, units=49), decision, splits=0).remarks
+    few = _assessed(scores_of(6, units=49), decision).remarks
     assert any(
         f"fewer than 50 units: s0 (49), s2 (49), s3 (49); with so few, {test} errs" in each for each in few
     )
-    enough = _assessed(scores_of(6, units=50), decision, splits=0).remarks
+    enough = _assessed(scores_of(6, units=50), decision).remarks
     assert not any("fewer than" in remark for remark in enough)
 
 
@@ -151,7 +150,7 @@ def test_few_units_of_one_head_or_of_a_contrast_are_remarked_on(scores_of: Calla
     values = scores.values.copy()
     values[1, 30:] = np.nan
     values[2, 5:, 0, 0] = np.nan
-    remark = _assessed((replace(scores, values=values), rules), splits=0).remarks[0]
+    remark = _assessed((replace(scores, values=values), rules)).remarks[0]
     assert "fewer than 50 units: s0 (30), s2 (5); with so few, t-skew errs" in remark
 
 
@@ -180,7 +179,7 @@ def test_few_units_of_one_head_or_of_a_contrast_are_remarked_on(scores_of: Calla
 def test_a_p_too_coarse_for_a_head_that_stands_alone_is_remarked_on(
     scores_of: Callable[..., Run], decision: Decision, units: int, said: str
 ) -> None:
-    remarks = _assessed(scores_of(6, units=units), decision, splits=0).remarks  # 12 heads in a family
+    remarks = _assessed(scores_of(6, units=units), decision).remarks  # 12 heads in a family
     coarse = [remark for remark in remarks if "has no p below" in remark]
     assert [remark.split(":")[0] for remark in coarse] == (["s0", "s2", "s3"] if said else [])
     assert all(said in remark for remark in coarse)
@@ -188,18 +187,19 @@ def test_a_p_too_coarse_for_a_head_that_stands_alone_is_remarked_on(
 
 def test_equal_seeds_give_equal_assessments(scores_of: Callable[..., Run]) -> None:
     run = scores_of(7, units=40)
-    first, again, other = (_assessed(run, Decision(seed=seed), splits=30) for seed in (1, 1, 2))
+    first, again, other = (_assessed(run, Decision(seed=seed)) for seed in (1, 1, 2))
     for each in fields(Precision):
         np.testing.assert_array_equal(
             getattr(first.precision, each.name), getattr(again.precision, each.name)
         )
     assert str(first.together) == str(again.together)
     assert str(first.depth) == str(again.depth)
-    assert str(first.precision.stability) != str(other.precision.stability)
+    assert str(first.depth) != str(other.depth)
+    np.testing.assert_array_equal(first.precision.stability, other.precision.stability)  # draws nothing
 
 
 def test_the_tables_of_a_run_come_back_as_they_were(label: Label, tmp_path: Path) -> None:
-    before = label(out=tmp_path / "run", splits=20, bayes=True)
+    before = label(out=tmp_path / "run", bayes=True)
     after = headroles.load(tmp_path / "run")
     assert before.assessment is not None
     assert after.assessment is not None
@@ -238,16 +238,30 @@ def test_a_damaged_table_is_one_sentence(run: Path, name: str, spoiled: str) -> 
         headroles.load(run)
 
 
+def test_half_samples_of_older_versions_are_no_stability_until_the_run_is_judged_again(run: Path) -> None:
+    now = headroles.load(run).assessment
+    change_manifest(run, lambda record: record["settings"].update(splits=200))
+    before = headroles.load(run).assessment
+    assert now is not None
+    assert before is not None
+    assert np.isnan(before.precision.stability).all()
+    np.testing.assert_array_equal(before.precision.hedges_g, now.precision.hedges_g)
+    after = headroles.judge_again(run).assessment
+    assert after is not None
+    np.testing.assert_allclose(after.precision.stability, now.precision.stability, rtol=1e-12)
+    assert "splits" not in json.loads((run / "manifest.json").read_text())["settings"]
+
+
 def test_judging_again_takes_every_way_of_deciding(run: Path) -> None:
     judged = headroles.judge_again(
         run, test="bootstrap-t", correction="maxT", family="run", resamples=299, resample_seed=4,
-        interval="bca", splits=10, bayes=True,
+        interval="bca", bayes=True,
     )  # fmt: skip
     wanted = Decision("bootstrap-t", "maxT", "run", 0.05, 299, 4, "bca")
     assert judged.decision == wanted
     assert headroles.load(run).decision == wanted
     settings = json.loads((run / "manifest.json").read_text())["settings"]
-    assert (settings["resamples"], settings["resample_seed"], settings["splits"]) == (299, 4, 10)
+    assert (settings["resamples"], settings["resample_seed"]) == (299, 4)
     assert judged.assessment is not None
     assert not np.isnan(judged.assessment.precision.bayes_factor).all()
 

@@ -24,7 +24,7 @@ def test_no_head_is_not_where_scores_lie_in_few_or_unequal_units() -> None:
         found = judge(scores, RULES[1:2], Decision(), sums)
         assert (found.decision == 2).all()
         assert (found.q_not < 1e-6).all()
-        said = assess(scores, RULES[1:2], Decision(), found, splits=0, moments=sums).remarks
+        said = assess(scores, RULES[1:2], Decision(), found, moments=sums).remarks
         few = round(float(equal_groups(sums.weight[0, :, 0])[0]) - 0.5)
         told = (
             f"the scores of b ({few}), or of their contrasts, lie in few units, or mostly in a few large ones"
@@ -37,7 +37,7 @@ def test_no_head_is_not_where_scores_lie_in_few_or_unequal_units() -> None:
 def _few_told(scores: Scores, rules: Sequence[Rule] = RULES) -> list[str]:
     sums = moments_of(scores, rules, 0)
     found = judge(scores, rules, Decision(), sums)
-    said = assess(scores, rules, Decision(), found, splits=0, moments=sums).remarks
+    said = assess(scores, rules, Decision(), found, moments=sums).remarks
     return [each for each in said if "lie in few units" in each]
 
 
@@ -64,7 +64,7 @@ def test_a_constant_contrast_leaves_its_role_untestable_with_a_remark() -> None:
     sums = moments_of(scores, RULES, 0)
     found = judge(scores, RULES, Decision(), sums)
     assert found.decision[0, 0].tolist() == [0, 3, 0, 0]
-    said = assess(scores, RULES, Decision(), found, splits=0, moments=sums).remarks
+    said = assess(scores, RULES, Decision(), found, moments=sums).remarks
     assert any("the same on every example are untestable: a (1);" in each for each in said)
 
 

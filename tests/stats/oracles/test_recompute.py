@@ -114,13 +114,13 @@ def test_every_test_is_recomputed_or_left_out() -> None:
 def test_sizes_and_bayes_factors_are_pingouins() -> None:
     scores, decision = _scores(), Decision("t")
     findings = judge(scores, RULES, decision)
-    precision = assess(scores, RULES, decision, findings, splits=0, bayes=True).precision
+    precision = assess(scores, RULES, decision, findings, bayes=True).precision
     checks = _checks(decision, precision=precision)
     for name in ("hedges_g", "g_low", "g_high", "ln bayes_factor"):
         assert checks[name].compared == 30
         assert checks[name].oracle.startswith("pingouin.")
         assert checks[name].difference <= TOLERANCES[name]
-    without = assess(scores, RULES, decision, findings, splits=0).precision
+    without = assess(scores, RULES, decision, findings).precision
     assert "--bayes" in _checks(decision, precision=without)["bayes_factor"].reason
 
 
@@ -129,7 +129,7 @@ def test_sums_of_all_examples_are_recomputed_from_their_groups(test: str) -> Non
     scores, decision = _scores(900, 600), Decision(test)
     moments = moments_of(scores, RULES, 0)
     findings = judge(scores, RULES, decision, moments)
-    assessment: Assessment = assess(scores, RULES, decision, findings, splits=0, bayes=True, moments=moments)
+    assessment: Assessment = assess(scores, RULES, decision, findings, bayes=True, moments=moments)
     checks = recompute_findings(scores, findings, decision, precision=assessment.precision, moments=moments)
     assert [check for check in checks if not check.fits] == []
     reasons = {check.quantity: check.reason for check in checks if check.reason}
@@ -162,7 +162,7 @@ def test_the_logarithm_of_a_bayes_factor_is_that_of_the_engine(statistic: float,
 
 
 def test_a_finished_run_agrees_with_its_oracles_and_the_table_names_them(command: Command, run: Path) -> None:
-    headroles.judge_again(run, bayes=True, splits=4)
+    headroles.judge_again(run, bayes=True)
     code, out, err = command("verify", run, "--oracles")
     assert (code, err) == (0, "")
     text = " ".join(out.split())
@@ -192,7 +192,7 @@ def test_an_error_of_the_engine_is_caught(
     command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(families, "adjust", lambda rows, correction, alpha: rows)
-    headroles.judge_again(run, splits=0)
+    headroles.judge_again(run)
     assert command("verify", run)[0] == 0
     code, out, err = command("verify", run, "--oracles")
     assert code == 1

@@ -315,7 +315,7 @@ def probed(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = folder / "made.conllu"
     data.write_text("\n".join(lines) + "\n")
     out = folder / "run"
-    told: dict[str, Any] = {"relations": ["det", "obj"], "splits": 0, "seed": 4}
+    told: dict[str, Any] = {"relations": ["det", "obj"], "seed": 4}
     probe(["dependency", "trees"], data=data, model=planted, out=out, **told)
     return out
 

@@ -98,7 +98,7 @@ def test_the_interval_of_an_accuracy_covers_it_in_95_of_100_samples() -> None:
 def test_the_assessment_holds_the_intervals_and_their_oracle_agrees() -> None:
     scores = _answers(6, documents=25, heads=2)
     found = judge(scores, [RULE], DECISION)
-    precision = assess(scores, [RULE], DECISION, found, splits=0).precision
+    precision = assess(scores, [RULE], DECISION, found).precision
     checks = {
         check.quantity: check for check in recompute_findings(scores, found, DECISION, precision=precision)
     }
