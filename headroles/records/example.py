@@ -82,9 +82,11 @@ class Example:
         lexical: Lemmas, vectors and frequencies of its words and tokens; None when not known.
         stack: Which stack of layers reads each token: all 0, except in cross attention, where the
             decoder's tokens (0) attend to the encoder's (1). Offsets exist within one stack only.
+        partner: The input of equal length that this one exchanges layouts with; None without one. Only runs
+            over many inputs give it.
 
     Raises:
-        BadInput: When an array does not have one entry per token.
+        BadInput: When an array does not have one entry per token, or the partner has another length.
 
     Example:
         >>> example = Example("note", ("[CLS]", "it", "rains", "[SEP]"), segment=np.array([-1, 0, 0, -1]))
@@ -103,6 +105,7 @@ class Example:
     mentions: tuple[Mention, ...] | None = None
     lexical: Lexical | None = None
     stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
+    partner: "Example | None" = None
 
     __repr__ = brief
 
@@ -129,6 +132,11 @@ class Example:
                 )
             object.__setattr__(self, name, read_only(values))
         object.__setattr__(self, "tokens", tuple(self.tokens))
+        if self.partner is not None and self.partner.size != n:
+            raise BadInput(
+                f"an example and its partner are of equal length, but {self.key!r} has {n} tokens and "
+                f"{self.partner.key!r} has {self.partner.size}; give a partner of {n} tokens, or none"
+            )
 
     @property
     def size(self) -> int:

@@ -1,6 +1,7 @@
 """The job of scoring by sieves: inputs are annotated beside the model, and scored as attention passes by."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.capture.readers import to_visible_mask
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.lexicon import Lexicon
+from headroles.extraction.scoring.pairing import Partners, find_partners
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.source import AttentionSource
@@ -24,15 +26,31 @@ class SieveJob:
         sieves: SieveColumns,
         annotator: Annotator | None,
         lexicon: Lexicon | None = None,
+        units: Sequence[str] = (),
+        members: Sequence[int] = (),
     ) -> None:
-        """Take a model, the sieves, the annotator of words and trees, and the lexicon (or None)."""
+        """Take what scores inputs, and what pairs them.
+
+        Args:
+            model: The model, or stored maps.
+            sieves: The sieves.
+            annotator: Provides words and trees; None when no sieve reads them.
+            lexicon: Provides lemmas, vectors and frequencies; None when no sieve reads them.
+            units: Unit of each input of a shard; without units no input gets a partner. A job with units does
+                one shard.
+            members: As ``find_partners`` takes them.
+        """
         self._model, self._sieves = model, sieves
         self._annotator, self._lexicon = annotator, lexicon
+        self._units, self._members = units, members
+        self._partners: Partners | None = None
 
     def table(self, tokenised: Sequence[Tokenised]) -> Table:
         """Return the empty scores of a shard; its texts may be parsed ahead of the model from now on."""
         if self._annotator is not None:
             self._annotator.expect(map(parsed_part, tokenised), final=True)
+        if self._units and self._sieves.layout.swaps:
+            self._partners = find_partners(tokenised, self._units, self._members)
         return Table(self._sieves, tokenised, self._model)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
@@ -44,7 +62,11 @@ class SieveJob:
         batch = []
         for place, given, own_words in zip(places, inputs, words, strict=True):
             lexical = self._lexicon.lexical(given, own_words) if self._lexicon else None
-            batch.append(Prepared(int(place), given, example_of(given, own_words, arcs, lexical)))
+            example = example_of(given, own_words, arcs, lexical)
+            partner = None if self._partners is None else self._partners.of(place)
+            if partner is not None:
+                example = replace(example, partner=example_of(tokenised[partner], None, arcs=False))
+            batch.append(Prepared(int(place), given, example))
         self._lay(batch)
         return batch
 
@@ -68,5 +90,7 @@ class SieveJob:
         return Reader(self._model, batch, table)
 
     def result(self, table: Table) -> Shard:
-        """Return the finished scores."""
+        """Return the finished scores, with one value for each pair of partners in the columns of swaps."""
+        if self._partners is not None:
+            table.merge_partners(self._partners)
         return table.shard()
