@@ -82,6 +82,10 @@ class RunKind(ABC):
     def rules(self, options: Any, facts: Facts) -> tuple[Rule, ...]:
         """Return the rule of each column that the workers score."""
 
+    def settle(self, rules: tuple[Rule, ...], counts: Mapping[str, int]) -> tuple[Rule, ...]:
+        """Return the rules that judge, once all shards have counted their inputs."""
+        return rules
+
     @abstractmethod
     def judge(self, options: Any, scored: ScoredRun, corpus: Any) -> Labelling:
         """Judge the scores of all inputs, and fill the part of this kind."""

@@ -101,6 +101,7 @@ class MaskSieve:
         contrast: The contrast beyond distance that a role must also pass, if any.
         word_class: The contrast beyond word class that a strong role must also pass, if any; only with a
             contrast between words.
+        swap: The contrast beyond position, if any; a role of a run must pass it instead.
     """
 
     name: str
@@ -115,6 +116,30 @@ class MaskSieve:
     margin: float = MARGIN
     contrast: Contrast | None = None
     word_class: ClassContrast | None = None
+    swap: "Swap | None" = None
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A sieve's contrast beyond position: an input and its partner of equal length exchange layouts.
+
+    With J(A, ℓ) the selectivity of attention A under the layout ℓ, within the tokens that both layouts share,
+    the contrast of a pair of inputs e, f is ``½ [J(A_e, ℓ_e) + J(A_f, ℓ_f) − J(A_e, ℓ_f) − J(A_f, ℓ_e)]``.
+    Two inputs of one length have the same positions. Attention that is any function of positions and length
+    is the same for both, so that the contrast is 0. The part of an input is ``J(A_e, ℓ_e) − J(A_e, ℓ_f)``,
+    which is linear in its own attention.
+
+    Attributes:
+        margin: How far beyond 0 the contrast must lie.
+        own: J under the layout of the input, as a mask sieve of examples that have a ``partner``.
+        partner: J under the layout of its partner.
+    """
+
+    margin: float
+    own: MaskSieve
+    partner: MaskSieve
 
     __repr__ = brief
 

@@ -13,12 +13,16 @@ from headroles.plans.class_profile import ClassSpace
 from headroles.plans.plan import LongPlan, Plan
 from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example, Rule
-from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve
+from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve, Swap
 from headroles.sieves.weights.batch import sieve_layout, sieve_masks
 from headroles.sieves.weights.long.plan import long_plan
-from headroles.sieves.weights.plan import class_column, column_names, contrast_column, plan
+from headroles.sieves.weights.plan import class_column, column_names, contrast_column, plan, swap_column
 from headroles.sieves.weights.word_class import class_spaces, pairs_of
 
+SWAP = ":swap"
+"""Ending of the columns of swaps."""
+FEWEST_PAIRS = 10
+"""Fewest pairs of partners that a swap is tested on; with fewer the contrast beyond distance decides."""
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0
 """The published threshold of 3 over the 1 of even attention."""
@@ -28,19 +32,21 @@ BIAS_MARGIN = 2.0
 class Selection:
     """Sieves in the order they were named, and the columns they give.
 
-    Mask sieves (and their contrasts) come first, then contrasts of scorers, then scorers, each in the
-    order given.
+    Mask sieves (and their contrasts) come first, then contrasts of scorers, then swaps, then scorers, each in
+    the order given.
 
     Attributes:
         sieves: In the order they were named.
         statistic: Of mask sieves, "selectivity" or "bias".
         optional: Names of sieves that only a group named; they are left out where their annotation is
             missing.
+        paired: Whether inputs get partners, so that sieves with a swap have a column for it.
     """
 
     sieves: tuple[Sieve, ...]
     statistic: str = "selectivity"
     optional: frozenset[str] = frozenset()
+    paired: bool = False
 
     def __post_init__(self) -> None:
         """Refuse two sieves of one name.
@@ -67,15 +73,21 @@ class Selection:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns: masks with their contrasts, contrasts of scorers, scorers."""
+        """Return the names of the columns: masks with contrasts, contrasts of scorers, swaps, scorers."""
         scorers = tuple(scorer.name for scorer in self.scorers)
-        return column_names(self.masks) + tuple(self.beside) + scorers
+        return column_names(self.masks) + tuple(self.beside) + tuple(self.swaps) + scorers
 
     @property
     def beside(self) -> dict[str, Contrast]:
         """Return the contrasts of scorers, by their columns."""
         contrasts = {contrast_column(scorer): getattr(scorer, "contrast", None) for scorer in self.scorers}
         return {name: contrast for name, contrast in contrasts.items() if isinstance(contrast, Contrast)}
+
+    @property
+    def swaps(self) -> dict[str, Swap]:
+        """Return the contrasts beyond position, by their columns; none where inputs have no partners."""
+        swaps = {swap_column(sieve): getattr(sieve, "swap", None) for sieve in self.sieves if self.paired}
+        return {name: swap for name, swap in swaps.items() if isinstance(swap, Swap)}
 
     @property
     def needs(self) -> frozenset[str]:
@@ -99,16 +111,24 @@ class Selection:
         dtype: type[np.floating] = np.float32,
     ) -> Plan:
         """Lay the mask sieves over one example, as ``headroles.sieves.weights.plan`` describes."""
-        return plan(example, self.masks, visible, statistic=self.statistic, dtype=dtype, beside=self.beside)
+        return plan(
+            example,
+            self.masks,
+            visible,
+            statistic=self.statistic,
+            dtype=dtype,
+            beside=self.beside,
+            swaps=self.swaps,
+        )
 
     @property
     def layout(self) -> SieveLayout:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
-        return sieve_layout(self.masks, self.statistic, self.beside)
+        return sieve_layout(self.masks, self.statistic, self.beside, self.swaps)
 
     def masks_of(self, example: Example) -> SieveMasks:
         """Return the masks of one example, as ``headroles.sieves.weights.batch`` describes."""
-        return sieve_masks(self.masks, self.beside, example)
+        return sieve_masks(self.masks, self.beside, example, self.swaps)
 
     @property
     def class_spaces(self) -> tuple[ClassSpace, ...]:
@@ -121,7 +141,14 @@ class Selection:
 
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
         """Lay the mask sieves over a long example, without arrays of tokens × tokens."""
-        return long_plan(example, self.masks, visible, statistic=self.statistic, beside=self.beside)
+        return long_plan(
+            example,
+            self.masks,
+            visible,
+            statistic=self.statistic,
+            beside=self.beside,
+            swaps=self.swaps,
+        )
 
     def rules(self, margin: float | None = None) -> tuple[Rule, ...]:
         """Return the rule that judges each column; bounds are filled in later from the examples.
@@ -130,9 +157,11 @@ class Selection:
             margin: Margin of every sieve, instead of each one's own; contrasts keep theirs.
         """
         rules: list[Rule] = []
+        swaps = self.swaps
         for mask in self.masks:
             usual = mask.margin if self.statistic == "selectivity" else BIAS_MARGIN
             contrast = contrast_column(mask) if mask.contrast else ""
+            contrast = column if (column := swap_column(mask)) in swaps else contrast
             null = 0.0 if self.statistic == "selectivity" else 1.0
             own_margin = usual if margin is None else margin
             stronger = class_column(mask) if mask.word_class else ""
@@ -160,6 +189,9 @@ class Selection:
             for scorer in self.scorers
             if (column := contrast_column(scorer)) in beside
         ]
+        for name, swap in swaps.items():
+            about = f"Contrast of {name.removesuffix(SWAP)} against what positions alone give"
+            rules.append(Rule(name, about, margin=swap.margin, role=False))
         for scorer in self.scorers:
             rules.append(
                 Rule(
@@ -172,6 +204,19 @@ class Selection:
                 )
             )
         return tuple(rules)
+
+
+def decide_by_distance(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Return rules in which contrasts beyond distance stand in for swaps, where inputs have no partners.
+
+    Example:
+        >>> decide_by_distance([Rule("block", contrast="block:swap")])[0].contrast
+        'block:matched'
+    """
+    names = [(rule, rule.contrast.removesuffix(SWAP)) for rule in rules]
+    return tuple(
+        replace(rule, contrast=f"{name}:matched") if name != rule.contrast else rule for rule, name in names
+    )
 
 
 def _contrast_rule(sieve: Sieve, contrast: Contrast) -> Rule:

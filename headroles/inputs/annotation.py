@@ -1,7 +1,7 @@
 """Annotation that sieves read in addition to tokens: a parser, lemmas, vectors and frequencies of one run."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -60,9 +60,17 @@ class AnnotatedSieves:
         frequency = token_frequencies(tokenizer, passages, max_length)
         return replace(self, lexicon=replace(self.lexicon, frequency=frequency))
 
-    def sieving(self, model: AttentionSource) -> SieveJob:
-        """Return the job of scoring passages with a model."""
-        return SieveJob(model, self.selection, self.annotator, self.lexicon)
+    def sieving(
+        self, model: AttentionSource, units: Sequence[str] = (), members: Sequence[int] = ()
+    ) -> SieveJob:
+        """Return the job of scoring a shard with a model.
+
+        Args:
+            model: The model, or stored maps.
+            units: Unit of each input.
+            members: Number of inputs of each one's unit in the whole run; empty where it is not known.
+        """
+        return SieveJob(model, self.selection, self.annotator, self.lexicon, units, members)
 
 
 def load_annotation(options: Options, selection: Selection, corpus: Iterable[Passage]) -> AnnotatedSieves:

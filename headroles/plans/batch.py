@@ -28,6 +28,8 @@ class SieveLayout:
         words: Whether the units of each contrast are words rather than tokens.
         space: Index of the profile of each contrast; contrasts of one space are compared within the
             same pairs.
+        swaps: Column of each swap.
+        exchanged: Layout of the two sieves of each swap, one swap after the other; None without swaps.
     """
 
     columns: int
@@ -38,6 +40,8 @@ class SieveLayout:
     contrasts: tuple[int, ...]
     words: tuple[bool, ...]
     space: tuple[int, ...]
+    swaps: tuple[int, ...] = ()
+    exchanged: "SieveLayout | None" = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +55,7 @@ class SieveMasks:
         cells: Counted cells per contrast, over its units (words, or tokens).
         compared: Cells to compare within, per space of contrasts.
         families: Label of each unit, per contrast; None: all units are one group.
+        exchanged: Masks of the two sieves of each swap; None without swaps.
     """
 
     counted: tuple[Mask, ...]
@@ -59,3 +64,4 @@ class SieveMasks:
     cells: tuple[Mask, ...]
     compared: tuple[Mask, ...]
     families: tuple[Labels, ...]
+    exchanged: "SieveMasks | None" = None

@@ -167,10 +167,14 @@ def class_contrasts(
     contrasts = {}
     for half in (False, True):
         own = [given for given in inputs if halves[given.place] == half]
-        cells = np.unique(np.concatenate([given.cell for given in own])) if own else np.zeros(0, dtype=np.int64)
+        cells = (
+            np.unique(np.concatenate([given.cell for given in own])) if own else np.zeros(0, dtype=np.int64)
+        )
         profile = sums[not half].profile(cells)
         for given in own:
-            contrasts[given.place] = given.seen - _expected(given, profile[np.searchsorted(cells, given.cell)])
+            contrasts[given.place] = given.seen - _expected(
+                given, profile[np.searchsorted(cells, given.cell)]
+            )
     return contrasts
 
 
@@ -185,6 +189,8 @@ def _expected(given: InputSums, profile: Float[np.ndarray, "pairs heads"]) -> np
         if len(counted):
             query = pairs.query[counted]
             level = whole[np.searchsorted(queries, query)]
-            rate = np.divide(given.mass[np.searchsorted(asked, query)], level, out=np.zeros_like(level), where=level > 0)
+            rate = np.divide(
+                given.mass[np.searchsorted(asked, query)], level, out=np.zeros_like(level), where=level > 0
+            )
             expected[number] = (rate * profile[counted]).mean(axis=0)
     return expected

@@ -4,7 +4,7 @@ A plan is made once per example and set of visible keys (``headroles.sieves``), 
 either in numpy (``headroles.sieves.weights.reference``) or in torch (``headroles.extraction``).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -65,6 +65,8 @@ class Plan:
         cells: Eligible queries (arcs for syntactic sieves) per column; NaN where not applicable.
         low: Smallest value each column can take on this example; NaN where not applicable.
         high: Largest value each column can take.
+        swaps: Output column of each swap that applies to the example, which has a partner.
+        exchanged: Its value = Σ exchanged · attention, one flattened row per swap.
     """
 
     columns: int
@@ -75,6 +77,8 @@ class Plan:
     cells: Float[np.ndarray, " columns"]
     low: Float[np.ndarray, " columns"]
     high: Float[np.ndarray, " columns"]
+    swaps: tuple[int, ...] = ()
+    exchanged: Float[np.ndarray, "swaps pairs"] = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +196,7 @@ class LongPlan:
         columns: Number of output columns, contrasts included.
         linear: Output column of each mask sieve that applies to the example.
         bias: Whether each mask sieve's sum is divided by a second one, ``len(linear)`` sums later.
+        swaps: Output column of each swap that applies; their sums follow those of the mask sieves.
         parts: Weights of the mask sieves, in the order of ``linear``.
         keys: Sets of keys, 1 inside.
         weight: Weight of each query's attention on each set in each linear sum.
@@ -206,6 +211,7 @@ class LongPlan:
     columns: int
     linear: Int[np.ndarray, " masks"]
     bias: bool
+    swaps: tuple[int, ...]
     parts: tuple[MaskWeights, ...]
     keys: Float[np.ndarray, "tokens sets"]
     weight: Float[np.ndarray, "tokens sets sums"]

@@ -116,9 +116,11 @@ class Example:
         upos: Universal part of speech of each word, counted over all texts, "" where unknown; None when not
             annotated.
         cleaned: Words of its cleaned texts, for the preset published; None where they were not looked up.
+        partner: The input of equal length that this one exchanges layouts with; None without one. Only runs
+            over many inputs give it.
 
     Raises:
-        BadInput: When an array does not have one entry per token.
+        BadInput: When an array does not have one entry per token, or the partner has another length.
 
     Example:
         >>> example = Example("note", ("[CLS]", "it", "rains", "[SEP]"), segment=np.array([-1, 0, 0, -1]))
@@ -139,6 +141,7 @@ class Example:
     stack: Int[np.ndarray, " tokens"] = None  # type: ignore[assignment]
     upos: tuple[str, ...] | None = None
     cleaned: Cleaned | None = None
+    partner: "Example | None" = None
 
     __repr__ = brief
 
@@ -165,6 +168,11 @@ class Example:
                 )
             object.__setattr__(self, name, read_only(values))
         object.__setattr__(self, "tokens", tuple(self.tokens))
+        if self.partner is not None and self.partner.size != n:
+            raise BadInput(
+                f"an example and its partner are of equal length, but {self.key!r} has {n} tokens and "
+                f"{self.partner.key!r} has {self.partner.size}; give a partner of {n} tokens, or none"
+            )
 
     @property
     def size(self) -> int:

@@ -1,7 +1,7 @@
 """Record everything that reproduces a run, and what the run left out, with a sentence for each note."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from headroles.options.label import Options
 from headroles.options.run import CommonOptions
 from headroles.presets import preset_of
 from headroles.records.arrays import shared_keys_note
-from headroles.records.example import Scores
+from headroles.records.example import Rule, Scores
 from headroles.records.moments import GROUPS, Moments
 from headroles.runs.scored import ScoredRun
+from headroles.sieves.selection import FEWEST_PAIRS, SWAP
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHIFTED = (
@@ -123,6 +124,7 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
     total = len(scored.scores.examples) if sums is None else sums.examples
     notes = truncation_notes(scored.truncated, total, options.max_length)
     notes += scored.facts.known.omitted
+    notes += partner_notes(scored.rules, scored.counts)
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
         if rule.role and sums is not None:
@@ -142,6 +144,35 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
         notes.append("--vectors was not used: no sieve of this run needs word vectors.")
     if options.file and file_format(Path(options.file)) == ".conllu" and options.task is not None:
         notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
+    return notes
+
+
+def partner_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]:
+    """Return a sentence on the pairs of inputs that a swap rests on; none where no input has two texts.
+
+    Args:
+        rules: The rules of the run, as they judge.
+        counts: Number of "pairs" of partners, and of inputs of two texts that are "alone".
+
+    Example:
+        >>> partner_notes([Rule("block", contrast="block:swap")], {"pairs": 40, "alone": 80})
+        ['block is judged beyond position on 40 pairs of inputs; 80 of 160 have no partner.']
+    """
+    pairs, alone = counts.get("pairs", 0), counts.get("alone", 0)
+    total, columns = 2 * pairs + alone, {rule.sieve for rule in rules}
+    notes = []
+    for rule in rules if total else ():
+        name = rule.sieve
+        if rule.contrast.endswith(SWAP):
+            notes.append(
+                f"{name} is judged beyond position on {pairs} pairs of inputs; {alone} of {total} have "
+                f"no partner."
+            )
+        elif f"{name}{SWAP}" in columns:
+            notes.append(
+                f"the layouts of these inputs hardly vary, so {name} is judged beyond distance only: {pairs} "
+                f"pairs of inputs have one length and different boundaries, and {FEWEST_PAIRS} are needed."
+            )
     return notes
 
 

@@ -96,6 +96,7 @@ def _run_shards(
         adding = None if survey.whole else RunningSums(work.place, files_in_manifest(work.place))
         tally = Receipts(survey.whole)
         score_shards(engine, tasks, work, lambda count: advance(count * passes), tally, adding)
+        rules = kind.settle(rules, tally.counts)
         scores, rules, moments = assemble_run(work.place, tally, rules, facts, options, adding)
         source = {"sha256": survey.sha256} | dict(corpus.source)
         scored = ScoredRun(

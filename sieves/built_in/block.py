@@ -1,11 +1,20 @@
-"""Keys of the query's own text, against those of both texts."""
+"""Keys of the query's own text, against those of both texts.
+
+Two contrasts stand beside it: ``block:matched`` against distance, and ``block:swap`` against position. For
+the swap, an input and its partner, of equal length, exchange layouts (``Swap``).
+"""
+
+from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve, both_texts
+from headroles.sieves.base import Contrast, MaskSieve, Swap, both_texts
 from headroles.sieves.built_in.local import own_text
+from headroles.sieves.built_in.punctuation import is_mark
+from headroles.sieves.language.spelling import spelling_of
+from headroles.sieves.masks import Same
 
 CONTRAST_MARGIN = 0.02
 
@@ -15,12 +24,77 @@ def text_of(example: Example) -> Int[np.ndarray, " tokens"]:
     return example.segment
 
 
+def shared_tokens(example: Example) -> Bool[np.ndarray, " tokens"]:
+    """Return the places that hold a token of a text, and no punctuation, in an input and in its partner.
+
+    A head that looks for the next full stop knows where texts end without knowing texts, so that marks count
+    in neither layout.
+
+    Example:
+        >>> other = Example("b", ("x", "[SEP]", "y", "."), segment=np.array([0, -1, 1, 1]))
+        >>> shared_tokens(
+        ...     Example("a", ("x", "?", "y", "z"), segment=np.array([0, 0, 1, 1]), partner=other)
+        ... ).tolist()
+        [True, False, True, False]
+    """
+    if example.partner is None:
+        return np.zeros(example.size, dtype=np.bool_)
+    inside: np.ndarray = _spoken(example) & _spoken(example.partner)
+    return inside
+
+
+def own_labels(example: Example) -> Int[np.ndarray, " tokens"]:
+    """Return the text of each shared token in the input's own layout; −1 on all others."""
+    return np.where(shared_tokens(example), example.segment, -1)
+
+
+def partner_labels(example: Example) -> Int[np.ndarray, " tokens"]:
+    """Return the text of each shared token in the layout of the partner; −1 on all others."""
+    layout = example.segment if example.partner is None else example.partner.segment
+    return np.where(shared_tokens(example), layout, -1)
+
+
+def shared_pairs(example: Example) -> Same:
+    """Return all pairs of shared tokens."""
+    return Same(np.where(shared_tokens(example), 0, -1))
+
+
+def own_pairs(example: Example) -> Same:
+    """Return the pairs of shared tokens of one text in the input's own layout."""
+    return Same(own_labels(example))
+
+
+def partner_pairs(example: Example) -> Same:
+    """Return the pairs of shared tokens of one text in the layout of the partner."""
+    return Same(partner_labels(example))
+
+
+def _spoken(example: Example) -> Bool[np.ndarray, " tokens"]:
+    """Return the tokens of texts that are no punctuation."""
+    marks = np.array([_is_mark(token) for token in example.tokens], dtype=np.bool_)
+    spoken: np.ndarray = (example.segment >= 0) & ~marks
+    return spoken
+
+
+@lru_cache(maxsize=2**16)
+def _is_mark(token: str) -> bool:
+    return is_mark(spelling_of(token))
+
+
+SWAP = Swap(
+    margin=CONTRAST_MARGIN,
+    own=MaskSieve("block:own", own_pairs, "", "", scope=shared_pairs, groups=own_labels),
+    partner=MaskSieve("block:partner", partner_pairs, "", "", scope=shared_pairs, groups=partner_labels),
+)
+"""The swap of ``block``."""
+
 block = MaskSieve(
     name="block",
     mask=own_text,
-    question="Does the head keep to the query's own text, not the other one, beyond what distance gives?",
+    question="Does the head keep to the query's own text, not the other one, beyond what position gives?",
     source="Pande et al. 2021, block sieve; here Youden's J over the two texts",
     scope=both_texts,
     groups=text_of,
     contrast=Contrast(margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of),
+    swap=SWAP,
 )

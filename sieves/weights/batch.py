@@ -1,10 +1,11 @@
 """The masks of an example, sieve by sieve, for the engine that reads whole batches."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve
+from headroles.sieves.base import Contrast, MaskSieve, Swap
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.plan import column_names, contrast_column
 
@@ -16,13 +17,22 @@ def contrasts_of(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast]) ->
     )
 
 
-def sieve_layout(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[str, Contrast]) -> SieveLayout:
+NO_SWAPS: Mapping[str, Swap] = MappingProxyType({})
+
+
+def sieve_layout(
+    sieves: Sequence[MaskSieve],
+    statistic: str,
+    beside: Mapping[str, Contrast],
+    swaps: Mapping[str, Swap] = NO_SWAPS,
+) -> SieveLayout:
     """Return the columns and settings of a selection, which are the same for every example.
 
     Args:
         sieves: Mask sieves.
         statistic: "selectivity" or "bias".
-        beside: Contrasts of scorers, by their columns, which come last.
+        beside: Contrasts of scorers, by their columns, which come after those of mask sieves.
+        swaps: Contrasts beyond position, by their columns, which come last.
 
     Example:
         >>> from headroles.sieves.built_in.block import block
@@ -31,7 +41,7 @@ def sieve_layout(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[st
         >>> layout.columns, layout.linear, layout.contrasts, layout.space
         (3, (0, 1), (2,), (0,))
     """
-    columns = column_names(sieves) + tuple(beside)
+    columns = column_names(sieves) + tuple(beside) + tuple(swaps)
     contrasts = contrasts_of(sieves, beside)
     spaces = list(dict.fromkeys((contrast.words, contrast.scope) for contrast in contrasts.values()))
     return SieveLayout(
@@ -43,16 +53,24 @@ def sieve_layout(sieves: Sequence[MaskSieve], statistic: str, beside: Mapping[st
         contrasts=tuple(columns.index(name) for name in contrasts),
         words=tuple(contrast.words for contrast in contrasts.values()),
         space=tuple(spaces.index((contrast.words, contrast.scope)) for contrast in contrasts.values()),
+        swaps=tuple(columns.index(name) for name in swaps),
+        exchanged=sieve_layout(_both_sides(swaps), "selectivity", {}) if swaps else None,
     )
 
 
-def sieve_masks(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], example: Example) -> SieveMasks:
+def sieve_masks(
+    sieves: Sequence[MaskSieve],
+    beside: Mapping[str, Contrast],
+    example: Example,
+    swaps: Mapping[str, Swap] = NO_SWAPS,
+) -> SieveMasks:
     """Return the masks of one example; a function that several sieves share is called once.
 
     Args:
         sieves: Mask sieves.
         beside: Contrasts of scorers, by their columns.
         example: The input.
+        swaps: Contrasts beyond position, by their columns.
 
     Raises:
         BadSieve: When a mask function fails, or a mask has the wrong shape or type.
@@ -70,4 +88,10 @@ def sieve_masks(sieves: Sequence[MaskSieve], beside: Mapping[str, Contrast], exa
         cells=tuple(calls.contrast_cells(contrast, name) for name, contrast in contrasts.items()),
         compared=tuple(calls.contrast_scope(contrast, name) for contrast, name in scopes.values()),
         families=tuple(calls.contrast_labels(contrast, name) for name, contrast in contrasts.items()),
+        exchanged=sieve_masks(_both_sides(swaps), {}, example) if swaps else None,
     )
+
+
+def _both_sides(swaps: Mapping[str, Swap]) -> list[MaskSieve]:
+    """Return the two sieves of each swap, one swap after the other."""
+    return [side for swap in swaps.values() for side in (swap.own, swap.partner)]

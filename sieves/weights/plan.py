@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.plans.plan import Plan
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve, Sieve
+from headroles.sieves.base import Contrast, MaskSieve, Sieve, Swap
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.contrast import profiles
 
@@ -21,6 +21,7 @@ def plan(
     statistic: str = "selectivity",
     dtype: type[np.floating] = np.float64,
     beside: Mapping[str, Contrast] = MappingProxyType({}),
+    swaps: Mapping[str, Swap] = MappingProxyType({}),
 ) -> Plan:
     """Lay sieves over one example.
 
@@ -38,7 +39,8 @@ def plan(
         visible: Whether query i can see key j; None when every key is visible.
         statistic: "selectivity" or "bias".
         dtype: Precision of the weights.
-        beside: Contrasts of scorers, by their columns, which come last.
+        beside: Contrasts of scorers, by their columns, which come after those of mask sieves.
+        swaps: Contrasts beyond position, by their columns, which come last.
 
     Returns:
         The plan; a sieve without eligible queries has no row in it and its column is NaN.
@@ -47,7 +49,7 @@ def plan(
         BadSieve: When a mask has the wrong shape or type.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    columns = column_names(sieves) + tuple(beside)
+    columns = column_names(sieves) + tuple(beside) + tuple(swaps)
     calls = SieveCalls(example)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
@@ -80,7 +82,16 @@ def plan(
     laid = profiles(calls, contrasts | dict(beside), columns, visible, dtype)
     for column, number, reach in laid.bounds:
         cells[column], low[column], high[column] = number, -reach, reach
-    pairs = example.size**2
+    pairs, both = example.size**2, example.partner is not None
+    exchanged: dict[int, np.ndarray] = {}
+    for name, swap in swaps.items() if both else ():
+        laid_twice = plan(example, [swap.own, swap.partner], visible, dtype=dtype)
+        if len(laid_twice.linear) == 2:
+            column = columns.index(name)
+            exchanged[column] = laid_twice.weight[0] - laid_twice.weight[1]
+            cells[column] = laid_twice.cells[0]
+            low[column] = laid_twice.low[0] - laid_twice.high[1]
+            high[column] = laid_twice.high[0] - laid_twice.low[1]
     return Plan(
         columns=len(columns),
         linear=np.array(linear, dtype=np.int64),
@@ -90,6 +101,8 @@ def plan(
         cells=cells,
         low=low,
         high=high,
+        swaps=tuple(exchanged),
+        exchanged=np.array([*exchanged.values()], dtype=dtype).reshape(-1, pairs),
     )
 
 
@@ -115,8 +128,13 @@ def class_column(sieve: MaskSieve) -> str:
 
 
 def contrast_column(sieve: Sieve) -> str:
-    """Return the name of the column of a sieve's contrast."""
+    """Return the name of the column of a sieve's contrast beyond distance."""
     return f"{sieve.name}:matched"
+
+
+def swap_column(sieve: Sieve) -> str:
+    """Return the name of the column of a sieve's contrast beyond position."""
+    return f"{sieve.name}:swap"
 
 
 def cells_of(

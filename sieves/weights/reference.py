@@ -27,6 +27,8 @@ def apply(
         base = plan.divisor @ flat.T
         values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
     scores[plan.linear] = values
+    if plan.swaps:
+        scores[list(plan.swaps)] = plan.exchanged @ flat.T
     for profile in plan.profiles:
         scores[list(profile.columns)] = contrast(profile, attention)
     return scores
@@ -52,7 +54,8 @@ def contrast(
     """Return the attention on the counted pairs beyond that expected by the head's distance profile.
 
     Returns:
-        One value per contrast and head; 0 for even attention and for any fixed offset.
+        One value per contrast and head; 0 for even attention, and for a fixed offset whose rows without such
+        a key look at special tokens or at themselves.
     """
     units = unit_attention(profile, attention)
     curve, rate = distance_profile(units * profile.inside, profile.even, profile.total)

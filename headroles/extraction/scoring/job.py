@@ -10,6 +10,7 @@ from headroles.extraction.capture.readers import to_visible_mask
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.cleaned import clean_passage, look_up_words
 from headroles.extraction.parsing.lexicon import Lexicon
+from headroles.extraction.scoring.pairing import Partners, find_partners
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.source import AttentionSource
@@ -27,16 +28,32 @@ class SieveJob:
         sieves: SieveColumns,
         annotator: Annotator | None,
         lexicon: Lexicon | None = None,
+        units: Sequence[str] = (),
+        members: Sequence[int] = (),
     ) -> None:
-        """Take a model, the sieves, the annotator of words and trees, and the lexicon (or None)."""
+        """Take what scores inputs, and what pairs them.
+
+        Args:
+            model: The model, or stored maps.
+            sieves: The sieves.
+            annotator: Provides words and trees; None when no sieve reads them.
+            lexicon: Provides lemmas, vectors and frequencies; None when no sieve reads them.
+            units: Unit of each input of a shard; without units no input gets a partner. A job with units does
+                one shard.
+            members: As ``find_partners`` takes them.
+        """
         self._model, self._sieves = model, sieves
         self._annotator, self._lexicon = annotator, lexicon
+        self._units, self._members = units, members
+        self._partners: Partners | None = None
 
     def table(self, tokenised: Sequence[Tokenised]) -> Table:
         """Return the empty scores of a shard; its texts may be parsed ahead of the model from now on."""
         if self._annotator is not None:
             passages = [parsed_part(given) for given in tokenised]
             self._annotator.expect([*passages, *self._cleaned(passages).values()], final=True)
+        if self._units and self._sieves.layout.swaps:
+            self._partners = find_partners(tokenised, self._units, self._members)
         return Table(self._sieves, tokenised, self._model)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
@@ -48,7 +65,11 @@ class SieveJob:
         batch = []
         for place, given, own_words in zip(places, inputs, words, strict=True):
             lexical = self._lexicon.lexical(given, own_words) if self._lexicon else None
-            batch.append(Prepared(int(place), given, example_of(given, own_words, arcs, lexical)))
+            example = example_of(given, own_words, arcs, lexical)
+            partner = None if self._partners is None else self._partners.of(place)
+            if partner is not None:
+                example = replace(example, partner=example_of(tokenised[partner], None, arcs=False))
+            batch.append(Prepared(int(place), given, example))
         self._look_up(batch, self._cleaned(passages))
         self._lay(batch)
         return batch
@@ -90,5 +111,7 @@ class SieveJob:
         return Reader(self._model, batch, table)
 
     def result(self, table: Table) -> Shard:
-        """Return the finished scores."""
+        """Return the finished scores, with one value for each pair of partners in the columns of swaps."""
+        if self._partners is not None:
+            table.merge_partners(self._partners)
         return table.shard()

@@ -1,7 +1,8 @@
 """The reader that scores attention as it passes by, and the table that collects the scores of a shard."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from headroles.extraction.capture.readers import VisibleArray, VisibleMask, to_v
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
 from headroles.extraction.scoring.finite import not_finite
+from headroles.extraction.scoring.pairing import Partners
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
 from headroles.extraction.scoring.word_class import ClassSums, ClassTable
 from headroles.extraction.source import AttentionSource
@@ -34,6 +36,8 @@ class Shard:
         null: Chance values by scorer and example.
         low: Smallest value each column could take on any of the examples.
         high: Largest value.
+        counts: Inputs by what they are to each other: "pairs" of partners, and inputs of two texts that are
+            "alone"; empty where inputs are not paired.
     """
 
     examples: tuple[str, ...]
@@ -44,14 +48,15 @@ class Shard:
     null: Float[np.ndarray, "scorers examples"]
     low: Float[np.ndarray, " columns"]
     high: Float[np.ndarray, " columns"]
+    counts: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tokenised: Sequence[Tokenised], **arrays: np.ndarray) -> "Shard":
+    def of(cls, tokenised: Sequence[Tokenised], **arrays: Any) -> "Shard":
         """Return a shard of these inputs.
 
         Args:
             tokenised: The inputs, which give keys, lengths and whether they were cut.
-            **arrays: All other fields, by name.
+            **arrays: Other fields, by name.
         """
         return cls(
             examples=tuple(given.passage.key for given in tokenised),
@@ -74,6 +79,7 @@ class Table:
         self.low = np.full(columns, np.inf)
         self.high = np.full(columns, -np.inf)
         self.classes = [ClassTable(space, tokenised) for space in sieves.class_spaces]
+        self.counts: dict[str, int] = {}
 
     def note(self, place: int, plan: Plan | LongPlan) -> None:
         """Take the number of cells and the bounds from the plan of an example.
@@ -93,6 +99,14 @@ class Table:
         self.low[:count] = np.fmin(self.low[:count], np.fmin.reduce(low, axis=0))
         self.high[:count] = np.fmax(self.high[:count], np.fmax.reduce(high, axis=0))
 
+    def merge_partners(self, partners: Partners) -> None:
+        """Put the value of each pair of partners at its first input, and count the pairs."""
+        columns = list(self.sieves.layout.swaps)
+        self.values[columns] = partners.merge(self.values[columns])
+        silent = np.isnan(self.values[columns]).all(axis=(2, 3))
+        self.cells[columns] = np.where(silent, np.nan, self.cells[columns])
+        self.counts = {"pairs": len(partners.first), "alone": partners.alone}
+
     def shard(self) -> Shard:
         """Return the finished scores."""
         for classes in self.classes:
@@ -104,6 +118,7 @@ class Table:
             null=self.null,
             low=self.low,
             high=self.high,
+            counts=self.counts,
         )
 
 

@@ -114,7 +114,10 @@ class ClassSums:
             cells = [torch.from_numpy(given.query * width + given.key) for given in self._inputs.values()]
             self._cells = width, [own.to(self._device) for own in cells]
         flat = weights.flatten(2)
-        parts = [flat[example].index_select(1, own) for example, own in zip(self._inputs, self._cells[1], strict=True)]
+        parts = [
+            flat[example].index_select(1, own)
+            for example, own in zip(self._inputs, self._cells[1], strict=True)
+        ]
         if parts:
             self._finish(layer, torch.cat(parts, dim=1).T)
 

@@ -40,6 +40,6 @@ class ClusterWork(SieveWork):
             smoothing=how.smoothing,
             way=how.way,
         )
-        job = JointJob(self.job, DivergenceJob(source, sums))
+        job = JointJob(self.job(task), DivergenceJob(source, sums))
         shard, content = self.stream(task, job, advance)
-        return result_of(shard, task, self.rules, files={SUMS: content})
+        return result_of(shard, task, self.rules, files={SUMS: content}, counts=shard.counts)

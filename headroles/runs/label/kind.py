@@ -57,6 +57,12 @@ class LabelRun(RolesRun):
         rules = {rule.sieve: rule for rule in selection_of_run(options).rules(options.margin)}
         return tuple(rules[name] for name in facts.columns)
 
+    def settle(self, rules: tuple[Rule, ...], counts: Mapping[str, int]) -> tuple[Rule, ...]:
+        """Return the rules with the contrast beyond distance where too few inputs have a partner."""
+        from headroles.sieves.selection import FEWEST_PAIRS, decide_by_distance
+
+        return rules if counts.get("pairs", 0) >= FEWEST_PAIRS else decide_by_distance(rules)
+
     def judge(self, options: Options, scored: ScoredRun, corpus: Corpus) -> Labelling:
         """Judge the scores, or the sums over all examples where a subsample is stored."""
         return judge_scores(scored.scores, scored.rules, options, options.decision, scored.moments)

@@ -1,6 +1,7 @@
 """The sieves of a run, checked before inputs or a model are opened, and their relations before scoring."""
 
 import json
+from dataclasses import replace
 from importlib import resources
 
 from headroles.arrays import selection_of
@@ -17,12 +18,13 @@ from headroles.sieves.selection import Selection
 
 
 def selection_of_run(options: Options) -> Selection:
-    """Return the sieves that the options name.
+    """Return the sieves that the options name; inputs of a run get partners.
 
     Raises:
         HeadrolesError: When a sieve does not exist, or breaks its contract.
     """
-    return selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+    selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
+    return replace(selection, paired=True)
 
 
 def check_sieves(options: Options) -> None:

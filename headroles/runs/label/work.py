@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import Job, stream_tokenised
 from headroles.extraction.texts.tokens import tokenise
@@ -46,12 +47,16 @@ class SieveWork:
             self.sieves = annotation.counted(self.source.tokenizer, corpus, options.max_length)
         self.rules: Sequence[Rule] = self.sieves.selection.rules(options.margin)
         self.known = _known(self.sieves, longest_input(self.source, options.max_length))
-        self.job = self.sieves.sieving(self.source)
         self.batch_size = options.batch_size
 
     def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
         """Score the inputs of a shard."""
-        return result_of(self.stream(task, self.job, advance), task, self.rules)
+        shard = self.stream(task, self.job(task), advance)
+        return result_of(shard, task, self.rules, counts=shard.counts)
+
+    def job(self, task: Task) -> SieveJob:
+        """Return the job of scoring a shard."""
+        return self.sieves.sieving(self.source, task.units, task.members)
 
     def stream(self, task: Task, job: Job[Any, Any, Any], advance: Callable[[int], None]) -> Any:
         """Hand the attention over the inputs of a shard to a job, and return its result."""

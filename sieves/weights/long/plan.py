@@ -9,7 +9,7 @@ import numpy as np
 from headroles.plans.masks import Keys, Mask
 from headroles.plans.plan import LongPlan, MaskWeights
 from headroles.records.example import Example
-from headroles.sieves.base import Contrast, MaskSieve
+from headroles.sieves.base import Contrast, MaskSieve, Swap
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.long.cells import MaskForm, Sums, count_visible, find_form
 from headroles.sieves.weights.long.contrast import long_profiles
@@ -35,6 +35,7 @@ def long_plan(
     *,
     statistic: str = "selectivity",
     beside: Mapping[str, Contrast] = MappingProxyType({}),
+    swaps: Mapping[str, Swap] = MappingProxyType({}),
 ) -> LongPlan:
     """Lay sieves over one long example; the numbers are those of ``headroles.sieves.weights.plan``.
 
@@ -47,23 +48,32 @@ def long_plan(
         sieves: Mask sieves; each gives one column, and one more right after it for its contrast.
         visible: The keys each query can see; None when every key is visible.
         statistic: "selectivity" or "bias".
-        beside: Contrasts of scorers, by their columns, which come last.
+        beside: Contrasts of scorers, by their columns, which come after those of mask sieves.
+        swaps: Contrasts beyond position, by their columns, which come last.
 
     Raises:
         BadSieve: When a mask has the wrong shape or type.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    columns = column_names(sieves) + tuple(beside)
+    columns = column_names(sieves) + tuple(beside) + tuple(swaps)
     cells = np.full(len(columns), np.nan)
     low, high = cells.copy(), cells.copy()
     calls = SieveCalls(example)
     laid = [
-        own for mask in sieves if (own := lay_sieve(mask, calls, visible, columns, statistic)) is not None
+        own
+        for mask in sieves
+        if (own := lay_sieve(mask, calls, visible, columns.index(mask.name), statistic)) is not None
     ]
     for own in laid:
         column = own.part.column
         cells[column], low[column], high[column] = own.cells, own.low, own.high
     sums = _mask_sums(laid, example.size, statistic == "bias")
+    exchanged = _lay_swaps(swaps, calls, visible, columns)
+    for own, other in exchanged:
+        column, place = own.part.column, sums.count
+        _add_selectivity(sums, own, place)
+        _add_selectivity(sums, other, place, -1.0)
+        cells[column], low[column], high[column] = own.cells, own.low - other.high, own.high - other.low
     contrasts = {contrast_column(mask): mask.contrast for mask in sieves if mask.contrast is not None}
     profiles, bounds = long_profiles(calls, contrasts | dict(beside), columns, visible, sums)
     for column, count, reach in bounds:
@@ -72,6 +82,7 @@ def long_plan(
         columns=len(columns),
         linear=np.array([own.part.column for own in laid], dtype=np.int64),
         bias=statistic == "bias",
+        swaps=tuple(own.part.column for own, _ in exchanged),
         parts=tuple(own.part for own in laid),
         keys=sums.keys(),
         weight=sums.weight(),
@@ -93,14 +104,34 @@ def _mask_sums(laid: Sequence[LaidSieve], size: int, bias: bool) -> Sums:
             sums.add(own.inside, number, query)
             sums.add(own.scope, len(laid) + number, query * chance)
         else:
-            scaled = query / (1 - own.part.expected)
-            sums.add(own.inside, number, scaled)
-            sums.add(own.scope, number, -scaled * chance)
+            _add_selectivity(sums, own, number)
     return sums
 
 
+def _add_selectivity(sums: Sums, own: LaidSieve, output: int, sign: float = 1.0) -> None:
+    """Add the selectivity of a sieve, or less of it, to a sum."""
+    scaled = sign * own.part.query / (1 - own.part.expected)
+    sums.add(own.inside, output, scaled)
+    sums.add(own.scope, output, -scaled * own.part.chance)
+
+
+def _lay_swaps(
+    swaps: Mapping[str, Swap], calls: SieveCalls, visible: Mask | None, columns: Sequence[str]
+) -> list[tuple[LaidSieve, LaidSieve]]:
+    """Lay the two sieves of each swap that applies; none where the example has no partner."""
+    exchanged = []
+    for name, swap in swaps.items() if calls.example.partner is not None else ():
+        column = columns.index(name)
+        own, other = (
+            lay_sieve(side, calls, visible, column, "selectivity") for side in (swap.own, swap.partner)
+        )
+        if own is not None and other is not None:
+            exchanged.append((own, other))
+    return exchanged
+
+
 def lay_sieve(
-    mask: MaskSieve, calls: SieveCalls, visible: Mask | None, columns: Sequence[str], statistic: str
+    mask: MaskSieve, calls: SieveCalls, visible: Mask | None, column: int, statistic: str
 ) -> LaidSieve | None:
     """Lay one sieve over an example; return None when none of its queries is eligible."""
     example, n = calls.example, calls.example.size
@@ -117,7 +148,7 @@ def lay_sieve(
         return None
     chance = size / np.maximum(room, 1)
     expected = float(query @ chance)
-    part = MaskWeights(columns.index(mask.name), counted, scope, mask.specials, query, chance, expected)
+    part = MaskWeights(column, counted, scope, mask.specials, query, chance, expected)
     count = groups if mask.arcs else int((query > 0).sum())
     if statistic == "bias":
         return LaidSieve(part, inside, within, count, 0.0, float((1 / chance[query > 0]).max()))

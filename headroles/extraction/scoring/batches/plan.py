@@ -239,6 +239,31 @@ def lay_sieves(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding,
     )
 
 
+def lay_swaps(exchanged: SieveLayout, masks: Sequence[SieveMasks], batch: Padding) -> Weights:
+    """Compute the weights of swaps: selectivity under the input's own layout, less that under its partner's.
+
+    Args:
+        exchanged: Layout of the two sieves of each swap, one swap after the other.
+        masks: The masks of each example.
+        batch: The tokens.
+    """
+    swaps = len(exchanged.linear) // 2
+    if all(example.partner is None for example in batch.examples):
+        nothing = torch.zeros((len(batch.sizes), swaps), dtype=batch.exact, device=batch.device)
+        weight = nothing.float()[..., None].expand(-1, -1, batch.width**2)
+        return Weights(weight, None, nothing > 0, nothing.long(), nothing, nothing)
+    laid = lay_sieves(exchanged, [own.exchanged for own in masks if own.exchanged is not None], batch)
+    own, other = slice(0, None, 2), slice(1, None, 2)
+    return Weights(
+        weight=laid.weight[:, own] - laid.weight[:, other],
+        divisor=None,
+        has_value=laid.has_value[:, own] & laid.has_value[:, other],
+        cells=laid.cells[:, own],
+        low=laid.low[:, own] - laid.high[:, other],
+        high=laid.high[:, own] - laid.low[:, other],
+    )
+
+
 def _squares(
     layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding, beside: int
 ) -> tuple[Float[torch.Tensor, "e all t t"], list[Float[torch.Tensor, "e #t t"]]]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from headroles.extraction.capture import weights
 from headroles.extraction.capture.readers import VisibleArray, visible_key
 from headroles.extraction.scoring.batches.contrasts import Contrasts, contrast_scores, lay_contrasts
-from headroles.extraction.scoring.batches.plan import lay_sieves, pad_batch
+from headroles.extraction.scoring.batches.plan import lay_sieves, lay_swaps, pad_batch
 from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.scoring.scratch import Scratches
 from headroles.plans.batch import SieveLayout, SieveMasks
@@ -25,9 +25,10 @@ class BatchPlan:
     Attributes:
         linear: Column of each row of the product that is a score by itself.
         weight: Weights of attention (examples, rows, tokens × tokens): of the mask sieves, then of the
-            pairs that contrasts count.
+            pairs that contrasts count, then of swaps.
         divisor: For the bias (examples, masks, tokens × tokens); None for the selectivity.
         contrasts: By space.
+        swaps: Column of each swap.
         has_value: Which columns have a value (examples, columns); the others are NaN.
         cells: Eligible queries or arcs (examples, columns); NaN where there is no value.
         low: Smallest value each column can take; NaN where there is no value.
@@ -40,6 +41,7 @@ class BatchPlan:
     weight: Float[torch.Tensor, "examples rows pairs"]
     divisor: Float[torch.Tensor, "examples masks pairs"] | None
     contrasts: tuple[Contrasts, ...]
+    swaps: tuple[int, ...]
     has_value: Bool[torch.Tensor, "examples columns"]
     cells: Float[torch.Tensor, "examples columns"]
     low: Float[torch.Tensor, "examples columns"]
@@ -83,6 +85,7 @@ class BatchPlan:
             scores[:, contrasts.columns] = contrast_scores(
                 contrasts, observed, weights, scratch.of(contrasts.shape)
             )
+        scores[:, list(self.swaps)] = products[:, row:]
         if not fine:
             scores.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
         return scores.masked_fill_(~self.has_value[..., None], torch.nan)
@@ -110,7 +113,8 @@ def batch_plan(
     """
     batch = pad_batch(examples, visible, device, width, words)
     contrasts = lay_contrasts(layout, masks, batch)
-    mask_weights = lay_sieves(layout, masks, batch, sum(len(space.columns) for space in contrasts))
+    further = sum(len(space.columns) for space in contrasts) + len(layout.swaps)
+    mask_weights = lay_sieves(layout, masks, batch, further)
     shape = (len(examples), layout.columns)
     has_value = torch.zeros(shape, dtype=torch.bool, device=device)
     cells, low, high = (torch.zeros(shape, dtype=batch.exact, device=device) for _ in range(3))
@@ -125,11 +129,18 @@ def batch_plan(
         has_value[:, space.columns] = space.has_value
         cells[:, space.columns] = space.cells.to(batch.exact)
         low[:, space.columns], high[:, space.columns] = -reach, reach
+    if layout.exchanged is not None:
+        laid = lay_swaps(layout.exchanged, masks, batch)
+        swaps = list(layout.swaps)
+        mask_weights.weight[:, row:] = laid.weight
+        has_value[:, swaps], cells[:, swaps] = laid.has_value, laid.cells.to(batch.exact)
+        low[:, swaps], high[:, swaps] = laid.low, laid.high
     return BatchPlan(
         linear=layout.linear,
         weight=mask_weights.weight,
         divisor=mask_weights.divisor,
         contrasts=tuple(contrasts),
+        swaps=layout.swaps,
         has_value=has_value,
         cells=cells.masked_fill_(~has_value, torch.nan),
         low=low.masked_fill_(~has_value, torch.nan),

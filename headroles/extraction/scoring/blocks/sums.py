@@ -87,6 +87,8 @@ class LongSums:
             base = sums[:, masks : 2 * masks].T
             values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
         scores[plan.linear] = values
+        first = (2 if plan.bias else 1) * masks
+        scores[list(plan.swaps)] = sums[:, first : first + len(plan.swaps)].T
         broken = ~np.isfinite(sums).all(axis=1)
         for curve in self._curves:
             profile = curve.profile
