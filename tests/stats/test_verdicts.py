@@ -49,7 +49,7 @@ def test_p_of_explained_is_the_larger_of_two_tests_of_scipy() -> None:
     scores = _draw(0, [[0.2, 0.12, 0.05], [-0.1, 0.01, 0.1]])
     rules, decision = [Rule("s", contrast="s:matched"), RULES[1]], Decision("t", "holm")
     found = judge(scores, rules, decision)
-    precision = assess(scores, rules, decision, found, splits=0).precision
+    precision = assess(scores, rules, decision, found).precision
     score, contrast = scores.values.astype(np.float64)[:, :, 0]
     wanted = np.maximum(
         reference.ttest_1samp(score, 0.1, alternative="greater").pvalue,
@@ -75,7 +75,7 @@ def test_decisions_are_those_of_the_q_that_are_written(test: str, correction: st
     )
     decision = Decision(test, correction, resamples=499)
     found = judge(*run, decision)
-    precision = assess(*run, decision, found, splits=0).precision
+    precision = assess(*run, decision, found).precision
     explained = significant(precision.q_explained, 0.05, precision.p_explained)
     assert explained.any()
     np.testing.assert_array_equal(found.decision == EXPLAINED, explained)
@@ -92,7 +92,7 @@ def test_absent_is_statsmodels_two_one_sided_tests() -> None:
     scores = _draw(2, [[0.0, 0.015, 0.05, -0.04, 0.3]], units=90, sd=0.03)
     decision = Decision("t", "fdr_bh")
     found = judge(scores, [Rule("s")], decision)
-    precision = assess(scores, [Rule("s")], decision, found, splits=0).precision
+    precision = assess(scores, [Rule("s")], decision, found).precision
     values = scores.values.astype(np.float64)[0, :, 0]
     wanted = DescrStatsW(values).ttost_mean(-ABSENT, ABSENT)[0]
     np.testing.assert_allclose(precision.p_absent[0, 0], wanted, rtol=1e-7)
@@ -112,7 +112,7 @@ def test_absence_is_not_tested(rule: Rule, null: float, units: int) -> None:
     scores = _draw(3, [[null, null]], units=units)
     scores = _scores(scores.values[:, :, 0], null)
     found = judge(scores, [rule], Decision())
-    precision = assess(scores, [rule], Decision(), found, splits=0).precision
+    precision = assess(scores, [rule], Decision(), found).precision
     assert np.isnan(precision.p_absent).all()
     assert np.isnan(precision.q_absent).all()
 
@@ -123,7 +123,7 @@ def test_prevalence_is_the_share_of_units_beyond_theta_with_wilsons_interval() -
     values[0, :20, 0, 1] = values[0, :, 0, 2] = np.nan
     scores = _scores(values[:, :, 0])
     found = judge(scores, [Rule("s")], Decision())
-    precision = assess(scores, [Rule("s")], Decision(), found, splits=0).precision
+    precision = assess(scores, [Rule("s")], Decision(), found).precision
     for head, units in ((0, values[0, :, 0, 0]), (1, values[0, 20:, 0, 1])):
         beyond = int((units.astype(np.float64) > 0.1).sum())
         low, high = proportion_confint(beyond, len(units), method="wilson")

@@ -85,7 +85,7 @@ def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(
     examples, pairs = read_layouts(read_pairs(task, SAMPLES / f"{task}.tsv", 160))
     maps = tmp_path / "fakes.npz"
     _write_maps(maps, examples, fakes)
-    run = headroles.label(attention=maps, sieve=["block"], splits=0)
+    run = headroles.label(attention=maps, sieve=["block"])
     labels = dict(zip(fakes, run.labels()["roles"] == "block", strict=True))
     assert [name for name, role in labels.items() if role] == list(ORACLES)
     swap = run.scores.values[run.scores.sieves.index("block:swap"), :, 0]
@@ -106,7 +106,7 @@ def test_where_layouts_do_not_vary_block_is_judged_beyond_distance_and_the_run_s
     names = [tuple(f"w{number}.{place}" for place in range(len(segment))) for number in range(30)]
     examples = [Example(f"fixed/{number}", tokens, segment=segment) for number, tokens in enumerate(names)]
     _write_maps(maps, examples, {"own text, with noise": _noisy(ORACLES["own text"])})
-    run = headroles.label(attention=maps, sieve=["block"], splits=0)
+    run = headroles.label(attention=maps, sieve=["block"])
     (rule,) = [rule for rule in run.findings.rules if rule.role]
     assert rule.contrast == "block:matched"
     assert np.isnan(run.scores.values[run.scores.sieves.index("block:swap")]).all()
