@@ -90,6 +90,21 @@ def test_the_statistics_page_quotes_the_figures_as_they_are() -> None:
         assert figures == " | ".join(f"{one:.3f} / {other:.3f}" for one, other in wanted)
 
 
+def test_the_page_of_probes_says_what_its_figures_say(tmp_path: Path) -> None:
+    page = (DOCS / "probes.md").read_text("utf-8")
+    (tmp_path / "probes.json").write_text((DOCS / "probes.json").read_text("utf-8"), "utf-8")
+    blocks = re.findall(r"<!-- figures: ([a-z]+) -->\n(.*?)<!-- end of figures -->\n", page, flags=re.DOTALL)
+    assert len(blocks) == 8
+    assert all(len(text) > 100 for _, text in blocks)
+    emptied = re.sub(r"(<!-- figures: [a-z]+ -->\n).*?(<!-- end)", r"\1\2", page, flags=re.DOTALL)
+    (tmp_path / "probes.md").write_text(emptied, "utf-8")
+    script = [sys.executable, str(ROOT / "benchmarks" / "probe_page.py"), "--out", str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "probes.md").read_text("utf-8") == page
+    assert not re.search(r"/(work|tmp|home|root)\b", page + (DOCS / "probes.json").read_text("utf-8"))
+
+
 @pytest.mark.slow
 def test_the_benchmark_of_probes_says_which_treebank_it_lacks(tmp_path: Path) -> None:
     script = [sys.executable, str(ROOT / "benchmarks" / "probes.py"), "--data", str(tmp_path)]

@@ -95,6 +95,19 @@ def test_maps_of_words_are_scored_by_words(pairs: Path, planted: Path, tmp_path:
     assert (found.scores.cells[1] > 0).mean() > 0.9
 
 
+def test_maps_under_the_preset_published_say_that_no_text_is_cleaned(
+    pairs: Path, planted: Path, tmp_path: Path
+) -> None:
+    maps = tmp_path / "maps.npz"
+    headroles.extract(pairs, out=maps, model=planted)
+    found = headroles.label(attention=maps, preset="published", sieve=["local", "syntactic"], splits=0)
+    said = "Stored maps have no tokenizer: the preset 'published' counts pairs of the texts as they are"
+    assert any(sentence.startswith(said) for sentence in found.skipped)
+    assert np.isfinite(found.scores.values[1]).any()
+    plain = headroles.label(attention=maps, preset="published", sieve=["local"], splits=0)
+    assert not any(sentence.startswith(said) for sentence in plain.skipped)
+
+
 def test_maps_from_anywhere_need_only_their_tokens(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     arrays, rows = {}, []
