@@ -37,7 +37,9 @@ from headroles.terminal.sheets import terminal_table
 WIDE = 136
 """Width of the terminal from which decimals are shown."""
 GAPS = 5
-"""Number of heads with the largest gaps to show, after the best head."""
+"""Number of heads with the largest gaps to show, after the top head."""
+TOP_RULE = "the top head has the highest measure over all items, which chose it; it need not be a best head"
+"""What a top head is."""
 SHORT = {"undetermined": "?", "untestable": "×"}
 
 
@@ -62,6 +64,8 @@ def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
         console.print()
         console.print(terminal_table(sheet, strong=""))
     console.print()
+    if probed.gaps:
+        named_line(console, "top", TOP_RULE, style="dim")
     for probe, counts in count_decisions(labelling).items():
         named_line(console, "heads", f"{probe}: {counts_text(counts)} heads × rows × directions")
     for note in labelling.skipped:

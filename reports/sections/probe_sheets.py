@@ -22,7 +22,7 @@ from headroles.reports.words.probes import (
 from headroles.reports.words.words import p_text, two_decimals
 
 GAPS = 12
-"""Heads with the largest gaps that are shown in addition to the best one."""
+"""Heads with the largest gaps that are shown in addition to the top head."""
 WEIGHTS = 30
 """Largest weights that are listed."""
 FEW = 5
@@ -163,7 +163,7 @@ def contests_sheet(probed: ProbeResults) -> Sheet | None:
 
 
 def gaps_sheets(probed: ProbeResults, most: int = GAPS) -> tuple[Sheet, ...]:
-    """Return heads under two conditions: the best one and those with the largest gaps, a table per pair.
+    """Return heads under two conditions: the top head and those with the largest gaps, a table per pair.
 
     Args:
         probed: Results with the gaps.

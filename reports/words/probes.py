@@ -160,21 +160,28 @@ def counts_text(counts: Counter[str]) -> str:
     return f"{', '.join(parts)} of {counts.total():,}"
 
 
+TOP = "top head"
+"""The head with the highest measure over all items, chosen and shown on the same data."""
+
+
 def notable_gaps(probed: ProbeResults, most: int) -> list[tuple[ConditionGap, str]]:
-    """Return the best head of every measure and pair of conditions, then those with the largest gaps.
+    """Return the top head of every measure and pair of conditions, then those with the largest gaps.
+
+    The top head has the highest measure over all items, those on which it is chosen. The best head of a row
+    (``BestHead``) is chosen on one half of the units and tested on the other, and may be another one.
 
     Returns:
-        Gaps, each with its reason: "best head" or "".
+        Gaps, each with its reason: ``TOP`` or "".
     """
     groups: dict[tuple[str, str, str], list[ConditionGap]] = {}
     for gap in probed.gaps:
         groups.setdefault((gap.measure, gap.first, gap.second), []).append(gap)
     chosen = []
     for rows in groups.values():
-        best = max(rows, key=lambda gap: -1.0 if math.isnan(gap.both) else gap.both)
-        others = [gap for gap in rows if gap is not best and not math.isnan(gap.difference)]
+        top = max(rows, key=lambda gap: -1.0 if math.isnan(gap.both) else gap.both)
+        others = [gap for gap in rows if gap is not top and not math.isnan(gap.difference)]
         others.sort(key=lambda gap: -abs(gap.difference))
-        chosen += [(best, "best head"), *((gap, "") for gap in others[:most])]
+        chosen += [(top, TOP), *((gap, "") for gap in others[:most])]
     return chosen
 
 

@@ -137,7 +137,7 @@ def _cut(
     alpha, correction = decision.alpha, decision.correction
     left = np.maximum(tests - others, 1.0)
     share = np.minimum((others + 1.0) / tests, 1.0)
-    cuts = {
+    cuts: dict[str, np.ndarray] = {
         "none": alpha + 0 * left,
         "bonferroni": alpha / tests + 0 * left,
         "sidak": -np.expm1(np.log1p(-alpha) / tests) + 0 * left,
@@ -224,7 +224,8 @@ def _correlation(first: Distance, second: Distance) -> Float[np.ndarray, " heads
     cross = np.einsum("uh,uh->h", first.influence, second.influence)
     squares = [np.einsum("uh,uh->h", side.influence, side.influence) for side in (first, second)]
     size = np.sqrt(squares[0] * squares[1])
-    return np.divide(cross, size, out=np.zeros_like(cross), where=size > 0)
+    correlation: np.ndarray = np.divide(cross, size, out=np.zeros_like(cross), where=size > 0)
+    return correlation
 
 
 def joint_probability(

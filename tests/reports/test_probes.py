@@ -146,14 +146,14 @@ def test_the_maps_of_weights_share_one_scale_that_is_even_around_nought(probed_r
     assert np.isnan(gaps).sum() == 6 * 12 - 3
 
 
-def test_the_best_head_and_the_widest_gaps_are_shown(probed_run: Made) -> None:
+def test_the_top_head_and_the_widest_gaps_are_shown(probed_run: Made) -> None:
     run = probed_run()
     shown = section(run)
     assert shown is not None
     (table,) = shown.gaps
     assert table.header[1:4] == ("accuracy, all", "pro", "anti")
     assert len(table.rows) == GAPS + 1
-    assert table.rows[0][0].text.endswith("best head")
+    assert table.rows[0][0].text.endswith("top head")
     widths = [abs(float(row[4].key)) for row in table.rows[1:]]
     assert widths == sorted(widths, reverse=True)
 

@@ -35,7 +35,10 @@ def _scores(values: np.ndarray, rules: list[Rule]) -> Scores:
 
 def _predicted(scores: Scores, rules: list[Rule], decision: Decision) -> np.ndarray:
     found = judge(scores, rules, decision)
-    return stability(Columns(scores, rules), Grid(scores.layers, scores.heads), decision, found)[0]
+    share: np.ndarray = stability(Columns(scores, rules), Grid(scores.layers, scores.heads), decision, found)[
+        0
+    ]
+    return share
 
 
 def _gaps(share: np.ndarray, role: np.ndarray) -> list[tuple[float, float, int]]:
@@ -48,11 +51,11 @@ def _gaps(share: np.ndarray, role: np.ndarray) -> list[tuple[float, float, int]]
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.normal(size=shape)
+    return np.asarray(rng.normal(size=shape))
 
 
 def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return (rng.gamma(2.0, size=shape) - 2.0) / np.sqrt(2.0)
+    return np.asarray((rng.gamma(2.0, size=shape) - 2.0) / np.sqrt(2.0))
 
 
 def heavy(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
