@@ -116,7 +116,10 @@ def reference(
         mass = np.zeros((len(asked), heads))
         kept = np.isin(own.query, asked)
         np.add.at(mass, np.searchsorted(asked, own.query[kept]), values[kept])
-        seen = [values[list(counted)].mean(axis=0) if len(counted) else np.full(heads, np.nan) for counted in own.counted]
+        seen = [
+            values[list(counted)].mean(axis=0) if len(counted) else np.full(heads, np.nan)
+            for counted in own.counted
+        ]
         inputs.append(InputSums(place, own, cell, mass, np.stack(seen)))
     contrasts = class_contrasts(inputs, halves, sums)
     lacking = np.full((len(pairs[0].counted), heads), np.nan)

@@ -1,8 +1,8 @@
 """Contrasts against word class, from attention that streams by: sums of a batch, and the table of a shard.
 
-The formula, and what is computed once a shard is read, is in ``headroles.plans.class_profile``. Sums of a layer
-are one bag of pairs of tokens for each cell of the batch, for each query that counts and for each contrast of
-each input.
+The formula, and what is computed once a shard is read, is in ``headroles.plans.class_profile``. Sums of a
+layer are one bag of pairs of tokens for each cell of the batch, for each query that counts and for each
+contrast of each input.
 """
 
 from collections import Counter
@@ -86,7 +86,7 @@ class _Input:
 
 
 class ClassSums:
-    """The sums of one batch for one space, layer after layer; after the last they join those of the shard."""
+    """The sums of one batch for one space, layer after layer; at the end they join those of the shard."""
 
     def __init__(
         self, space: int, batch: Sequence[Prepared], table: ClassTable, layers: int, device: torch.device
@@ -114,7 +114,10 @@ class ClassSums:
             cells = [torch.from_numpy(given.query * width + given.key) for given in self._inputs.values()]
             self._cells = width, [own.to(self._device) for own in cells]
         flat = weights.flatten(2)
-        parts = [flat[example].index_select(1, own) for example, own in zip(self._inputs, self._cells[1], strict=True)]
+        parts = [
+            flat[example].index_select(1, own)
+            for example, own in zip(self._inputs, self._cells[1], strict=True)
+        ]
         if parts:
             self._finish(layer, torch.cat(parts, dim=1).T)
 
@@ -140,7 +143,7 @@ class ClassSums:
             self._finish(layer, values)
 
     def _finish(self, layer: int, values: torch.Tensor) -> None:
-        """Sum a layer's attention on pairs of tokens (pairs, heads); after the last layer, add it to the shard."""
+        """Sum a layer's attention on pairs of tokens (pairs, heads); after the last, add it to the shard."""
         self._layers[layer] = self._bags.sums(values.float().contiguous())
         done = [sums for sums in self._layers if sums is not None]
         if len(done) == len(self._layers):
