@@ -136,6 +136,7 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
                 nothing=nothing,
                 few="no head is called 'not', because rare scores then look absent too often",
             )
+    notes += class_notes(scored)
     if options.parser is not None and scored.facts.known.parser is None:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
     if options.vectors is not None and scored.facts.known.vectors is None:
@@ -143,6 +144,26 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
     if options.file and file_format(Path(options.file)) == ".conllu" and options.task is not None:
         notes.append(f"the inputs are the sentences of a CoNLL-U file, not the texts of {options.task}.")
     return notes
+
+
+def class_notes(scored: ScoredRun) -> list[str]:
+    """Return a sentence on contrasts against word class that have no value in any input; none without one."""
+    sums, scores = scored.moments, scored.scores
+    silent = [
+        rule.stronger
+        for rule in scored.rules
+        if rule.stronger
+        and (
+            np.isnan(scores.values[scores.sieves.index(rule.stronger)]).all()
+            if sums is None
+            else not sums.spoke[[other.sieve for other in scored.rules].index(rule.stronger)]
+        )
+    ]
+    reason = (
+        "needs words with a universal part of speech, and at least 20 sentences in each half of a shard; so "
+        "no role is found beyond word class."
+    )
+    return [f"{', '.join(silent)} had no value: it {reason}"] if silent else []
 
 
 def subset_notes(first: int | None) -> list[str]:
