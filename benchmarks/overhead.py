@@ -1,6 +1,7 @@
 """Compare the time of scoring with that of the plain forward pass of the same model on the same inputs.
 
-Prints one line of JSON per length and selection: the linear mask sieves alone, and with the contrasts. All
+Prints one line of JSON per length and selection: the linear mask sieves alone, with the contrasts against
+distance, and with those against word class, too. All
 sides run alternately in one process; the ratio is that of the minima. Plans are made inside the timing;
 tokenising and parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual size. With
 ``--device cuda`` all sides wait for the device.
@@ -27,6 +28,7 @@ from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.scoring.reader import Reader, Table
 from headroles.extraction.stream import set_memory_options, split_into_batches
 from headroles.extraction.texts.tokens import Tokenised
+from headroles.plans.word_pairs import CLASSES
 from headroles.records.example import Example, Lexical
 from headroles.records.passage import Passage
 from headroles.sieves import BUILT_IN
@@ -36,6 +38,8 @@ from headroles.testing import made_example
 
 BATCHES = {64: 32, 128: 32, 512: 8, 2048: 2}
 """Usual number of inputs in a batch, by their tokens."""
+SENTENCE = 20
+"""Words of a sentence, across which no arc goes."""
 
 
 def example_of(rng: np.random.Generator, tokens: int) -> Example:
@@ -49,14 +53,16 @@ def example_of(rng: np.random.Generator, tokens: int) -> Example:
     known = Lexical(
         lemmas=tuple(f"w{number % 20}" for number in range(words)), frequency=rng.integers(1, 50, tokens)
     )
+    classes = rng.choice(CLASSES, size=words).tolist()
     return Example(
         example.key,
         example.tokens[keep],
         segment=example.segment[keep],
         special=example.special[keep],
         word=example.word[keep],
-        arcs=example.arcs,
+        arcs=tuple(arc for arc in example.arcs or () if arc.dependent // SENTENCE == arc.head // SENTENCE),
         lexical=known,
+        upos=tuple(classes),
     )
 
 
@@ -75,8 +81,21 @@ def tokenised(example: Example, ids: np.ndarray) -> Tokenised:
 
 def linear_only(selection: Selection) -> Selection:
     """Return the mask sieves of a selection without their contrasts."""
-    masks = [replace(sieve, contrast=None) for sieve in selection.sieves if isinstance(sieve, MaskSieve)]
+    masks = [
+        replace(sieve, contrast=None, word_class=None)
+        for sieve in selection.sieves
+        if isinstance(sieve, MaskSieve)
+    ]
     return select(masks)
+
+
+def without_classes(selection: Selection) -> Selection:
+    """Return a selection without its contrasts against word class."""
+    sieves = [
+        replace(sieve, word_class=None) if isinstance(sieve, MaskSieve) else sieve
+        for sieve in selection.sieves
+    ]
+    return select(sieves)
 
 
 def padded(items: list[Tokenised], device: torch.device) -> dict[str, torch.Tensor]:
@@ -93,9 +112,12 @@ def scored(
     sizes = [item.size for item in items]
     for places in split_into_batches(np.arange(len(items)), sizes, batch, model.device):
         made = [Prepared(int(place), items[place], examples[place]) for place in places]
+        for prepared in made:
+            prepared.word_pairs = selection.word_pairs_of(prepared.example)
         inputs = padded([items[place] for place in places], model.device)
         reader = Reader(model, made, table)
         run(model.network, model.way, inputs, [sizes[place] for place in places], reader)
+    table.shard()
     if model.device.type == "cuda":
         torch.cuda.synchronize()
 
@@ -143,7 +165,11 @@ def measured(
     examples = [example_of(rng, tokens) for _ in range(batch)]
     items = [tokenised(example, rng.integers(1000, 30000, example.size)) for example in examples]
     everything = selection_of([*BUILT_IN, *sieve])
-    selections = {"masks": linear_only(everything), "contrasts": everything}
+    selections = {
+        "masks": linear_only(everything),
+        "contrasts": without_classes(everything),
+        "word class": everything,
+    }
     inputs = padded(items, model.device)
 
     def forward() -> None:

@@ -8,8 +8,8 @@ from jaxtyping import Bool
 
 from headroles.errors import BadSieve
 from headroles.plans.batch import SieveLayout, SieveMasks
-from headroles.plans.masks import Mask
 from headroles.plans.class_profile import ClassSpace
+from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan, Plan
 from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example, Rule

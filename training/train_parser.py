@@ -1,4 +1,4 @@
-"""Convert Universal Dependencies English EWT, train parser and tagger, measure them, and write the package folder."""
+"""Convert UD English EWT, train parser and tagger, measure them, and write the package folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REPORTED_RELATIONS = ("nsubj", "obj", "amod", "advmod", "det")
 
 @dataclass(frozen=True)
 class Sentence:
-    """One tree: words, following-space flags, tags, word classes, heads (own index for the root), relations."""
+    """One tree: words, following-space flags, tags, classes, heads (own index for the root), relations."""
 
     words: tuple[str, ...]
     spaces: tuple[bool, ...]

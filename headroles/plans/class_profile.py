@@ -1,18 +1,18 @@
-"""Attention that word class, nearness, distance and frequency explain, from one half of a shard for the other.
+"""Attention that word class, nearness, distance and frequency explain, half a shard for the other.
 
 With A the attention between words, i and j words of one sentence of n words and c(i, j) the cell of a pair
 (``headroles.plans.word_pairs``), the profile of a head on one half of the units of a shard is
 
     f_l(c) = (Σ n A_ij + K f_{l−1}(c)) / (N_l(c) + K)
 
-over the N_l(c) pairs of the half that agree with c in level l. The levels are those of ``coarser``, from the
-distance alone (a plain mean) to the cell, and K = 2. In the other half, a row of mass m_i = Σ_k A_ik over the
-other words of its sentence is expected to spread as ``E_ij = m_i f(c_ij) / Σ_k f(c_ik)`` with f of the last level.
-A contrast is the mean of ``A_ij − E_ij`` over the counted pairs of an input. It is 0 in expectation for a head
-whose attention depends on these facts alone, as far as the half has enough pairs to show it.
+over the N_l(c) pairs of the half that agree with c in level l. The levels are those of ``coarser``, from
+the distance alone (a plain mean) to the cell, and K = 2. In the other half, a row of mass m_i = Σ_k A_ik over
+the other words of its sentence is expected to spread as ``E_ij = m_i f(c_ij) / Σ_k f(c_ik)``, with f of the
+last level. A contrast is the mean of ``A_ij − E_ij`` over the counted pairs of an input. For a head whose
+attention depends on these facts alone it is near 0, as far as the half has enough pairs to show what it does.
 
-No unit is compared with a profile that it had a part in. Halves, profiles and contrasts depend on the inputs of the
-shard only.
+No unit is compared with a profile that it had a part in. Halves, profiles and contrasts depend on the inputs
+of the shard only.
 """
 
 from collections.abc import Sequence
@@ -126,7 +126,8 @@ class CellSums:
 
     def profile(self, cells: Int[np.ndarray, " cells"]) -> Float[np.ndarray, "cells heads"]:
         """Return f of some cells, for every head."""
-        assert self.sums is not None and self.count is not None, "a half has inputs"
+        assert self.sums is not None, "a half has inputs"
+        assert self.count is not None
         known = np.fromiter(self.row, dtype=np.int64, count=len(self.row))
         sums, count = self.sums[: len(known)], self.count[: len(known)]
         profile, weight = np.zeros((len(cells), sums.shape[1])), 0.0
@@ -140,7 +141,7 @@ class CellSums:
 def _totals(
     place: np.ndarray, wanted: np.ndarray, sums: np.ndarray, count: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums (wanted, heads) and numbers of pairs of the cells that share a place with the wanted ones."""
+    """Return sums (wanted, heads) and numbers of pairs of the cells that share a wanted place."""
     order = np.argsort(place, kind="stable")
     there, starts = np.unique(place[order], return_index=True)
     row = np.minimum(np.searchsorted(there, wanted), len(there) - 1)

@@ -1,7 +1,7 @@
 """Pairs of words of one input, and the cell of each: distance, word classes, nearness and frequency.
 
-A profile by word class (``headroles.plans.class_profile``) is the mean attention per cell. The cell of a query
-i and a key j is
+A profile by word class (``headroles.plans.class_profile``) is the mean attention per cell. The cell of a
+query i and a key j is
 
 - the signed distance j − i in 16 bins (1, 2, 3, 4, 5–6, 7–9, 10–14, 15 and more, on each side),
 - the word class of i and that of j (17 of Universal Dependencies, and one for unknown),
@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Int
 
 CLASSES = (
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
-    "SYM", "VERB", "X",
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
+    "SCONJ", "SYM", "VERB", "X",
 )  # fmt: skip
 """Universal parts of speech; words with any other, or none, share one more class."""
 KINDS = len(CLASSES) + 1

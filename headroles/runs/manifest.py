@@ -138,6 +138,7 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
                 nothing=nothing,
                 few="no head is called 'not', because rare scores then look absent too often",
             )
+    notes += class_notes(scored)
     if options.parser is not None and scored.facts.known.parser is None:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
     if options.vectors is not None and scored.facts.known.vectors is None:
@@ -174,6 +175,26 @@ def partner_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]
                 f"pairs of inputs have one length and different boundaries, and {FEWEST_PAIRS} are needed."
             )
     return notes
+
+
+def class_notes(scored: ScoredRun) -> list[str]:
+    """Return a sentence on contrasts against word class that have no value in any input; none without one."""
+    sums, scores = scored.moments, scored.scores
+    silent = [
+        rule.stronger
+        for rule in scored.rules
+        if rule.stronger
+        and (
+            np.isnan(scores.values[scores.sieves.index(rule.stronger)]).all()
+            if sums is None
+            else not sums.spoke[[other.sieve for other in scored.rules].index(rule.stronger)]
+        )
+    ]
+    reason = (
+        "needs words with a universal part of speech, and at least 20 sentences in each half of a shard; so "
+        "no role is found beyond word class."
+    )
+    return [f"{', '.join(silent)} had no value: it {reason}"] if silent else []
 
 
 def subset_notes(first: int | None) -> list[str]:

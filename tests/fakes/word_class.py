@@ -1,4 +1,4 @@
-"""Heads that know word class, length, frequency and nearness but no syntax, and oracles that know the head word.
+"""Heads that know word class, length, frequency and nearness but no syntax, and oracles that know heads.
 
 Each fake is a function of the words of one input: it returns attention between words, rows that sum to 1.
 Nothing but the oracles reads trees.
@@ -124,7 +124,7 @@ def _by_class(reading: Reading) -> np.ndarray:
 
 
 def _phrases(reading: Reading) -> np.ndarray:
-    """Look from determiners, adjectives and prepositions at the next noun, from others at the nearest verb."""
+    """Look from determiners, adjectives and prepositions at the next noun, else at the nearest verb."""
     size = reading.size
     nouns = one_key(reading, np.broadcast_to(reading.of("NOUN", "PROPN"), (size, size)), 1, size)
     verbs = one_key(reading, np.broadcast_to(reading.of(*VERBS), (size, size)), -size, size)
@@ -166,7 +166,7 @@ FAKES: dict[str, Fake] = {
 
 
 def oracle(share: float, rest: Fake | None = None) -> Fake:
-    """Return a head that puts a share of its attention on the head word, the rest evenly or as a fake does."""
+    """Return a head that puts a share of its attention on the head word, the rest evenly or as a fake."""
 
     def head(reading: Reading) -> np.ndarray:
         cells = np.zeros((reading.size, reading.size))

@@ -60,5 +60,5 @@ def _check(key: bytes, rest: bytes) -> bytes:
 
 
 def _interned(names: list[Any]) -> tuple[str, ...]:
-    """Return names of relations or word classes with each string held once in memory, however many words have it."""
+    """Return names of relations or classes with each string held once in memory."""
     return tuple(map(sys.intern, names))

@@ -1,8 +1,8 @@
 """Contrasts against word class, from attention that streams by: sums of a batch, and the table of a shard.
 
-The formula, and what is computed once a shard is read, is in ``headroles.plans.class_profile``. Sums of a layer
-are one bag of pairs of tokens for each cell of the batch, for each query that counts and for each contrast of
-each input.
+The formula, and what is computed once a shard is read, is in ``headroles.plans.class_profile``. Sums of a
+layer are one bag of pairs of tokens for each cell of the batch, for each query that counts and for each
+contrast of each input.
 """
 
 from collections import Counter
@@ -86,7 +86,7 @@ class _Input:
 
 
 class ClassSums:
-    """The sums of one batch for one space, layer after layer; after the last they join those of the shard."""
+    """The sums of one batch for one space, layer after layer; at the end they join those of the shard."""
 
     def __init__(
         self, space: int, batch: Sequence[Prepared], table: ClassTable, layers: int, device: torch.device
@@ -143,7 +143,7 @@ class ClassSums:
             self._finish(layer, values)
 
     def _finish(self, layer: int, values: torch.Tensor) -> None:
-        """Sum a layer's attention on pairs of tokens (pairs, heads); after the last layer, add it to the shard."""
+        """Sum a layer's attention on pairs of tokens (pairs, heads); after the last, add it to the shard."""
         self._layers[layer] = self._bags.sums(values.float().contiguous())
         done = [sums for sums in self._layers if sums is not None]
         if len(done) == len(self._layers):
