@@ -1,10 +1,10 @@
 """Compare the time of scoring with that of the plain forward pass of the same model on the same inputs.
 
 Prints one line of JSON per length and selection: the linear mask sieves alone, with the contrasts against
-distance, and with those against word class, too. All
-sides run alternately in one process; the ratio is that of the minima. Plans are made inside the timing;
-tokenising and parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual size. With
-``--device cuda`` all sides wait for the device.
+distance, with those against word class, too, and with the swap of layouts, for which every input has a
+partner. All sides run alternately in one process; the ratio is that of the minima. Plans are made inside the
+timing; tokenising and parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual
+size. With ``--device cuda`` all sides wait for the device.
 """
 
 import json
@@ -165,10 +165,12 @@ def measured(
     examples = [example_of(rng, tokens) for _ in range(batch)]
     items = [tokenised(example, rng.integers(1000, 30000, example.size)) for example in examples]
     everything = selection_of([*BUILT_IN, *sieve])
+    examples = [replace(own, partner=other) for own, other in zip(examples, reversed(examples), strict=True)]
     selections = {
         "masks": linear_only(everything),
         "contrasts": without_classes(everything),
         "word class": everything,
+        "swap": replace(without_classes(everything), paired=True),
     }
     inputs = padded(items, model.device)
 

@@ -80,7 +80,8 @@ def score(
             attention that is left; nothing is scaled up.
 
     Returns:
-        Scores by column, contrasts as ``name:matched``; NaN where a sieve has no value.
+        Scores by column, contrasts as ``name:matched``; NaN where a sieve has no value. One input has no
+        partner to exchange layouts with, so that ``block`` has no ``block:swap`` here.
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows

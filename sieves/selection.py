@@ -193,6 +193,8 @@ class Selection:
             about = f"Contrast of {name.removesuffix(SWAP)} against what positions alone give"
             rules.append(Rule(name, about, margin=swap.margin, role=False))
         for scorer in self.scorers:
+            contrast = contrast_column(scorer) if contrast_column(scorer) in beside else ""
+            contrast = column if (column := swap_column(scorer)) in swaps else contrast
             rules.append(
                 Rule(
                     scorer.name,
@@ -200,7 +202,7 @@ class Selection:
                     margin=getattr(scorer, "margin", MARGIN) if margin is None else margin,
                     low=getattr(scorer, "low", float("nan")),
                     high=getattr(scorer, "high", float("nan")),
-                    contrast=contrast_column(scorer) if contrast_column(scorer) in beside else "",
+                    contrast=contrast,
                 )
             )
         return tuple(rules)

@@ -18,8 +18,8 @@ OURS = "headroles"
 ENDING = (
     "--sieve takes names of sieves, of sets, and of families with a parameter; also path/to/file.py:name."
 )
-ASKED, BEYOND = "Does the head ", ", beyond what distance gives?"
-"""Beginning of most questions, which the heading has, and an ending that repeats the column contrast."""
+ASKED, BEYOND = "Does the head ", (", beyond what distance gives?", ", beyond what position gives?")
+"""Beginning of most questions, which the heading has, and endings that repeat the column contrast."""
 WIDE = 130
 """Width of a console from which the list has a column of sources."""
 LONGEST, MOST = 14, 40
@@ -79,7 +79,10 @@ def _question(question: str) -> str:
         >>> _question("Does the head look at the next token?"), _question("Why?")
         ('look at the next token?', 'Why?')
     """
-    return question.removeprefix(ASKED).replace(BEYOND, "?")
+    short = question.removeprefix(ASKED)
+    for ending in BEYOND:
+        short = short.replace(ending, "?")
+    return short
 
 
 def show_sieve_facts(console: Console, entry: Entry) -> None:

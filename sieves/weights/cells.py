@@ -57,6 +57,11 @@ def count_cells(
             f"Contrast beyond distance: {pairs} of {whole_pairs} pairs of "
             f"{'words' if contrast.words else 'tokens'} count; a role needs more than {contrast.margin:g}."
         )
+    if (swap := getattr(sieve, "swap", None)) is not None:
+        notes.append(
+            f"Contrast beyond position: in a run, inputs of equal length exchange layouts; a role needs more "
+            f"than {swap.margin:g}, in place of the contrast beyond distance."
+        )
     return SieveCells(
         sieve=sieve.name,
         question=getattr(sieve, "question", ""),

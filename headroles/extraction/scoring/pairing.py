@@ -89,7 +89,7 @@ def _pair(sorted_pool: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         sorted_pool: Boundary and place of inputs of one length, sorted.
 
     Example:
-        >>> _pair([(4, 0), (5, 3), (6, 1), (9, 2)])
+        >>> _pair([(4, 0), (5, 3), (8, 1), (9, 2)])
         [(0, 1), (2, 3)]
     """
     boundary = np.array([boundary for boundary, _ in sorted_pool])
