@@ -292,4 +292,7 @@ class Labelling:
         from headroles.kinds import kind_of
 
         outcomes = kind_of(self).outcomes
-        return labelling_html(self.findings, self.mean_intervals(), self.decision, self.manifest, outcomes)
+        strong = stronger_roles(self.findings, self.decision)
+        return labelling_html(
+            self.findings, self.mean_intervals(), self.decision, self.manifest, outcomes, strong
+        )

@@ -114,23 +114,20 @@ def _inputs_text(facts: Mapping[str, Any]) -> str:
 
 
 def _grid(summary: Summary, columns: int) -> Text:
-    """Return a grid of role letters with layers as rows and heads as columns; strong roles have a plus."""
+    """Return a grid of role letters with layers as rows and heads as columns."""
     marks = role_letters([role.sieve for role in summary.roles])
     layers, heads = summary.table.layers, summary.table.heads
     cells = [["" for _ in range(heads)] for _ in range(layers)]
-    for role, held, strong in zip(summary.roles, summary.held, summary.strong, strict=True):
+    for role, held in zip(summary.roles, summary.held, strict=True):
         for layer, head in np.argwhere(held):
-            cells[layer][head] += marks[role.sieve] + "+" * bool(strong[layer, head])
+            cells[layer][head] += marks[role.sieve]
     width = max(2, *(len(cell) for row in cells for cell in row)) + 1
     text = Text()
     text.append("layer" + "".join(f"{head:>{width}}" for head in range(heads)) + "  head\n", style="dim")
     for layer, row in enumerate(cells):
         text.append(f"{layer:>5}", style="dim")
         text.append("".join(f"{cell or '·':>{width}}" for cell in row) + "\n")
-    names = [f"{mark}{SPACE}{name}" for name, mark in marks.items()]
-    stronger = sorted({role.stronger for role in summary.roles if role.stronger and role.tally.strong})
-    names += [f"+{SPACE}beyond {kind}, too".replace(" ", SPACE) for kind in stronger]
-    legend = "  ".join(names)
+    legend = "  ".join(f"{mark}{SPACE}{name}" for name, mark in marks.items())
     return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
@@ -139,7 +136,7 @@ def _counts(summary: Summary, gap: int) -> Table:
     sheet = roles_sheet(summary, brief=True)
     untestable = any(role.tally.untestable for role in summary.roles)
     headings = {
-        "heads": "role", "strong": "strong", "explained": "ex-\nplained", "not": "not",
+        "heads": "role", "explained": "ex-\nplained", "not": "not",
         "undetermined": "unde-\nter-\nmined",
         **({"untestable": "untest-\nable"} if untestable else {}), "stable labels": "stable",
         "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "con-\ntrast",

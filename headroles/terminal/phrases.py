@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import Bool
+
 from headroles.records.assessment import Assessment, RoleOverlap
 from headroles.records.example import Decision, Rule
 from headroles.reports.records import Summary, Support
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from headroles.planning import Study
 
 SPACE = "\u00a0"
+MOST_PLACES = 12
+"""Most heads that a line names."""
 
 
 def describe_run(run: Mapping[str, Any]) -> str:
@@ -55,7 +60,9 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
         )
         lines.append(("words", f"explained: {words}"))
     strong = [
-        f"{role.sieve}: {counts_beyond(role)}" for role in summary.roles if role.stronger and role.tally.role
+        f"{role.sieve}: {counts_beyond(role)}{_places(heads)}"
+        for role, heads in zip(summary.roles, summary.strong, strict=True)
+        if role.stronger and role.tally.role
     ]
     if strong:
         lines.append(("strong", "; ".join(strong)))
@@ -75,6 +82,12 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
         words = f"heads whose score lies beyond θ in under half of the units: {', '.join(few)}"
         lines.append(("share", words))
     return lines
+
+
+def _places(heads: Bool[np.ndarray, "layers heads"]) -> str:
+    """Return heads by layer and number, in brackets; "" where there are none, or too many for a line."""
+    places = [f"{layer}-{head}" for layer, head in np.argwhere(heads).tolist()]
+    return f" ({', '.join(places)})" if 0 < len(places) <= MOST_PLACES else ""
 
 
 def support_lines(label_supports: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:

@@ -45,7 +45,7 @@ from headroles.reports.words.surface import (
     layers_of,
     peak,
 )
-from headroles.reports.words.words import interval, number, p_text, plural
+from headroles.reports.words.words import ABSENT, interval, number, p_text, plural
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 """Tests that are corrected together in the table of best heads."""
@@ -186,17 +186,20 @@ def _roles(labelling: Labelling) -> Sheet:
     second = "its difference to the baseline, " if probes else contrast
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
     kept = ("strongest head", f"its mean {ENDS}", f"contrast {ENDS}", f"difference to baseline {ENDS}")
-    names = {"heads of tested": "heads", **{name: name for name in (*kept, "θ", "q")}}
+    parts = ("strong", "explained", "absent")
+    names = {"heads of tested": "heads", **{name: name for name in (*parts, *kept, "θ", "q")}}
     return replace(
         roles_sheet(summary).pick(names),
         caption=(
             f"Roles of attention heads{inputs_text(labelling.manifest)}: heads with each role, of "
-            f"those tested; of the head among them with the largest mean, this mean with its 95\u00a0% "
-            f"interval (not adjusted for selection), {second}and q. Means are tested against θ. {note}"
+            f"those tested{_parts_text(summary)}; of the head with the role and the largest mean, this mean "
+            f"with its 95\u00a0% interval (not adjusted for selection), {second}and q. "
+            f"Means are tested against θ. {note}"
         ),
         columns=(
             "role", "heads", "tested", "layer", "head", "mean", "low", "high", "contrast", "contrast_low",
-            "contrast_high", "threshold", "contrast_threshold", "q", *DIFFERENCE * probes,
+            "contrast_high", "threshold", "contrast_threshold", "q", *DIFFERENCE * probes, "strong",
+            "explained", "not", "absent",
         ),
         values=tuple(_role_values(summary, role, probes) for role in summary.roles),
     )  # fmt: skip
@@ -218,7 +221,22 @@ def _role_values(summary: Summary, role: Role, probes: bool) -> tuple[Any, ...]:
         *levels,
         q_of(summary, role),
         *_ends(head.beyond if head else None) * probes,
+        role.tally.strong,
+        role.tally.explained,
+        role.tally.not_role,
+        role.tally.absent,
     )
+
+
+def _parts_text(summary: Summary) -> str:
+    """Return the meaning of the columns of strong, explained and absent heads, as far as there are any."""
+    stronger = sorted({role.stronger for role in summary.roles if role.stronger})
+    texts = [f"strong heads beyond {' and '.join(stronger)}, too"] if stronger else []
+    if any(role.contrast for role in summary.roles):
+        texts.append("explained heads, beyond θ with a contrast below its margin")
+    if any(role.bounded for role in summary.roles):
+        texts.append(f"absent heads, with a mean within ± {ABSENT:g} of chance")
+    return "".join(f"; {text}" for text in texts)
 
 
 def _ends(ends: Interval | None) -> tuple[float | None, ...]:

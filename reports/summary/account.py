@@ -150,7 +150,7 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
         Line(DECISION, "test", TESTS.get(decision.test, decision.test)),
         Line(DECISION, "correction", CORRECTIONS.get(decision.correction, decision.correction)),
         Line(DECISION, "family", family),
-        Line(DECISION, "alpha", f"{decision.alpha:g}, for roles and for nots"),
+        Line(DECISION, "alpha", f"{decision.alpha:g}, for every decision by itself"),
         Line(DECISION, "margin", "; ".join(texts)),
         Line(DECISION, "interval", f"95\u00a0% of the mean: {interval_name(decision)}"),
         *([resamples] if uses_resamples(decision) else []),

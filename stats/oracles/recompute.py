@@ -142,9 +142,8 @@ def recompute_findings(
             elif own.interval and precision is not None:
                 ledger.compare("mean_low", own.interval, precision.mean_low[place], own.low)
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
-    older = _is_older(precision)
-    _compare_p(ledger, findings, tests, decision, older)
-    if precision is not None and not older and not summed:
+    _compare_p(ledger, findings, tests, decision)
+    if precision is not None and not _is_older(precision) and not summed:
         p_absent = {} if intervals_of_scores else absent_by(findings.rules, evidences, decision)
         _compare_verdicts(ledger, (findings, precision), tests, p_absent, decision)
         for place, shares in shares_of(scores, findings.rules):
@@ -158,7 +157,7 @@ def recompute_findings(
 
 
 def _is_older(precision: Precision | None) -> bool:
-    """Return whether a run is of a version that decided "not" by contrasts, too, and knew no "explained"."""
+    """Return whether a run is of a version without explained heads and shares of units."""
     return precision is not None and bool(np.isnan(precision.prevalence).all())
 
 
@@ -244,24 +243,17 @@ def _compare_sizes(
 
 
 def _compare_p(
-    ledger: _Ledger,
-    findings: Findings,
-    tests: Mapping[Place, OneTest],
-    decision: Decision,
-    older: bool,
+    ledger: _Ledger, findings: Findings, tests: Mapping[Place, OneTest], decision: Decision
 ) -> None:
     """Compare statistics, p of both directions, and q within each family.
 
-    Roles are joint with their contrasts, strong roles with both. Nots of older runs are joint, too.
+    Roles are joint with their contrasts, strong roles with both.
     """
     position = {rule.sieve: k for k, rule in enumerate(findings.rules)}
     p: dict[str, dict[Place, float]] = {"p": {}, "p_not": {}}
     for place, test in tests.items():
-        contrast = findings.rules[place[0]].contrast
         pair = [test, *(tests[position[name], *place[1:]] for name in _partners(findings.rules, place[0]))]
         joint = {"p": largest_p([one.p for one in pair]), "p_not": test.p_not}
-        if older and contrast:
-            joint["p_not"] = _smallest([one.p_not for one in pair])
         oracle = next((one.oracle for one in pair if one.oracle != test.oracle), "")
         oracle = f"{test.oracle}; {oracle}" if oracle else test.oracle
         resampled = not all(one.oracle for one in pair)
@@ -319,11 +311,6 @@ def _compare_verdicts(
         for place, theirs in _adjust(ours if resampled else p, findings.rules, corrected).items():
             adjusted = getattr(precision, f"q_{name}")[place]
             ledger.compare(f"q_{name}", _multipletests(corrected), adjusted, theirs)
-
-
-def _smallest(p: Sequence[float]) -> float:
-    """Return the p of "either lies below" (union-intersection)."""
-    return nan if any(isnan(one) for one in p) else min(1.0, len(p) * min(p))
 
 
 def _adjust(p: Mapping[Place, float], rules: Sequence[Rule], decision: Decision) -> dict[Place, float]:

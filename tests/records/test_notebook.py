@@ -37,6 +37,7 @@ def _findings(names: tuple[str, ...], layers: int = 2, heads: int = 3, seed: int
     grids["count"] = np.full(shape, 9)
     grids["low"], grids["high"] = grids["mean"] - 0.1, grids["mean"] + 0.1
     decision = chance.integers(0, 4, shape)
+    decision[decision == 3] = np.resize([3, 4], int((decision == 3).sum()))
     decision[[not rule.role for rule in rules]] = -1
     return Findings(tuple(rules), decision=decision, **grids)
 
@@ -85,7 +86,7 @@ def test_a_role_has_its_counts_its_strongest_head_and_its_interval() -> None:
         assert held.max() > 0
         at = (place, *(int(each) for each in np.unravel_index(held.argmax(), held.shape)))
         told = f"{found.mean[at]:.2f} [{found.low[at]:.2f}, {found.high[at]:.2f}]".replace("-", "−")
-        numbers = [str(int((found.decision[place] == code).sum())) for code in range(4)]
+        numbers = [str(int((found.decision[place] == code).sum())) for code in range(5)]
         assert row == [name, *numbers, f"{at[1]}-{at[2]}", told, mark]
 
 

@@ -90,7 +90,10 @@ def test_counts_are_those_of_the_findings(finished: Path) -> None:
     for name in labelling.findings.roles:
         (row,) = [line.split() for line in _shown(labelling) if line.startswith(f"{name} ")]
         codes = labelling.findings.decision[labelling.findings.of(name)]
-        assert [int(each) for each in row[1:4]] == [int((codes == code).sum()) for code in range(3)]
+        contrast = labelling.findings.rules[labelling.findings.of(name)].contrast
+        explained = str((codes == 4).sum()) if contrast else "–"
+        numbers = [str((codes == code).sum()) for code in range(3)]
+        assert row[1:5] == [numbers[0], explained, *numbers[1:]]
 
 
 def _untestable(labelling: Labelling, heads: int) -> Labelling:
@@ -109,7 +112,7 @@ def test_heads_that_could_not_be_tested_are_told_where_there_are_any(finished: P
     assert any("untest-" in line for line in shown)
     for heads, lines in ((size, shown), (1, _shown(_untestable(labelling, 1)))):
         (row,) = [line.split() for line in lines if line.startswith("local ")]
-        assert row[4] == str(heads)
+        assert row[5] == str(heads)
         assert ("none" in row) == (heads == size)
 
 
@@ -122,7 +125,7 @@ def test_stable_labels_stand_beside_the_counts_and_are_explained(finished: Path)
         held = found.decision[found.of(name)] == 0
         steady = int((stability[found.of(name)][held] >= STEADY).sum())
         (row,) = [line.split() for line in shown if line.startswith(f"{name} ")]
-        assert row[4] == (f"{steady}/{held.sum()}" if held.any() else "–")
+        assert row[5] == (f"{steady}/{held.sum()}" if held.any() else "–")
     (told,) = [line for line in shown if line.startswith("stable  ")]
     assert told.endswith("with probability 0.9 or more; no probability of being true")
 

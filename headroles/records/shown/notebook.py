@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.example import Decision, Rule
+from headroles.records.shown.controls import control_of
 
 LONGEST = 80
 """Characters of a name that are shown."""
@@ -89,6 +90,7 @@ def labelling_html(
     decision: Decision,
     facts: Mapping[str, Any],
     outcomes: Sequence[str],
+    strong: Bool[np.ndarray, "roles layers heads"],
 ) -> str:
     """Return counts per role with its strongest head, and the roles of every head.
 
@@ -98,6 +100,7 @@ def labelling_html(
         decision: Test, correction and level that judged it.
         facts: The run's manifest; missing facts are left out.
         outcomes: The decisions in words, in their order.
+        strong: Roles that lie beyond their second contrast, too; their marks have a plus.
 
     Returns:
         HTML without scripts; under 200 KB for 32 × 32 heads × 20 sieves.
@@ -118,7 +121,8 @@ def labelling_html(
     summary = paragraph(
         f"<strong>{escape_name(_model(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
     )
-    return summary + counts_table("Heads by role", heads, rows) + _roles(held, marks)
+    counts = counts_table("Heads by role", heads, rows)
+    return summary + _strong_counts(findings, held, strong) + counts + _roles(held, marks, strong)
 
 
 def comparison_html(
@@ -195,13 +199,34 @@ def _head_cells(
     return f"{head[0]}-{head[1]}", f"{center} [{least}, {most}]"
 
 
-def _roles(held: Bool[np.ndarray, "roles layers heads"], marks: Sequence[str]) -> str:
+def _strong_counts(
+    findings: FindingsGrid,
+    held: Bool[np.ndarray, "roles layers heads"],
+    strong: Bool[np.ndarray, "roles layers heads"],
+) -> str:
+    """Return how many heads hold each role beyond its first and its second contrast; "" for none."""
+    roles = [rule for rule in findings.rules if rule.role]
+    counts = [
+        f"{escape_name(rule.sieve)}: {int(heads.sum())} beyond {control_of(rule.contrast)}, "
+        f"{int(strong_heads.sum())} of them beyond {control_of(rule.stronger)} (+)"
+        for rule, heads, strong_heads in zip(roles, held, strong, strict=True)
+        if rule.stronger and heads.any()
+    ]
+    return paragraph(f"{'; '.join(counts)}.") if counts else ""
+
+
+def _roles(
+    held: Bool[np.ndarray, "roles layers heads"],
+    marks: Sequence[str],
+    strong: Bool[np.ndarray, "roles layers heads"],
+) -> str:
     """Return a table of the roles of every head, by their marks where these fit."""
     if _many(held):
         numbers = held.sum(axis=0)
         cells = [[str(number or "") for number in row] for row in numbers.tolist()]
         return heads_table("Number of roles by layer (rows) and head", cells)
-    return heads_table("Roles by layer (rows) and head", _mark_cells(held, marks))
+    cells = _mark_cells(np.concatenate([held & ~strong, strong]), [*marks, *(f"{mark}+" for mark in marks)])
+    return heads_table("Roles by layer (rows) and head", cells)
 
 
 def _moves(

@@ -78,7 +78,7 @@ const cards = (() => {
   }
 
   function evidenceTable(roles) {
-    const table = evidence(cell, roles);
+    const table = evidence(cell, roles, true);
     table.className = "numbers card-evidence";
     roles.forEach((role, place) => { table.tBodies[0].rows[place].cells[0].title = findings.sieves[role.sieve]; });
     return table;

@@ -88,13 +88,13 @@ function labelOf(cell, passes) {
   return `layer ${Math.floor(cell / findings.heads)} head ${cell % findings.heads}: ${names || "no role"}`;
 }
 
-/* One line per role with its evidence; a dash for NaN. */
-function evidence(cell, roles) {
+/* One line per role with its evidence; a dash for NaN. The whole evidence has q of every verdict. */
+function evidence(cell, roles, whole = false) {
   const table = create("table");
   const top = table.createTHead().insertRow();
   const shares = hasNumbers("prevalence");
-  const explained = roles.some((role) => role.contrast >= 0) && hasNumbers("q_explained");
-  const bounded = hasNumbers("q_absent");
+  const explained = whole && roles.some((role) => role.contrast >= 0) && hasNumbers("q_explained");
+  const bounded = whole && hasNumbers("q_absent");
   const headings = ["role", "decision", "mean [95 %]", "contrast", "effect", "q", "q of not", ...(explained ? ["q of explained"] : []),
     ...(bounded ? ["q of absent"] : []), ...(least ? ["stability"] : []), ...(shares ? ["share of units [95 %]"] : [])];
   for (const word of headings) top.append(heading(create("th", word), "col"));

@@ -144,14 +144,22 @@ def test_the_columns_beyond_the_tests_sort_and_filter(visit: Report, run: Labell
     assert run.assessment is not None
     precision = run.assessment.precision
     headings = visit.page.locator("#table thead button").all_text_contents()
-    assert headings[-5:] == ["hedges g [95 %]", "detectable", "design effect", "stability", "BF10"]
+    wanted = [
+        "hedges g [95 %]",
+        "detectable",
+        "design effect",
+        "stability",
+        "BF10",
+        "share of units beyond θ",
+    ]
+    assert headings[-6:] == wanted
     visit.page.click("#table thead button:text-is('hedges g [95 %]')")
     place = np.unravel_index(np.nanargmin(precision.hedges_g), precision.hedges_g.shape)
     effect, low, high = (
         f"{values[place]:.2f}".replace("-", "−")
         for values in (precision.hedges_g, precision.g_low, precision.g_high)
     )
-    assert visit.rows()[0][-5] == f"{effect} [{low}, {high}]"
+    assert visit.rows()[0][-6] == f"{effect} [{low}, {high}]"
     visit.page.fill("#filter-stability", "0.9")
     assert len(visit.rows()) == (precision.stability >= 0.9).sum() > 0
     visit.page.fill("#filter-stability", "")

@@ -203,7 +203,9 @@ def test_latex_is_for_booktabs_with_caption_and_label(hostile: Labelling) -> Non
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
     body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
     assert body.count(r"\\") == 4
-    assert all(len(re.findall(r"(?<!\\)&", line)) == 6 for line in body.splitlines() if line.endswith(r"\\"))
+    lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+    columns = len(kind_of(hostile).tables(hostile)["roles"]().header)
+    assert [len(re.findall(r"(?<!\\)&", line)) for line in lines] == [columns - 1] * 4
     assert "LuaLaTeX" in text.splitlines()[0]  # the name has letters of no usual font
     many = Sheet("", ("one",), ((word_cell("x"),),) * 41, caption="many")
     assert r"\begin{longtable}{l}" in as_latex(many, "many")

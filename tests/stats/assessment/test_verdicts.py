@@ -243,3 +243,14 @@ def test_the_share_of_false_explained_heads_is_at_most_alpha_under_fdr_bh() -> N
         shares.append((said & ~truly).sum() / said.sum())
     print(f"explained, fdr_bh, a third true: {np.mean(shares):.3f}")
     assert np.mean(shares) <= 0.05
+
+
+@pytest.mark.slow
+def test_looking_at_several_sizes_multiplies_the_error() -> None:
+    values = np.random.default_rng(14).normal(0.1, 0.1, (1500, 4000))
+    looks = [50, 100, 200, 400, 800, 1500]
+    t = np.stack([reference.ttest_1samp(values[:size], 0.1).statistic for size in looks])
+    above = np.stack([reference.t.sf(row, size - 1) for row, size in zip(t, looks, strict=True)])
+    sides = {name: float((p.min(axis=0) <= 0.05).mean()) for name, p in (("role", above), ("not", 1 - above))}
+    print(f"six looks: {sides}")
+    assert all(0.15 < error < 0.21 for error in sides.values())
