@@ -26,6 +26,8 @@ MANIFEST_FIELDS = (
     "counts", "versions",
 )  # fmt: skip
 """Fields of the manifest of each run that a comparison records."""
+EXPLAINED = 4
+"""Code of the decision "explained"."""
 PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
 
 
@@ -45,6 +47,7 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
     decision = replace(first.decision, **decision_fields(settings))
     compared = _compare_matched(first, second, decision, settings["bound"], settings["swaps"])
     notes = [
+        *_label_notes(compared, first.decision.test),
         *_subsample_notes((first, second)),
         *_changed_labels((first, second), (compared.before, compared.after)),
     ]
@@ -56,12 +59,11 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
 def _compare_matched(
     first: Labelling, second: Labelling, decision: Decision, bound: float, swaps: int
 ) -> Comparison:
-    """Compute all statistics of two runs that match."""
+    """Compute all statistics of two runs that match; labels are those of the test of run A."""
+    labels = replace(decision, test=first.decision.test)
     both = (first.scores, second.scores)
     rules = (first.findings.rules, second.findings.rules)
-    before, after = (
-        judge(scores, run_rules, decision) for scores, run_rules in zip(both, rules, strict=True)
-    )
+    before, after = (judge(scores, run_rules, labels) for scores, run_rules in zip(both, rules, strict=True))
     differences = paired_differences(*both, rules, decision, bound)
     columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
     grid = Grid(first.scores.layers, first.scores.heads)
@@ -73,9 +75,29 @@ def _compare_matched(
         decision,
         bound,
         layers=tuple(by_layer(differences, before, after)),
-        swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, decision, swaps)),
-        remarks=tuple(remarks(differences, changed_columns, decision, bound, swaps)),
+        swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, labels, swaps)),
+        remarks=tuple(remarks(differences, changed_columns, decision, bound, labels if swaps else None)),
     )
+
+
+def _label_notes(compared: Comparison, label_test: str) -> list[str]:
+    """Return the test of the labels where differences have another, and how many labels are explained."""
+    notes = []
+    if label_test != compared.decision.test:
+        notes.append(
+            f"labels of both runs are those of {label_test}, as in A; differences are tested by "
+            f"{compared.decision.test}."
+        )
+    before, after = compared.before.decision, compared.after.decision
+    for way, role, other in (("lost", before, after), ("gained", after, before)):
+        explained = int(((role == 0) & (other == EXPLAINED)).sum())
+        if explained:
+            run = "B" if way == "lost" else "A"
+            notes.append(
+                f"of the labels {way}, {explained:,} are heads that {run} calls explained: their mean lies "
+                f"above θ, and the contrast below its margin."
+            )
+    return notes
 
 
 def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
@@ -123,6 +145,7 @@ def _manifest(
         **runs,
         "settings": dict(settings),
         "decision": asdict(compared.decision),
+        "label_test": first.decision.test,
         "counts": {"examples": len(scores.examples), "units": len(set(scores.units))},
         "rules": [
             {"sieve": rule.sieve, "margin": rule.margin, "contrast": rule.contrast, "role": rule.role}

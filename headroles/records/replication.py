@@ -37,7 +37,8 @@ class Replicate:
         q: ``p`` adjusted over the roles of A in the same family.
         p_not: One-sided p of "not below the margin" in B.
         q_not: ``p_not`` adjusted likewise.
-        decision: Decision in B: "role" (it replicates), "not", "undetermined" or "untestable".
+        decision: Decision in B: "role" (it replicates), "not", "undetermined", "untestable" or
+            "explained" (the mean lies above the margin, the contrast below its own).
     """
 
     sieve: str
@@ -72,6 +73,7 @@ class ReplicationCounts:
         not_role: Of these, "not" in B.
         undetermined: Of these, undetermined in B.
         untestable: Of these, without enough units in B.
+        explained: Of these, explained in B.
         heads: Heads (of all its columns) with a mean in both runs.
         correlation: Pearson's r of their means in A and in B; −1 to 1, NaN for fewer than three heads
             or no spread. It describes these heads: no test is made of it.
@@ -84,6 +86,7 @@ class ReplicationCounts:
     not_role: int
     undetermined: int
     untestable: int
+    explained: int
     heads: int
     correlation: float
 

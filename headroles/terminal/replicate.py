@@ -57,6 +57,7 @@ def summary(found: Replication) -> str:
     if not total:
         return "A has no role in the columns of both, so there is nothing to replicate."
     sentence = f"{counts['role']} of {plural(total, 'role')} of A hold on B; there {counts['not']} are not, "
+    sentence += f"{counts['explained']} explained by their contrast, " if counts["explained"] else ""
     sentence += f"{counts['undetermined']} undetermined, {counts['untestable']} untestable."
     claimed = [best for best in found.best if best.decision]
     if claimed:
@@ -73,13 +74,16 @@ def _rows(rows: Sequence[ReplicationCounts]) -> Sheet:
     lines = [
         (
             word_cell(row.name),
-            *map(count_cell, (row.roles, row.role, row.not_role, row.undetermined, row.untestable)),
+            *map(
+                count_cell,
+                (row.roles, row.role, row.not_role, row.explained, row.undetermined, row.untestable),
+            ),
             Cell(two_decimals(row.correlation), row.correlation),
         )
         for row in rows
         if row.roles
     ]
-    header = ("row", "roles in A", "role in B", "not", "undetermined", "untestable", "r")
+    header = ("row", "roles in A", "role in B", "not", "explained", "undetermined", "untestable", "r")
     return Sheet("Roles of A on B", header, tuple(lines))
 
 

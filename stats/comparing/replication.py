@@ -123,6 +123,7 @@ def count_replicates(
         not_role=counts["not"],
         undetermined=counts["undetermined"],
         untestable=counts["untestable"],
+        explained=counts["explained"],
         heads=int(known.sum()),
         correlation=pearson(one[known], other[known]),
     )

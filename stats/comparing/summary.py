@@ -64,7 +64,7 @@ def _mean(values: Float[np.ndarray, " heads"]) -> float:
 
 
 def remarks(
-    differences: Differences, columns: list[Column], decision: Decision, bound: float, swaps: int
+    differences: Differences, columns: list[Column], decision: Decision, bound: float, labels: Decision | None
 ) -> list[str]:
     """Return remarks for readers of the outcomes, one sentence each; none when nothing is unusual.
 
@@ -73,7 +73,7 @@ def remarks(
         columns: The differences over units, in the same order.
         decision: How they were judged.
         bound: Largest difference that counts as none.
-        swaps: Random swaps behind the reference.
+        labels: How both runs were labelled; None without swaps.
     """
     method = METHODS[decision.test]
     sentences = [method.warning] if method.warning else []
@@ -85,15 +85,17 @@ def remarks(
     if few and method.estimand == "mean":
         sentences.append(
             f"fewer than {ENOUGH_FOR_NOT} units under {decision.test}: {', '.join(few)}; with skewed "
-            f"differences so few units err more often than alpha says."
+            f"differences so few units err more often than alpha says, and a head is called equivalent there "
+            f"only where the bounds of its scores allow it."
         )
     sentences += _narrow_margins(differences, bound) + _unchanged(differences, columns, decision, bound)
-    plain = closed_form_decision(decision)
-    if swaps and (plain.test, plain.correction) != (decision.test, decision.correction):
-        sentences.append(
-            f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
-            f"{decision.test} with {decision.correction}."
-        )
+    if labels is not None:
+        plain = closed_form_decision(labels)
+        if (plain.test, plain.correction) != (labels.test, labels.correction):
+            sentences.append(
+                f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
+                f"{labels.test} with {labels.correction}."
+            )
     return sentences
 
 
