@@ -16,7 +16,7 @@ from headroles.records.findings import Findings, Labelling
 from headroles.reports.words.words import plural
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import column_pairs, paired_differences
-from headroles.stats.comparing.summary import by_layer, remarks
+from headroles.stats.comparing.summary import by_layer, explained_labels, remarks
 from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
@@ -26,8 +26,6 @@ MANIFEST_FIELDS = (
     "counts", "versions",
 )  # fmt: skip
 """Fields of the manifest of each run that a comparison records."""
-EXPLAINED = 4
-"""Code of the decision "explained"."""
 PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
 
 
@@ -48,6 +46,7 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
     compared = _compare_matched(first, second, decision, settings["bound"], settings["swaps"])
     notes = [
         *_label_notes(compared, first.decision.test),
+        *explained_labels(compared.before, compared.after),
         *_subsample_notes((first, second)),
         *_changed_labels((first, second), (compared.before, compared.after)),
     ]
@@ -81,23 +80,12 @@ def _compare_matched(
 
 
 def _label_notes(compared: Comparison, label_test: str) -> list[str]:
-    """Return the test of the labels where differences have another, and how many labels are explained."""
-    notes = []
-    if label_test != compared.decision.test:
-        notes.append(
-            f"labels of both runs are those of {label_test}, as in A; differences are tested by "
-            f"{compared.decision.test}."
-        )
-    before, after = compared.before.decision, compared.after.decision
-    for way, role, other in (("lost", before, after), ("gained", after, before)):
-        explained = int(((role == 0) & (other == EXPLAINED)).sum())
-        if explained:
-            run = "B" if way == "lost" else "A"
-            notes.append(
-                f"of the labels {way}, {explained:,} are heads that {run} calls explained: their mean lies "
-                f"above θ, and the contrast below its margin."
-            )
-    return notes
+    """Return a note where labels have another test than differences."""
+    if label_test == compared.decision.test:
+        return []
+    return [
+        f"labels of both runs are tested by {label_test}, as in A; differences by {compared.decision.test}."
+    ]
 
 
 def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:

@@ -18,6 +18,8 @@ from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 from headroles.stats.relabel import closed_form_decision
 
+EXPLAINED = 4
+"""Code of the decision "explained": the mean lies above θ, the contrast below its margin."""
 MOST = 4
 """Sieves named in one sentence."""
 
@@ -56,6 +58,26 @@ def by_layer(differences: Differences, before: Findings, after: Findings) -> lis
             )
         )
     return changes
+
+
+def explained_labels(before: Findings, after: Findings) -> list[str]:
+    """Return how many of the labels gained and lost are heads that the other run calls explained.
+
+    Such a head has a mean above θ in both runs; what differs is its contrast.
+
+    Args:
+        before: Findings of run A.
+        after: Findings of run B.
+    """
+    sentences = []
+    for way, name, labelled, other in (("lost", "B", before, after), ("gained", "A", after, before)):
+        heads = int(((labelled.decision == 0) & (other.decision == EXPLAINED)).sum())
+        if heads:
+            sentences.append(
+                f"of the labels {way}, {heads:,} belong to heads whose mean lies above θ in {name}, too, but "
+                f"is explained by the contrast."
+            )
+    return sentences
 
 
 def _mean(values: Float[np.ndarray, " heads"]) -> float:

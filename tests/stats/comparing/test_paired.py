@@ -14,7 +14,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.comparison import OUTCOMES, Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.comparing.paired import column_pairs, paired_differences
-from headroles.stats.comparing.summary import by_layer, remarks, units_needed
+from headroles.stats.comparing.summary import by_layer, explained_labels, remarks, units_needed
 from headroles.stats.engine import judge
 from headroles.stats.methods.bets import bounded_p
 from headroles.stats.methods.closed_form import student_skew
@@ -316,6 +316,15 @@ def test_max_t_finds_changes_in_both_directions_and_equivalence() -> None:
         assert (found.q_equivalent >= found.p_equivalent - 1e-12).all()
 
 
+def test_a_head_that_differs_in_one_unit_hides_no_change_from_max_t() -> None:
+    before = noise(120, 8)
+    after = before + 0.2 + 0.1 * noise(120, 8, seed=1)
+    after[:, 0], after[0, 0] = before[:, 0], before[0, 0] + 0.2
+    found = compared(before, after, Decision(test="t", correction="maxT", resamples=999))
+    assert (found.outcome[0, 0, 1:] == CHANGED).all()
+    assert found.outcome[0, 0, 0] != CHANGED
+
+
 def test_contrasts_are_corrected_by_themselves() -> None:
     values = noise(2, 50, 1, 3)
     first, second = scores(values), scores(values + 0.02 * noise(2, 50, 1, 3, seed=1) + 0.004)
@@ -368,6 +377,18 @@ def test_layers_sum_up_heads_and_labels() -> None:
     assert last.absolute == pytest.approx(float(np.nanmean(np.abs(found.difference[0, 2]))))
     assert rows[4].labels_a is None
     assert sum(getattr(row, name) for row in rows for name in OUTCOMES) == found.outcome.size
+
+
+def test_labels_that_a_contrast_explains_in_the_other_run_are_counted() -> None:
+    own = judge(scores(noise(60, 4)), (rule("sieve 0"),), Decision())
+    before, after = (
+        replace(own, decision=np.array(codes).reshape(1, 1, 4)) for codes in ([0, 0, 4, 1], [4, 2, 0, 4])
+    )
+    lost, gained = explained_labels(before, after)
+    assert "of the labels lost, 1 belong" in lost
+    assert "above θ in B" in lost
+    assert "of the labels gained, 1 belong" in gained
+    assert explained_labels(before, before) == []
 
 
 def test_remarks_say_what_is_unusual() -> None:
