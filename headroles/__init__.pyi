@@ -157,7 +157,7 @@ def compare(
     bound: float = 0.05,
     swaps: int = 1000,
     alpha: float | None = None,
-    test: str | None = None,
+    test: str = "t",
     correction: str | None = None,
     family: str | None = None,
     resamples: int | None = None,

@@ -56,6 +56,7 @@ def comparison_page(comparison: Comparison) -> str:
         sieve_header=compare.SIEVE_HEADER,
         sieve_rows=compare.sieve_rows(comparison),
         with_range=words.with_range,
+        swap_p=compare.swap_p,
         verdicts=[sieve_verdict(comparison, place) for place in range(len(differences.rules))],
         layers=layers.texts,
         heads=_heads(comparison),

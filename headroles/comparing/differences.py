@@ -16,7 +16,7 @@ from headroles.records.findings import Findings, Labelling
 from headroles.reports.words.words import plural
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import column_pairs, paired_differences
-from headroles.stats.comparing.summary import by_layer, remarks
+from headroles.stats.comparing.summary import by_layer, explained_labels, remarks
 from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
@@ -45,6 +45,8 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
     decision = replace(first.decision, **decision_fields(settings))
     compared = _compare_matched(first, second, decision, settings["bound"], settings["swaps"])
     notes = [
+        *_label_notes(compared, first.decision.test),
+        *explained_labels(compared.before, compared.after),
         *_subsample_notes((first, second)),
         *_changed_labels((first, second), (compared.before, compared.after)),
     ]
@@ -56,12 +58,11 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
 def _compare_matched(
     first: Labelling, second: Labelling, decision: Decision, bound: float, swaps: int
 ) -> Comparison:
-    """Compute all statistics of two runs that match."""
+    """Compute all statistics of two runs that match; labels are those of the test of run A."""
+    labels = replace(decision, test=first.decision.test)
     both = (first.scores, second.scores)
     rules = (first.findings.rules, second.findings.rules)
-    before, after = (
-        judge(scores, run_rules, decision) for scores, run_rules in zip(both, rules, strict=True)
-    )
+    before, after = (judge(scores, run_rules, labels) for scores, run_rules in zip(both, rules, strict=True))
     differences = paired_differences(*both, rules, decision, bound)
     columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
     grid = Grid(first.scores.layers, first.scores.heads)
@@ -73,9 +74,18 @@ def _compare_matched(
         decision,
         bound,
         layers=tuple(by_layer(differences, before, after)),
-        swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, decision, swaps)),
-        remarks=tuple(remarks(differences, changed_columns, decision, bound, swaps)),
+        swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, labels, swaps)),
+        remarks=tuple(remarks(differences, changed_columns, decision, bound, labels if swaps else None)),
     )
+
+
+def _label_notes(compared: Comparison, label_test: str) -> list[str]:
+    """Return a note where labels have another test than differences."""
+    if label_test == compared.decision.test:
+        return []
+    return [
+        f"labels of both runs are tested by {label_test}, as in A; differences by {compared.decision.test}."
+    ]
 
 
 def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
@@ -123,6 +133,7 @@ def _manifest(
         **runs,
         "settings": dict(settings),
         "decision": asdict(compared.decision),
+        "label_test": first.decision.test,
         "counts": {"examples": len(scores.examples), "units": len(set(scores.units))},
         "rules": [
             {"sieve": rule.sieve, "margin": rule.margin, "contrast": rule.contrast, "role": rule.role}

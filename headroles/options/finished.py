@@ -178,7 +178,10 @@ class CompareOptions(FinishedOptions):
         Option("Number of random swaps of A and B; 0 for none.", "Decision"),
     ] = 1000
     alpha: Annotated[float | None, ALPHA.but(default=AS_IN_A)] = None
-    test: Annotated[str | None, TEST.but(default=AS_IN_A)] = None
+    test: Annotated[
+        str,
+        TEST.but(detail="Of every mean difference; labels are tested as in DIR_A."),
+    ] = "t"
     correction: Annotated[str | None, CORRECTION.but(default=AS_IN_A)] = None
     family: Annotated[str | None, FAMILY.but(default=AS_IN_A)] = None
     resamples: Annotated[int | None, RESAMPLES.but(default=AS_IN_A)] = None

@@ -42,9 +42,10 @@ class Differences(HeadGrid):
         high: Upper end.
         statistic: The test statistic of the difference against 0.
         p: Two-sided p of "no change".
-        q: ``p``, set to 1 for heads that are equivalent, adjusted over its family.
+        q: ``p``, set to 1 for heads that are equivalent or have an interval within ± bound, adjusted over
+            its family.
         p_equivalent: P of "a change of at least the bound, in either direction": the larger of two
-            one-sided p.
+            one-sided p; below 50 units also that of the bounds of the scores.
         q_equivalent: ``p_equivalent`` adjusted over its family.
         outcome: 0 changed, 1 equivalent, 2 undetermined, 3 untestable (``OUTCOMES``).
     """
@@ -154,9 +155,10 @@ class Comparison:
 
     Attributes:
         differences: Differences of every sieve and head.
-        before: Findings of run A, judged again with ``decision`` on the units of the comparison.
+        before: Findings of run A, judged again on the units of the comparison, by the test of A and the
+            rest of ``decision``.
         after: Findings of run B, likewise.
-        decision: Test, correction and level that judge both.
+        decision: Test of the differences; correction and level of all.
         bound: Differences within ± bound are equivalent, on the score scale.
         layers: Counts of changes of every sieve in every layer.
         swaps: Labels gained and lost with their reference; all roles together are last.

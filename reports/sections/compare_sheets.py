@@ -9,6 +9,7 @@ import numpy as np
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
 from headroles.reports.records import Interval
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_frame, count_cell, word_cell
+from headroles.reports.words.compare import swap_p
 from headroles.reports.words.words import count, interval, mean, number, p_text, with_range
 
 SWAPPED = f"moved by swaps {ENDS}"
@@ -40,11 +41,12 @@ def _labels(row: RoleChange | None) -> tuple[Cell, ...]:
     if row is None:
         return (MISSING,) * 7
     swapped = with_range(*map(count, (row.changed_mean, row.changed_low, row.changed_high)))
+    p, q = swap_p(row)
     return (
         *map(count_cell, (row.labels_a, row.labels_b, row.gained, row.lost)),
         Cell(swapped, row.changed_mean),
-        Cell(number(row.p), row.p),
-        Cell(p_text(row.q), row.q),
+        Cell(number(p), p),
+        Cell(p_text(q), q),
     )
 
 

@@ -101,12 +101,23 @@ def sieve_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def label_change_text(row: RoleChange) -> str:
-    """Return labels gained and lost, with their reference."""
-    text = f"{row.labels_a:,} in A, {row.labels_b:,} in B ({row.gained:,} gained, {row.lost:,} lost"
+    """Return how many labels differ, with the number under swaps; p only where more than one differs."""
+    differ = "1 label differs" if row.changed == 1 else f"{row.changed or 'no'} labels differ"
+    text = (
+        f"{row.labels_a:,} in A, {row.labels_b:,} in B; {differ} ({row.gained:,} gained, {row.lost:,} lost)"
+    )
     if np.isnan(row.p):
-        return text + ")"
+        return text
     low, high = count(row.changed_low), count(row.changed_high)
-    return text + f"; swaps move {with_range(count(row.changed_mean), low, high)}, p = {number(row.p)})"
+    text += f"; after swaps {with_range(count(row.changed_mean), low, high)} differ"
+    if row.changed == 1:
+        return text + "; a single head at the edge of the decision is no finding"
+    return text + f", p = {number(row.p)}"
+
+
+def swap_p(row: RoleChange) -> tuple[float, float]:
+    """Return p and q of the swap test; NaN where a single label differs, which is no finding."""
+    return (float("nan"), float("nan")) if row.changed == 1 else (row.p, row.q)
 
 
 def sieve_verdict(comparison: Comparison, place: int) -> str:
@@ -156,10 +167,10 @@ def how_to_read(comparison: Comparison) -> str:
     return (
         f"A difference is B − A, averaged over units. “Equivalent” comes first: the difference lies within "
         f"±{bound}, shown by two one-sided tests at {level} each, even where a smaller change is detectable. "
-        f"Otherwise “changed” means a mean difference other than 0, and “undetermined” that the inputs "
-        f"settle neither. {promise(comparison.decision)} Intervals are 95\u00a0% intervals of the mean "
-        f"difference, not adjusted for selection; the largest change was chosen on these same inputs, so it "
-        f"tends to be a little large."
+        f"Otherwise “changed” means a mean difference other than 0 with an interval that reaches beyond "
+        f"±{bound}, and “undetermined” that the inputs settle neither. {promise(comparison.decision)} "
+        f"Intervals are 95\u00a0% intervals of the mean difference, not adjusted for selection; the largest "
+        f"change was chosen on these same inputs, so it tends to be a little large."
     )
 
 

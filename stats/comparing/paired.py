@@ -3,9 +3,10 @@
 Unit: the examples that share a unit in either run. Per unit and head the difference is the mean over its
 examples of (score B − null B) − (score A − null A), where both are known. Every test is a one-sample test
 of ``stats.methods`` applied to these differences, and its assumptions are about them: two skewed scores of
-one shape differ symmetrically. Measured for a two-sided 5 % without any change, 50 / 100 / 400 units:
-``t-skew`` 6.4 / 5.8 / 5.2 % for symmetric heavy tails (Laplace) and 5.3 / 5.2 / 4.9 % for exponential
-differences; ``t`` 4.9 / 5.0 / 5.0 % and 6.6 / 6.0 / 5.1 %.
+one shape differ symmetrically. The default of ``compare`` is ``t``: tails are heavy, and ``t-skew`` takes
+their noise for skewness. Measured for a two-sided 5 % without any change, 50 / 100 / 400 units: ``t-skew``
+6.4 / 5.8 / 5.2 % for symmetric heavy tails (Laplace) and 5.3 / 5.2 / 4.9 % for exponential differences;
+``t`` 4.9 / 5.0 / 5.0 % and 6.6 / 6.0 / 5.1 %.
 
 Two questions, each corrected by itself at alpha over the families of ``stats.families``:
 
@@ -15,18 +16,21 @@ Two questions, each corrected by itself at alpha over the families of ``stats.fa
   It agrees with a 90 % interval inside ± bound at alpha 0.05. Source: Schuirmann (1987), "A comparison of
   the two one-sided tests procedure and the power approach", J. Pharmacokin. Biopharm. 15, 657-680.
 
-A head is **equivalent** when its adjusted p of equivalence is at most alpha and it has at least 50 units
-(with 20, rare or skewed differences were called equivalent in up to 35 % of simulated families), even
-where a change is detectable: it lies within ± bound. Otherwise it is **changed** when its adjusted p of
-change is at most alpha, else **undetermined**; with fewer than two units, or without spread and known
-bounds, **untestable**.
+A head is **equivalent** when its adjusted p of equivalence is at most alpha, even where a change is
+detectable: it lies within ± bound. Below 50 units spreads say too little (with 20, rare or skewed differences
+were called equivalent in up to 35 % of simulated families). There p is at least that of the bounds of the
+scores (``methods.bets``), and without bounds nothing is called equivalent. Otherwise a head is **changed**
+when its adjusted p of change is at most alpha and its interval reaches beyond ± bound, else **undetermined**;
+with fewer than two units, or without spread and known bounds, **untestable**. So rounding is no change,
+however certain: the bound is the smallest difference of interest, at any number of units.
 
 The promise covers each list as it is called: at most alpha false among "equivalent" and, separately, among
-"changed". Equivalent heads leave the list of changed ones, which a false discovery rate does not survive:
-true but tiny changes would lower the bar for every head and then leave (a share of 0.4 false among "changed"
-is easily built). So the p of change of equivalent heads is 1 *before* it is corrected. As that only
-raises p, it stays valid. The same as counting only the list that is reported: Katsevich, Sabatti and
-Bogomolov (2023), "Filtering the rejection set while preserving false discovery rate control", JASA 118.
+"changed". Heads that are equivalent, or whose interval lies within ± bound, leave the list of changed ones.
+A false discovery rate does not survive that: true but tiny changes would lower the bar for every head and
+then leave (a share of 0.4 false among "changed" is easily built). So their p of change is 1 *before* it is
+corrected. As that only raises p, it stays valid. The same as counting only the list that is reported:
+Katsevich, Sabatti and Bogomolov (2023), "Filtering the rejection set while preserving false discovery rate
+control", JASA 118.
 
 Step-down max-t for paired differences: change in both directions, and equivalence within a bound.
 
@@ -51,6 +55,7 @@ from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.max_t import max_t
+from headroles.stats.methods.bets import bounded_p
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
@@ -154,6 +159,8 @@ class _ColumnTest:
     outcome: Outcome
     p: Float[np.ndarray, " heads"]
     p_equivalent: Float[np.ndarray, " heads"]
+    enough: Bool[np.ndarray, " heads"]
+    within: Bool[np.ndarray, " heads"]
 
 
 def paired_differences(
@@ -237,7 +244,24 @@ def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     above = handle_flat_scores(_outcome(low, sample, decision), low, sample).p
     below = handle_flat_scores(_outcome(high, sample, decision), high, sample).p_not
     two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))
-    return _ColumnTest(sample, shown, two_sided, np.maximum(above, below))
+    p_equivalent, enough = np.maximum(above, below), sample.count >= ENOUGH_FOR_NOT
+    if not enough.all():
+        exact = np.where(has_no_spread(sample), p_equivalent, _bounds_p(column, bound))
+        enough |= ~np.isnan(exact)
+        few = enough & (sample.count < ENOUGH_FOR_NOT)
+        p_equivalent[few] = np.maximum(p_equivalent, exact)[few]
+    within = (shown.low > -bound) & (shown.high < bound)
+    return _ColumnTest(sample, shown, two_sided, p_equivalent, enough, within)
+
+
+def _bounds_p(column: Column, bound: float) -> Float[np.ndarray, " heads"]:
+    """Return p of equivalence from the bounds of the differences alone; NaN where none are known."""
+    if column.rule.pooled:
+        return np.full(column.values.shape[1], np.nan)
+    above, _ = bounded_p(column.values, -bound, column.low, column.high)
+    _, below = bounded_p(column.values, bound, column.low, column.high)
+    p: np.ndarray = np.maximum(above, below)
+    return p
 
 
 def _outcome(column: Column, sample: Sample, decision: Decision) -> Outcome:
@@ -253,7 +277,7 @@ def _effect(sample: Sample) -> Float[np.ndarray, " heads"]:
 def _adjust_both(
     columns: Sequence[Column], tested: Sequence[_ColumnTest], grid: Scores, decision: Decision, bound: float
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
-    """Return adjusted p of change and of equivalence; equivalent heads enter the first with p = 1."""
+    """Return adjusted p of change and of equivalence; heads within the bound enter the first with p = 1."""
     families = family_members([column.rule for column in columns], grid.layers, grid.heads, decision.family)
     p, p_equivalent = (
         np.stack([getattr(column, name) for column in tested]) for name in ("p", "p_equivalent")
@@ -262,25 +286,35 @@ def _adjust_both(
         still = np.stack([has_no_spread(column.sample) for column in tested])
         q_equivalent = max_t_equivalence(columns, families, p_equivalent, still, decision, bound)
         q = max_t_change(columns, families, p, still, decision)
-        return np.where(_equivalent(tested, q_equivalent, decision.alpha), 1.0, q), q_equivalent
+        return np.where(_within_bound(tested, q_equivalent, decision.alpha), 1.0, q), q_equivalent
 
     def adjust(side: np.ndarray) -> np.ndarray:
         return adjust_families(side, families, decision.correction, decision.alpha)
 
     q_equivalent = adjust(p_equivalent)
-    equivalent = _equivalent(tested, q_equivalent, decision.alpha)
-    return adjust(np.where(equivalent, 1.0, p)), q_equivalent
+    no_change = _within_bound(tested, q_equivalent, decision.alpha)
+    return adjust(np.where(no_change, 1.0, p)), q_equivalent
 
 
 def _equivalent(
     tested: Sequence[_ColumnTest], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
 ) -> Bool[np.ndarray, "sieves heads"]:
-    """Return whether heads are called equivalent: significant, with enough units for rare differences."""
-    p, count = (
-        np.stack(rows)
-        for rows in zip(*((column.p_equivalent, column.sample.count) for column in tested), strict=True)
+    """Return whether heads are called equivalent: significant, with enough units or known bounds."""
+    p, enough = (
+        np.stack([getattr(column, name) for column in tested]) for name in ("p_equivalent", "enough")
     )
-    return significant(q_equivalent, alpha, p) & (count >= ENOUGH_FOR_NOT)
+    equivalent: np.ndarray = significant(q_equivalent, alpha, p) & enough
+    return equivalent
+
+
+def _within_bound(
+    tested: Sequence[_ColumnTest], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
+) -> Bool[np.ndarray, "sieves heads"]:
+    """Return which heads are not called changed: equivalent ones, and those with intervals within ± bound."""
+    within = np.stack([column.within for column in tested])
+    tested_ones = within & ~np.isnan(q_equivalent)
+    no_change: np.ndarray = tested_ones | _equivalent(tested, q_equivalent, alpha)
+    return no_change
 
 
 def _decide(

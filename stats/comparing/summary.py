@@ -18,6 +18,8 @@ from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 from headroles.stats.relabel import closed_form_decision
 
+EXPLAINED = 4
+"""Code of the decision "explained": the mean lies above θ, the contrast below its margin."""
 MOST = 4
 """Sieves named in one sentence."""
 
@@ -58,13 +60,33 @@ def by_layer(differences: Differences, before: Findings, after: Findings) -> lis
     return changes
 
 
+def explained_labels(before: Findings, after: Findings) -> list[str]:
+    """Return how many of the labels gained and lost are heads that the other run calls explained.
+
+    Such a head has a mean above θ in both runs; what differs is its contrast.
+
+    Args:
+        before: Findings of run A.
+        after: Findings of run B.
+    """
+    sentences = []
+    for way, name, labelled, other in (("lost", "B", before, after), ("gained", "A", after, before)):
+        heads = int(((labelled.decision == 0) & (other.decision == EXPLAINED)).sum())
+        if heads:
+            sentences.append(
+                f"of the labels {way}, {heads:,} belong to heads whose mean lies above θ in {name}, too, but "
+                f"is explained by the contrast."
+            )
+    return sentences
+
+
 def _mean(values: Float[np.ndarray, " heads"]) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")
 
 
 def remarks(
-    differences: Differences, columns: list[Column], decision: Decision, bound: float, swaps: int
+    differences: Differences, columns: list[Column], decision: Decision, bound: float, labels: Decision | None
 ) -> list[str]:
     """Return remarks for readers of the outcomes, one sentence each; none when nothing is unusual.
 
@@ -73,7 +95,7 @@ def remarks(
         columns: The differences over units, in the same order.
         decision: How they were judged.
         bound: Largest difference that counts as none.
-        swaps: Random swaps behind the reference.
+        labels: How both runs were labelled; None without swaps.
     """
     method = METHODS[decision.test]
     sentences = [method.warning] if method.warning else []
@@ -85,15 +107,17 @@ def remarks(
     if few and method.estimand == "mean":
         sentences.append(
             f"fewer than {ENOUGH_FOR_NOT} units under {decision.test}: {', '.join(few)}; with skewed "
-            f"differences so few units err more often than alpha says."
+            f"differences so few units err more often than alpha says, and a head is called equivalent there "
+            f"only where the bounds of its scores allow it."
         )
     sentences += _narrow_margins(differences, bound) + _unchanged(differences, columns, decision, bound)
-    plain = closed_form_decision(decision)
-    if swaps and (plain.test, plain.correction) != (decision.test, decision.correction):
-        sentences.append(
-            f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
-            f"{decision.test} with {decision.correction}."
-        )
+    if labels is not None:
+        plain = closed_form_decision(labels)
+        if (plain.test, plain.correction) != (labels.test, labels.correction):
+            sentences.append(
+                f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
+                f"{labels.test} with {labels.correction}."
+            )
     return sentences
 
 

@@ -291,6 +291,35 @@ def test_both_runs_are_judged_as_a_was_unless_told_otherwise(
     assert "--alpha 0.1 --family run --resample-seed 3" in told.manifest["command"]
 
 
+def test_differences_have_students_t_and_labels_the_test_of_a(finished: Path, other: Path) -> None:
+    found = compare(finished, other, **QUICK)
+    assert found.decision.test == found.manifest["settings"]["test"] == "t"
+    assert found.manifest["label_test"] == "t-skew"
+    own = headroles.load(finished).findings
+    np.testing.assert_array_equal(found.before.p, own.p)
+    assert any("labels of both runs are tested by t-skew, as in A" in remark for remark in found.remarks)
+    assert "--test" not in found.manifest["command"]
+    skewed = compare(finished, other, test="t-skew", **QUICK)
+    assert not any("labels of both runs" in remark for remark in skewed.remarks)
+    np.testing.assert_array_equal(skewed.before.q, found.before.q)
+    assert not np.array_equal(skewed.differences.p, found.differences.p)
+
+
+@pytest.mark.parametrize("limit", [30, 60])
+def test_the_rounding_of_a_precision_changes_no_head(
+    planted: Path, table: Path, tmp_path: Path, limit: int
+) -> None:
+    for dtype in ("float32", "bfloat16"):
+        headroles.label(
+            "QNLI", data=table, model=planted, max_length=48, sieve=["local", "delimiter", "block"],
+            limit=limit, dtype=dtype, out=tmp_path / dtype,
+        )  # fmt: skip
+    found = compare(tmp_path / "float32", tmp_path / "bfloat16", **QUICK)
+    assert (found.frame()["p"] < 0.001).any()
+    assert not (found.differences.outcome == 0).any()
+    assert (found.differences.outcome == 1).any() == (limit >= 50)
+
+
 def test_labels_that_the_joint_decision_moved_are_counted(
     finished: Path, other: Path, tmp_path: Path
 ) -> None:

@@ -205,9 +205,12 @@ def test_rows_count_both_directions_and_correlate_all_their_heads() -> None:
     found = replicate_roles(before, _scores(2, _means()), _rules(), Decision())
     row = count_replicates("dependency:obj", [3, 4], found, (before.mean, after.mean), _rules())
     one, other = (count_replicates("", [k], found, (before.mean, after.mean), _rules()) for k in (3, 4))
-    for name in ("columns", "roles", "role", "not_role", "undetermined", "untestable", "heads"):
+    for name in ("columns", "roles", "role", "not_role", "explained", "undetermined", "untestable", "heads"):
         assert getattr(row, name) == getattr(one, name) + getattr(other, name)
     assert row.roles == row.role + row.not_role + row.undetermined + row.untestable
+    explained = [replace(found[0], sieve="dependency:obj:→", decision="explained"), *found[1:]]
+    again = count_replicates("", [3, 4], explained, (before.mean, after.mean), _rules())
+    assert again.explained == 1
     wanted = np.corrcoef(before.mean[3:].ravel(), after.mean[3:].ravel())[0, 1]
     assert row.correlation == pytest.approx(wanted)
     assert row.heads == 2 * LAYERS * HEADS
@@ -473,9 +476,8 @@ def test_the_command_prints_counts_and_writes_a_row_per_role(
     assert "the roles of A, of" in out
     for row in found.rows:
         (line,) = [each.split() for each in out.splitlines() if each.startswith(f"{row.name} ")]
-        assert line[1:6] == [
-            str(n) for n in (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
-        ]
+        counts = (row.roles, row.role, row.not_role, row.explained, row.undetermined, row.untestable)
+        assert line[1:7] == [str(number) for number in counts]
     code, out, err = command("replicate", first, first)
     assert (code, out) == (1, "")
     assert err.startswith("headroles: a replication needs other inputs")

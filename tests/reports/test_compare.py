@@ -14,6 +14,7 @@ from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.figures.compare import plots
+from headroles.reports.sections.compare_sheets import changes_sheet
 from headroles.reports.words.compare import (
     label_change_text,
     label_changes_by_layer,
@@ -23,6 +24,7 @@ from headroles.reports.words.compare import (
     run_names,
     score_change_sentence,
     sieve_verdict,
+    swap_p,
 )
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import paired_differences
@@ -129,6 +131,24 @@ def test_sentences_count_as_the_records_do(found: Comparison) -> None:
     same_model = replace(found, manifest=MANIFEST | {"b": MANIFEST["a"] | {"folder": "runs/c"}})
     assert run_names(same_model) == ("runs/a", "runs/c")
     assert run_names(replace(found, manifest={})) == ("A", "B")
+
+
+def test_a_single_label_that_differs_is_no_finding(found: Comparison) -> None:
+    whole = found.swaps[-1]
+    row = replace(whole, sieve="local", gained=0, lost=1, changed=1, changed_mean=0.0, p=0.01, q=0.02)
+    text = label_change_text(row)
+    assert "1 label differs (0 gained, 1 lost)" in text
+    assert "a single head at the edge of the decision is no finding" in text
+    assert "p = " not in text
+    assert np.isnan(swap_p(row)).all()
+    two = replace(row, lost=2, changed=2)
+    assert "2 labels differ (0 gained, 2 lost); after swaps 0 [" in label_change_text(two)
+    assert label_change_text(two).endswith("p = 0.01")
+    assert swap_p(two) == (0.01, 0.02)
+    single = replace(found, swaps=(row, *found.swaps[1:]))
+    cells = {cell.text for cell in changes_sheet(single).rows[0]}
+    assert not cells & {"0.01", "0.020"}
+    assert _plain(text) in _text(comparison_page(single))
 
 
 def test_nothing_moved_is_said_so() -> None:

@@ -14,8 +14,9 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.comparison import OUTCOMES, Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.comparing.paired import column_pairs, paired_differences
-from headroles.stats.comparing.summary import by_layer, remarks, units_needed
+from headroles.stats.comparing.summary import by_layer, explained_labels, remarks, units_needed
 from headroles.stats.engine import judge
+from headroles.stats.methods.bets import bounded_p
 from headroles.stats.methods.closed_form import student_skew
 from headroles.stats.moments import describe
 
@@ -172,12 +173,45 @@ def test_a_detectable_change_within_the_bound_is_equivalent() -> None:
 
 
 @pytest.mark.parametrize(("units", "outcome"), [(49, UNDETERMINED), (50, EQUIVALENT)])
-def test_equivalence_is_never_said_below_fifty_units(units: int, outcome: int) -> None:
-    before = noise(units, 1)
-    after = before + 0.001 * noise(units, 1, seed=1)
-    found = compared(before, after)
-    assert found.q_equivalent.item() < 1e-9
-    assert found.outcome.item() == outcome
+@pytest.mark.parametrize("test", ["t", "t-skew"])
+def test_below_fifty_units_a_certain_change_within_the_bound_is_undetermined(
+    units: int, outcome: int, test: str
+) -> None:
+    before = noise(units, 3)
+    after = before + 0.001 + 0.001 * noise(units, 3, seed=1)
+    found = compared(before, after, Decision(test=test))
+    assert (found.p < 1e-6).all()
+    assert (found.q == 1).all()
+    assert (found.outcome == outcome).all()
+
+
+def test_below_fifty_units_the_bounds_of_the_scores_alone_allow_equivalence() -> None:
+    before = 0.2 * noise(40, 3)
+    after = before + 0.0005 * noise(40, 3, seed=1)
+    wide, narrow = compared(before, after, reach=1.0), compared(before, after, reach=0.1)
+    assert (wide.outcome == UNDETERMINED).all()
+    assert (narrow.outcome == EQUIVALENT).all()
+    difference = after.astype(np.float64) - before.astype(np.float64)
+    for found, reach in ((wide, 2.0), (narrow, 0.2)):
+        above, _ = bounded_p(difference, -BOUND, -reach, reach)
+        _, below = bounded_p(difference, BOUND, -reach, reach)
+        np.testing.assert_allclose(found.p_equivalent[0, 0], np.maximum(above, below))
+    rules = (Rule("sieve 0"),)
+    unbounded = paired_differences(scores(before), scores(after), (rules, rules), PLAIN, BOUND)
+    assert (unbounded.outcome == UNDETERMINED).all()
+
+
+def test_an_interval_within_the_bound_is_no_change_though_equivalence_fails_its_correction() -> None:
+    before = noise(60, 300)
+    after = before.astype(np.float64)
+    spread = scipy_stats.zscore(noise(60, 1, seed=2)[:, 0], ddof=1)
+    after[:, 0] += 0.033 + 0.039 * spread
+    after[:, 1:] += 0.25 * np.tile([1, -1], 30)[:, None] + 3 * noise(60, 299, seed=3)
+    found = compared(before, after.astype(np.float32), Decision(test="t", correction="holm"), reach=9.0)
+    here = (0, 0, 0)
+    assert -BOUND < found.low[here] < found.high[here] < BOUND
+    assert found.p[here] * 300 < 0.05 < found.q_equivalent[here]
+    assert found.outcome[here] == UNDETERMINED
 
 
 def test_below_two_units_nothing_can_be_tested() -> None:
@@ -200,7 +234,7 @@ def test_constant_scores_without_bounds_cannot_be_tested() -> None:
     found = paired_differences(first, first, (rules, rules), Decision(), BOUND)
     assert (found.outcome == UNTESTABLE).all()
     columns = [pair.column for pair in column_pairs(first, first, (rules, rules))]
-    (said,) = remarks(found, columns, Decision(), BOUND, 0)
+    (said,) = remarks(found, columns, Decision(), BOUND, None)
     assert "sieve 0" in said
     assert "how far apart" in said
 
@@ -282,6 +316,15 @@ def test_max_t_finds_changes_in_both_directions_and_equivalence() -> None:
         assert (found.q_equivalent >= found.p_equivalent - 1e-12).all()
 
 
+def test_a_head_that_differs_in_one_unit_hides_no_change_from_max_t() -> None:
+    before = noise(120, 8)
+    after = before + 0.2 + 0.1 * noise(120, 8, seed=1)
+    after[:, 0], after[0, 0] = before[:, 0], before[0, 0] + 0.2
+    found = compared(before, after, Decision(test="t", correction="maxT", resamples=999))
+    assert (found.outcome[0, 0, 1:] == CHANGED).all()
+    assert found.outcome[0, 0, 0] != CHANGED
+
+
 def test_contrasts_are_corrected_by_themselves() -> None:
     values = noise(2, 50, 1, 3)
     first, second = scores(values), scores(values + 0.02 * noise(2, 50, 1, 3, seed=1) + 0.004)
@@ -336,6 +379,18 @@ def test_layers_sum_up_heads_and_labels() -> None:
     assert sum(getattr(row, name) for row in rows for name in OUTCOMES) == found.outcome.size
 
 
+def test_labels_that_a_contrast_explains_in_the_other_run_are_counted() -> None:
+    own = judge(scores(noise(60, 4)), (rule("sieve 0"),), Decision())
+    before, after = (
+        replace(own, decision=np.array(codes).reshape(1, 1, 4)) for codes in ([0, 0, 4, 1], [4, 2, 0, 4])
+    )
+    lost, gained = explained_labels(before, after)
+    assert "of the labels lost, 1 belong" in lost
+    assert "above θ in B" in lost
+    assert "of the labels gained, 1 belong" in gained
+    assert explained_labels(before, before) == []
+
+
 def test_remarks_say_what_is_unusual() -> None:
     own = noise(20, 2)
     first = scores(own)
@@ -343,7 +398,7 @@ def test_remarks_say_what_is_unusual() -> None:
     decision = Decision(test="bootstrap-t", correction="maxT", resamples=199)
     found = paired_differences(first, first, (rules, rules), decision, BOUND)
     columns = [pair.column for pair in column_pairs(first, first, (rules, rules))]
-    said = " ".join(remarks(found, columns, decision, BOUND, 100))
+    said = " ".join(remarks(found, columns, decision, BOUND, decision))
     assert "fewer than 50 units" in said
     assert "wider than the margin of sieve 0" in said
     assert "sieve 0 (119 units, but got 20)" in said
@@ -351,7 +406,7 @@ def test_remarks_say_what_is_unusual() -> None:
     changed = paired_differences(
         first, scores(own + 0.1 * noise(20, 2, seed=1)), (rules, rules), Decision(), BOUND
     )
-    assert not remarks(changed, columns[:0], Decision(), 0.01, 0)[1:]
+    assert not remarks(changed, columns[:0], Decision(), 0.01, None)[1:]
 
 
 def test_units_needed_are_those_from_which_identical_scores_are_equivalent() -> None:
