@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
-from headroles.stats.columns import Column, Columns, handle_flat_scores
+from headroles.stats.columns import Column, Columns, lets_not, settle
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
@@ -33,6 +33,7 @@ class _ColumnTest:
     sample: Sample
     counted: Sample
     informative: Float[np.ndarray, " heads"]
+    lets_not: Bool[np.ndarray, " heads"]
     null: Float[np.ndarray, " heads"]
     outcome: Outcome
 
@@ -57,8 +58,10 @@ def judge(
             tests of means then rest on (``evidence_columns``).
 
     Returns:
-        Findings in the order of ``rules``. Heads with fewer than 2 units, or without spread and
-        without known bounds (or pooled, or from moments), are untestable: NaN, left out of every family.
+        Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): where a role
+        would, its p is 1; where "not" would, the head stays undetermined. Heads with fewer than 2 units, or
+        without spread and without known bounds (or pooled, or from moments), are untestable: NaN, left out
+        of every family.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.
@@ -73,6 +76,7 @@ def judge(
     p = joint_role_p(np.stack([column.outcome.p for column in tested]), rules)
     p_not = joint_not_p(np.stack([column.outcome.p_not for column in tested]), rules)
     informative = np.stack([column.informative for column in tested])
+    lets = np.stack([column.lets_not | (not rule.role) for column, rule in zip(tested, rules, strict=True)])
     still = np.stack([has_no_spread(column.counted) for column in tested])
     q, q_not = _adjust_both(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
     shape = (len(rules), scores.layers, scores.heads)
@@ -99,7 +103,9 @@ def judge(
         q=grid(q),
         p_not=grid(p_not),
         q_not=grid(q_not),
-        decision=grid(_decide(rules, informative, (p, q), (p_not, q_not), decision.alpha)),
+        decision=grid(
+            _decide(rules, np.where(lets, informative, 0.0), (p, q), (p_not, q_not), decision.alpha)
+        ),
     )
 
 
@@ -153,9 +159,9 @@ def _test(column: Column, decision: Decision) -> _ColumnTest:
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
     informative = sample.count.astype(np.float64) if column.equal is None else column.equal
-    return _ColumnTest(
-        sample, column.counted(sample), informative, column.null, handle_flat_scores(outcome, column, sample)
-    )
+    outcome = settle(outcome, column, sample, decision.test)
+    below = lets_not(column, sample, decision.test)
+    return _ColumnTest(sample, column.counted(sample), informative, below, column.null, outcome)
 
 
 def _adjust_both(

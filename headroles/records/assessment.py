@@ -32,6 +32,8 @@ class Precision:
             difference from the chance value, laid around the mean: another one where chance values differ
             between inputs. NaN where a run kept sums and they do, and in runs of older versions.
         mean_high: Upper end.
+        largest_share: Share of the variance that the unit farthest from the mean holds, 0 to 1. Above 0.5 the
+            interval of the mean cannot be relied on. NaN without spread, and in runs of older versions.
     """
 
     hedges_g: Float[np.ndarray, "sieves layers heads"]
@@ -43,6 +45,7 @@ class Precision:
     bayes_factor: Float[np.ndarray, "sieves layers heads"]
     mean_low: Float[np.ndarray, "sieves layers heads"]
     mean_high: Float[np.ndarray, "sieves layers heads"]
+    largest_share: Float[np.ndarray, "sieves layers heads"]
 
     __repr__ = brief
 

@@ -85,7 +85,7 @@ def read_assessment(folder: Path, shape: tuple[int, int, int], remarks: Sequence
     )
 
 
-ADDED = frozenset({"mean_low", "mean_high"})
+ADDED = frozenset({"mean_low", "mean_high", "largest_share"})
 """Columns of ``precision.csv`` that runs of older versions lack."""
 
 
