@@ -134,7 +134,7 @@ class Role:
         layers: Heads with this role in each layer.
         strongest: The head with the largest mean among those with the role.
         together: Name of the family that its heads share with another sieve's; "" for none.
-        control: What the contrast controls for, such as "distance"; "" for no contrast.
+        control: What the contrasts that can explain the score control for, such as "distance"; "" for none.
         stronger: What the second contrast controls for, such as "word class"; "" for none.
         bounded: Whether heads of the role were tested for absence.
     """

@@ -1,6 +1,6 @@
 """The sieves of one run as columns: their annotation, their plans, and the rules that judge them."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -160,8 +160,7 @@ class Selection:
         swaps = self.swaps
         for mask in self.masks:
             usual = mask.margin if self.statistic == "selectivity" else BIAS_MARGIN
-            contrast = contrast_column(mask) if mask.contrast else ""
-            contrast = column if (column := swap_column(mask)) in swaps else contrast
+            contrast, weaker = _deciding(mask, contrast_column(mask) if mask.contrast else "", swaps)
             null = 0.0 if self.statistic == "selectivity" else 1.0
             own_margin = usual if margin is None else margin
             stronger = class_column(mask) if mask.word_class else ""
@@ -173,6 +172,7 @@ class Selection:
                     margin=own_margin,
                     contrast=contrast,
                     stronger=stronger,
+                    weaker=weaker,
                 )
             )
             if mask.contrast:
@@ -193,8 +193,8 @@ class Selection:
             about = f"Contrast of {name.removesuffix(SWAP)} against what positions alone give"
             rules.append(Rule(name, about, margin=swap.margin, role=False))
         for scorer in self.scorers:
-            contrast = contrast_column(scorer) if contrast_column(scorer) in beside else ""
-            contrast = column if (column := swap_column(scorer)) in swaps else contrast
+            matched = contrast_column(scorer)
+            contrast, weaker = _deciding(scorer, matched if matched in beside else "", swaps)
             rules.append(
                 Rule(
                     scorer.name,
@@ -203,9 +203,15 @@ class Selection:
                     low=getattr(scorer, "low", float("nan")),
                     high=getattr(scorer, "high", float("nan")),
                     contrast=contrast,
+                    weaker=weaker,
                 )
             )
         return tuple(rules)
+
+
+def _deciding(sieve: Sieve, matched: str, swaps: Container[str]) -> tuple[str, str]:
+    """Return the contrast that decides about the role of a sieve, and a weaker one; "" for none."""
+    return (swap, matched) if (swap := swap_column(sieve)) in swaps else (matched, "")
 
 
 def decide_by_distance(rules: Sequence[Rule]) -> tuple[Rule, ...]:
@@ -217,7 +223,8 @@ def decide_by_distance(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """
     names = [(rule, rule.contrast.removesuffix(SWAP)) for rule in rules]
     return tuple(
-        replace(rule, contrast=f"{name}:matched") if name != rule.contrast else rule for rule, name in names
+        replace(rule, contrast=f"{name}:matched", weaker="") if name != rule.contrast else rule
+        for rule, name in names
     )
 
 

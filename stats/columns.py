@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from headroles.records.example import Rule, Scores
 from headroles.stats.effects import design_effect
 from headroles.stats.methods.closed_form import Outcome, bounded_outcome, has_no_spread
+from headroles.stats.methods.names import METHODS
+from headroles.stats.methods.reliance import UNSEEN, UNSEEN_BY_CONTRAST, reliable_above, reliable_below
 from headroles.stats.moments import Sample, describe, unit_means
 from headroles.stats.pooled import pooled_unit_values
 
@@ -158,7 +160,7 @@ def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample) -> Outc
     most examples.
     """
     still = has_no_spread(column.counted(sample))
-    low, high = (np.nan, np.nan) if column.rule.pooled else (column.low, column.high)
+    low, high = possible_scores(column)
     bounds = bounded_outcome(sample, column.rule.margin, low, high) if still.any() else outcome
 
     def pick(name: str) -> np.ndarray:
@@ -166,6 +168,47 @@ def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample) -> Outc
         return np.where(sample.count >= 2, both, np.nan)
 
     return Outcome(**{name: pick(name) for name in ("statistic", "p", "p_not", "low", "high")})
+
+
+def possible_scores(column: Column) -> tuple[float, float]:
+    """Return the lowest and the highest score that one unit can add to the mean; NaN where there are no such.
+
+    Pooled columns and random groups have none: a unit weighs as many cells or examples as it has.
+    """
+    return (float("nan"), float("nan")) if column.rule.pooled else (column.low, column.high)
+
+
+def settle(outcome: Outcome, column: Column, sample: Sample, test: str) -> Outcome:
+    """Return a test's outcome as it decides: flat scores by bounds, and no role that hinges on few units.
+
+    Where a role would hinge on few units (``reliable_above``), its p is 1, so that the head counts as a test
+    of its family and gets no role. Tests of medians and the released test are left as they are.
+
+    Args:
+        outcome: Of the test.
+        column: The scores.
+        sample: Their moments, or those of resamples of them.
+        test: Name of the test.
+    """
+    settled = handle_flat_scores(outcome, column, sample)
+    if not METHODS[test].guarded:
+        return settled
+    reliable = reliable_above(sample, column.rule.margin, possible_scores(column)[0])
+    return replace(settled, p=np.where(reliable | np.isnan(settled.p), settled.p, 1.0))
+
+
+def lets_not(column: Column, sample: Sample, test: str) -> Bool[np.ndarray, " heads"]:
+    """Return whether heads may be called "not", or a contrast below its margin (``reliable_below``).
+
+    Args:
+        column: The scores.
+        sample: Their moments.
+        test: Name of the test; those of medians and the released test let all heads be.
+    """
+    if not METHODS[test].guarded:
+        return np.ones(sample.mean.shape, dtype=np.bool_)
+    unseen = UNSEEN if column.rule.role else UNSEEN_BY_CONTRAST
+    return reliable_below(sample, column.rule.margin, possible_scores(column)[1], unseen)
 
 
 def with_margin(column: Column, margin: float) -> Column:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
-from headroles.stats.columns import Column, Columns, handle_flat_scores
+from headroles.stats.columns import Column, Columns, lets_not, settle
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
@@ -17,6 +17,7 @@ from headroles.stats.families import (
     adjust_families,
     adjust_own_families,
     contrast_pairs,
+    explaining_contrasts,
     family_members,
     joint_explained_p,
     joint_role_p,
@@ -35,6 +36,7 @@ class _ColumnTest:
     sample: Sample
     counted: Sample
     informative: Float[np.ndarray, " heads"]
+    lets_not: Bool[np.ndarray, " heads"]
     null: Float[np.ndarray, " heads"]
     outcome: Outcome
 
@@ -60,8 +62,10 @@ def judge(
             tests of means then rest on (``evidence_columns``).
 
     Returns:
-        Findings in the order of ``rules``. Heads with fewer than 2 units, or without spread and
-        without known bounds (or pooled, or from moments), are untestable: NaN, left out of every family.
+        Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): where a role
+        would, its p is 1; where "not" would, the head stays undetermined. Heads with fewer than 2 units, or
+        without spread and without known bounds (or pooled, or from moments), are untestable: NaN, left out
+        of every family.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.
@@ -76,12 +80,13 @@ def judge(
     own_p = np.stack([column.outcome.p for column in tested])
     p, p_not = joint_role_p(own_p, rules), np.stack([column.outcome.p_not for column in tested])
     enough = np.stack([column.informative for column in tested]) >= ENOUGH_FOR_NOT
+    below = enough & np.stack([column.lets_not for column in tested])
     still = np.stack([has_no_spread(column.counted) for column in tested])
     q, q_not = _adjust_both(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
-    p_explained = joint_explained_p(own_p, p_not, enough, rules)
+    p_explained = joint_explained_p(own_p, p_not, np.where(_are_roles(rules), enough, below), rules)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     q_explained = adjust_own_families(p_explained, families, decision)
-    outcomes = ((p, q), (p_not, np.where(enough, q_not, np.nan)), (p_explained, q_explained))
+    outcomes = ((p, q), (p_not, np.where(below, q_not, np.nan)), (p_explained, q_explained))
     shape = (len(rules), scores.layers, scores.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -172,11 +177,19 @@ def explained_p(
     """
     shape = (len(columns), findings.count[0].size)
     p, enough = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-    for k, other in contrast_pairs(columns.rules):
+    for k, others in explaining_contrasts(columns.rules):
         tested = _test(columns[k], decision)
         p[k], enough[k] = tested.outcome.p, tested.informative >= ENOUGH_FOR_NOT
-        enough[other] = informative_units(columns[other]) >= ENOUGH_FOR_NOT
+        for other in others:
+            column = columns[other]
+            enough[other] = informative_units(column) >= ENOUGH_FOR_NOT
+            enough[other] &= lets_not(column, describe(column.values), decision.test)
     return joint_explained_p(p, findings.p_not.reshape(shape), enough, columns.rules)
+
+
+def _are_roles(rules: Sequence[Rule]) -> Bool[np.ndarray, "sieves 1"]:
+    """Return which columns can be roles; the others are contrasts."""
+    return np.array([[rule.role] for rule in rules], dtype=np.bool_).reshape(-1, 1)
 
 
 def informative_units(column: Column) -> Float[np.ndarray, " heads"]:
@@ -189,8 +202,15 @@ def _test(column: Column, decision: Decision) -> _ColumnTest:
     method = METHODS[decision.test]
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
-    outcome = handle_flat_scores(outcome, column, sample)
-    return _ColumnTest(sample, column.counted(sample), informative_units(column), column.null, outcome)
+    outcome = settle(outcome, column, sample, decision.test)
+    return _ColumnTest(
+        sample=sample,
+        counted=column.counted(sample),
+        informative=informative_units(column),
+        lets_not=lets_not(column, sample, decision.test),
+        null=column.null,
+        outcome=outcome,
+    )
 
 
 def _adjust_both(

@@ -30,6 +30,19 @@ def stronger_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     return [(k, position[rule.stronger]) for k, rule in enumerate(rules) if rule.stronger in position]
 
 
+def explaining_contrasts(rules: Sequence[Rule]) -> list[tuple[int, list[int]]]:
+    """Return the positions of each sieve that has a contrast, and of all contrasts that can explain it.
+
+    These are the one that decides about the role and, where there is one, the weaker.
+    """
+    position = {rule.sieve: k for k, rule in enumerate(rules)}
+    return [
+        (k, [position[name] for name in (rule.contrast, rule.weaker) if name in position])
+        for k, rule in enumerate(rules)
+        if rule.contrast
+    ]
+
+
 def joint_role_p(
     p: Float[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
 ) -> Float[np.ndarray, "sieves *heads"]:
@@ -54,16 +67,19 @@ def joint_explained_p(
     """Return p of "explained": the score lies beyond θ, and the contrast below its margin.
 
     Null: the mean score is at most θ, or the mean contrast is at least its margin. Alternative: neither. Unit
-    and assumptions are those of the two tests, whose dependence does not matter (intersection-union).
+    and assumptions are those of the two tests, whose dependence does not matter (intersection-union). Where two
+    contrasts can explain the score, the null is that both are at least their margins: twice the smaller p
+    (union-intersection).
 
     Args:
         p: One-sided p of "not beyond the margin", of every column by itself.
         p_not: One-sided p of "not below the margin", likewise.
-        enough: Whether a head has enough units for a claim that something is below a margin.
+        enough: Whether a head of a sieve has enough units, and one of a contrast lets one say that it is
+            below its margin.
         rules: One per column.
 
     Returns:
-        The larger p of the two; NaN without a contrast, and below enough units of either.
+        The larger p of the two; NaN without a contrast, and where either has not enough units.
 
     Example:
         >>> rules = [Rule("block", contrast="block:matched"), Rule("block:matched", role=False)]
@@ -72,8 +88,10 @@ def joint_explained_p(
         [[0.1], [nan]]
     """
     joined = np.full(p.shape, np.nan)
-    for k, other in contrast_pairs(rules):
-        joined[k] = np.where(enough[k] & enough[other], np.maximum(p[k], p_not[other]), np.nan)
+    for k, others in explaining_contrasts(rules):
+        below = np.where(enough[others], p_not[others], np.nan)
+        either = np.minimum(1.0, len(others) * np.fmin.reduce(below, axis=0))
+        joined[k] = np.where(enough[k], np.maximum(p[k], either), np.nan)
     return joined
 
 

@@ -1,6 +1,6 @@
 """Means, spreads and skewness over units, and groups of columns that are known for the same units."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,15 @@ class Sample:
         sd: Standard deviation over units with ``n − 1``; NaN below two units.
         skew: Sample skewness, third central moment over the 1.5th power of the second, both
             divided by ``n`` (``scipy.stats.skew``); 0 without spread.
+        carriers: Number of units that would hold the spread in equal parts, ``(Σ d²)² / Σ d⁴`` with d the
+            distance from the mean: units divided by the kurtosis; 0 without spread. None where not known.
     """
 
     count: Int[np.ndarray, "*shape"]
     mean: Float[np.ndarray, "*shape"]
     sd: Float[np.ndarray, "*shape"]
     skew: Float[np.ndarray, "*shape"]
+    carriers: Float[np.ndarray, "*shape"] | None = None
 
 
 def unit_means(
@@ -70,37 +73,49 @@ def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:
         deviation[~present] = 0.0
     square = deviation * deviation
     second = square.sum(axis=0) / safe
+    fourth = np.einsum("u...,u...->...", square, square) / safe
     third = np.multiply(square, deviation, out=square).sum(axis=0) / safe
     sd = np.where(count > 1, np.sqrt(second * safe / np.maximum(count - 1, 1)), np.nan)
     skew = np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 1e-30)
-    return Sample(count=count, mean=np.where(count > 0, mean, np.nan), sd=sd, skew=skew)
+    carriers = _carriers(safe, second, fourth)
+    return Sample(count=count, mean=np.where(count > 0, mean, np.nan), sd=sd, skew=skew, carriers=carriers)
+
+
+def _carriers(count: np.ndarray, second: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+    """Return the number of units that would hold the spread in equal parts, from central moments."""
+    whole = second * second
+    number: np.ndarray = np.divide(count * whole, fourth, out=np.zeros_like(whole), where=whole > 1e-60)
+    return number
 
 
 def sample_from_sums(
     count: Float[np.ndarray, "*#shape"],
-    sums: tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]],
+    sums: Sequence[Float[np.ndarray, "*shape"]],
     centre: Float[np.ndarray, "*#shape"],
 ) -> Sample:
-    """Return the moments of weighted values from their first three power sums.
+    """Return the moments of weighted values from their first four power sums.
 
     Args:
         count: Sum of the weights, which are whole numbers.
-        sums: Weighted sums of ``values − centre``, its square and its cube.
+        sums: Weighted sums of ``values − centre``, its square, its cube and its fourth power.
         centre: Subtracted from the values before, near the mean so that nothing cancels.
 
     Returns:
         As ``describe`` of the values, each repeated as often as it weighs.
     """
     safe = np.maximum(count, 1.0)
-    first, second, third = (power / safe for power in sums)
+    first, second, third, fourth = (power / safe for power in sums)
     square = second - first * first
     square[square <= 1e-12 * second] = 0.0  # all weight on equal values: rounding is left
     cube = third - 3 * first * second + 2 * first**3
+    quartic = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
     sd = np.where(count > 1, np.sqrt(square * safe / np.maximum(count - 1, 1)), np.nan)
     skew = np.divide(cube, square**1.5, out=np.zeros_like(square), where=square > 1e-30)
     mean = np.where(count > 0, first + centre, np.nan)
     whole = np.broadcast_to(np.rint(count).astype(np.int64), mean.shape)
-    return Sample(count=whole, mean=mean, sd=sd, skew=skew)
+    # rounding aside, the fourth moment is at least the squared second
+    carriers = _carriers(safe, square, np.maximum(quartic, square * square))
+    return Sample(count=whole, mean=mean, sd=sd, skew=skew, carriers=carriers)
 
 
 def complete_columns(

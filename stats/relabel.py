@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.example import Decision, Rule
-from headroles.stats.columns import Column, handle_flat_scores
+from headroles.stats.columns import Column, settle
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families_of_draws, family_members, joint_role_p
 from headroles.stats.methods.names import METHODS
@@ -46,12 +46,12 @@ def role_p(column: Column, weights: Weights, test: str) -> Float[np.ndarray, "dr
             [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
         )
     sample = weighted_moments(column.values, weights)
-    return handle_flat_scores(method.closed(sample, column.rule.margin), column, sample).p
+    return settle(method.closed(sample, column.rule.margin), column, sample, test).p
 
 
 def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
     sample = describe(values)
-    return handle_flat_scores(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample).p
+    return settle(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample, test).p
 
 
 def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
@@ -63,8 +63,8 @@ def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights)
     first = np.where(known, values - centre, 0.0)
     second = first * first
     size = weights.sum(axis=1, keepdims=True) if whole else weights @ known.astype(np.float64)
-    sums = np.split(weights @ np.concatenate([first, second, second * first], axis=1), 3, axis=1)
-    return sample_from_sums(size, (sums[0], sums[1], sums[2]), centre)
+    powers = np.concatenate([first, second, second * first, second * second], axis=1)
+    return sample_from_sums(size, np.split(weights @ powers, 4, axis=1), centre)
 
 
 def roles_from_p(

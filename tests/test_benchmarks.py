@@ -4,10 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import headroles
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "calibration" / "simulate.py"
@@ -103,6 +106,57 @@ def test_the_page_of_probes_says_what_its_figures_say(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "probes.md").read_text("utf-8") == page
     assert not re.search(r"/(work|tmp|home|root)\b", page + (DOCS / "probes.json").read_text("utf-8"))
+
+
+def test_the_statistics_page_quotes_the_columns_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Breaks when figures of columns are renewed and the page keeps the old ones.
+    monkeypatch.setattr(sys, "path", [str(SCRIPT.parent), *sys.path])
+    figures = json.loads((DOCS / "calibration.json").read_text("utf-8"))
+    rows = [
+        row for row in import_module("column_tables").families(figures) if re.search(r"\| (60|128) \|", row)
+    ]
+    page = (DOCS / "statistics.md").read_text("utf-8")
+    assert len(rows) == 8
+    assert [row for row in rows if row not in page] == []
+
+
+def test_every_default_column_of_four_tasks_was_simulated_in_both_directions() -> None:
+    cells = json.loads((DOCS / "calibration.json").read_text("utf-8"))["columns"]["cells"]
+    by_task: dict[str, set[str]] = {}
+    for cell in cells:
+        by_task.setdefault(cell["task"], set()).add(cell["sieve"])
+        assert {len(cell["errors"][f"all, {guard}"]) for guard in ("bare", "guarded")} == {2}
+    assert set(by_task) == {"QNLI", "MRPC", "SST-2", "QQP"}
+    wanted = {
+        "local",
+        "delimiter",
+        "syntactic",
+        "syntactic:obj",
+        "syntactic:obj:matched",
+        "syntactic:matched",
+    }
+    assert all(wanted <= sieves for sieves in by_task.values())
+    assert {cell["units"] for cell in cells} == {30, 60, 128, 300}
+
+
+@pytest.mark.slow
+def test_columns_of_a_run_are_simulated_and_join_the_page(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    headroles.label("MRPC", limit=60, sieve=["local", "block"], out=str(folder))
+    out = tmp_path / "docs"
+    out.mkdir()
+    (out / "calibration.json").write_text((DOCS / "calibration.json").read_text("utf-8"), "utf-8")
+    script = [sys.executable, str(SCRIPT.with_name("columns.py")), str(folder)]
+    options = ["--runs", "50", "--units", "60", "--jobs", "1", "--out", str(out)]
+    done = subprocess.run([*script, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads((out / "calibration.json").read_text("utf-8"))["columns"]["cells"]
+    assert [cell["sieve"] for cell in cells][:2] == ["local", "block"]
+    assert all(0.8 < cell["coverage"]["mean"] <= 1 for cell in cells)
+    block = next(cell for cell in cells if cell["sieve"] == "block")
+    assert block["contrast"].startswith("block:")
+    assert len(block["errors"]["at the margin, guarded"]) == 9
+    assert "All default columns on real scores" in (out / "calibration.md").read_text("utf-8")
 
 
 @pytest.mark.slow

@@ -44,8 +44,10 @@ class Precision:
             that kept sums, of the units of its random subsample.
         prevalence_low: Lower end of its 95 % interval (Wilson).
         prevalence_high: Upper end.
+        largest_share: Share of the variance that the unit farthest from the mean holds, 0 to 1. Above 0.5 the
+            interval of the mean cannot be relied on. NaN without spread, and in runs of older versions.
 
-    Runs of older versions have NaN in the last seven.
+    Runs of older versions have NaN in the last eight.
     """
 
     hedges_g: Float[np.ndarray, "sieves layers heads"]
@@ -64,6 +66,7 @@ class Precision:
     prevalence: Float[np.ndarray, "sieves layers heads"]
     prevalence_low: Float[np.ndarray, "sieves layers heads"]
     prevalence_high: Float[np.ndarray, "sieves layers heads"]
+    largest_share: Float[np.ndarray, "sieves layers heads"]
 
     __repr__ = brief
 

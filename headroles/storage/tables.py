@@ -94,6 +94,7 @@ def read_assessment(
 ADDED = frozenset({
     "mean_low", "mean_high", "p_explained", "q_explained", "p_absent", "q_absent",
     "prevalence", "prevalence_low", "prevalence_high",
+    "largest_share",
 })  # fmt: skip
 """Columns of ``precision.csv`` that runs of older versions lack."""
 

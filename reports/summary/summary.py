@@ -124,7 +124,9 @@ def _role(
         layers=tuple(int(count) for count in (decided == 0).sum(axis=1)),
         strongest=_strongest(labelling, position),
         together=rule.together,
-        control=control_of(rule.contrast) or ("its contrast" if rule.contrast else ""),
+        control=" or ".join(
+            control_of(name) or "its contrast" for name in (rule.weaker, rule.contrast) if name
+        ),
         stronger=control_of(rule.stronger) if rule.stronger in findings.sieves else "",
         bounded=_is_bounded(labelling, position),
     )

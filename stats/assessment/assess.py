@@ -16,12 +16,14 @@ from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_rem
 from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin
 from headroles.stats.assessment.stability import stability
 from headroles.stats.assessment.together import role_pairs, role_sets
+from headroles.stats.assessment.withheld import withheld_remarks
 from headroles.stats.columns import Column, Columns
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bayes_factors, effect_interval, hedges_g
 from headroles.stats.engine import evidence_columns, explained_p, mean_intervals
 from headroles.stats.families import adjust_own_families, family_members
 from headroles.stats.grouped import GroupColumns
+from headroles.stats.methods.reliance import largest_share
 from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut, detectable_effect
 from headroles.stats.relabel import Grid, closed_form_decision, role_p, roles_from_p, split_draws
@@ -72,6 +74,7 @@ def assess(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
             *remarks(decision, findings),
             *tail_remarks(columns, decision),
+            *withheld_remarks(columns, findings, decision),
         ),
         sets=role_sets(names, held, grid),
     )
@@ -126,6 +129,7 @@ def _precision(
         bayes_factor=bayes_factors(student, units) if bayes else np.full(shape, np.nan),
         mean_low=mean_low,
         mean_high=mean_high,
+        largest_share=np.stack([largest_share(column.values) for column in columns]).reshape(shape),
         **more,
     )
 

@@ -28,6 +28,8 @@ class Method:
         resampled: From the values and random draws; None for other forms.
         stand_in: The test in closed form that labels resamples of the units in its place.
         warning: Sentence on when its labels must not be read as statements about means; "" for none.
+        guarded: Whether no label is given that hinges on few units (``reliance``): in tests of a mean,
+            but for the released one.
     """
 
     estimand: str
@@ -36,6 +38,7 @@ class Method:
     resampled: Resampled | None = None
     stand_in: str = ""
     warning: str = ""
+    guarded: bool = True
 
     def __call__(
         self,
@@ -71,17 +74,20 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             ranked=wilcoxon,
             warning="wilcoxon tests the pseudo-median, which is not the mean of skewed scores: "
             "its labels are no roles where scores are skewed.",
+            guarded=False,
         ),
         "sign": Method(
             "median",
             ranked=sign,
             warning="sign tests the median, which is not the mean of skewed scores: "
             "its labels are no roles where scores are skewed.",
+            guarded=False,
         ),
         "t-published": Method(
             "mean",
             closed=student_biased,
             warning="t-published divides the spread by n, as released: 5.5 % err instead of 5 % at 20 units.",
+            guarded=False,
         ),
     }
 )

@@ -23,7 +23,15 @@ from headroles.stats.oracles.one_finding import (
     mean_of,
     recompute_test,
 )
-from headroles.stats.oracles.verdicts import absent_by, decision_by, explained_by, largest_p, shares_of
+from headroles.stats.oracles.verdicts import (
+    ENOUGH,
+    absent_by,
+    decision_by,
+    explained_by,
+    largest_p,
+    shares_of,
+    stands_below,
+)
 
 TOLERANCES: Mapping[str, float] = MappingProxyType(
     dict.fromkeys(("p", "q", "p_not", "q_not", "p_explained", "q_explained"), 1e-9)
@@ -144,14 +152,20 @@ def recompute_findings(
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
     _compare_p(ledger, findings, tests, decision)
     if precision is not None and not _is_older(precision) and not summed:
-        p_absent = {} if intervals_of_scores else absent_by(findings.rules, evidences, decision)
-        _compare_verdicts(ledger, (findings, precision), tests, p_absent, decision)
+        stands = stands_below(findings.rules, evidences, decision)
+        units = {place: len(one.values) for place, one in evidences.items()}
+        verdicts = {
+            "explained": explained_by(findings.rules, tests, units, stands),
+            "absent": {} if intervals_of_scores else absent_by(findings.rules, evidences, decision),
+        }
+        _compare_verdicts(ledger, (findings, precision), verdicts, decision)
         for place, shares in shares_of(scores, findings.rules):
             for name, share in zip(("prevalence", "prevalence_low", "prevalence_high"), shares, strict=True):
                 oracle = "statsmodels proportion_confint(wilson)"
                 ledger.compare(name, oracle, getattr(precision, name)[place], share)
-        for place, one in evidences.items():
-            code = decision_by(place, findings, precision, len(one.values), decision)
+        for place in evidences:
+            below = units[place] >= ENOUGH and stands[place]
+            code = decision_by(place, findings, precision, below, decision)
             ledger.compare("decision", "q at most alpha", findings.decision[place], code)
     return ledger.checks()
 
@@ -293,17 +307,14 @@ def _partners(rules: Sequence[Rule], place: int) -> list[str]:
 def _compare_verdicts(
     ledger: _Ledger,
     given: tuple[Findings, Precision],
-    tests: Mapping[Place, OneTest],
-    p_absent: Mapping[Place, float],
+    verdicts: Mapping[str, Mapping[Place, float]],
     decision: Decision,
 ) -> None:
     """Compare p and q of explained and of absent heads; under maxT their q are Holm's."""
     findings, precision = given
-    units = {place: int(findings.count[place]) for place in tests}
     resampled = decision.test in ("bootstrap-t", "sign-flip")
     corrected = replace(decision, correction="holm") if decision.correction == "maxT" else decision
-    verdicts = (("explained", explained_by(findings.rules, tests, units)), ("absent", p_absent))
-    for name, p in verdicts:
+    for name, p in verdicts.items():
         ours = {place: float(getattr(precision, f"p_{name}")[place]) for place in p}
         if not resampled:
             for place, theirs in p.items():

@@ -10,7 +10,14 @@ from math import isnan, nan
 from headroles.records.assessment import Precision
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import DECISIONS, Findings
-from headroles.stats.oracles.one_finding import Evidence, OneTest, Place, all_evidence, recompute_test
+from headroles.stats.oracles.one_finding import (
+    UNGUARDED,
+    Evidence,
+    OneTest,
+    Place,
+    all_evidence,
+    recompute_test,
+)
 
 ENOUGH = 50
 """Fewest units of which anything is said to be below a value (docs/statistics.md)."""
@@ -26,18 +33,47 @@ def largest_p(p: Sequence[float]) -> float:
 
 
 def explained_by(
-    rules: Sequence[Rule], tests: Mapping[Place, OneTest], units: Mapping[Place, int]
+    rules: Sequence[Rule],
+    tests: Mapping[Place, OneTest],
+    units: Mapping[Place, int],
+    stands: Mapping[Place, bool],
 ) -> dict[Place, float]:
-    """Return p of "explained" of every finding: the score lies beyond θ, its contrast below its margin."""
+    """Return p of "explained" of every finding: the score lies beyond θ, and a contrast below its margin.
+
+    Args:
+        rules: One per column.
+        tests: Recomputed tests of every finding.
+        units: Units of every finding.
+        stands: Whether each finding may be said to be below its margin (``stands_below``).
+    """
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     found = dict.fromkeys(tests, nan)
     for place, test in tests.items():
-        contrast = rules[place[0]].contrast
-        if contrast:
-            other = (position[contrast], *place[1:])
-            if min(units[place], units[other]) >= ENOUGH:
-                found[place] = largest_p([test.p, tests[other].p_not])
+        rule = rules[place[0]]
+        others = [(position[name], *place[1:]) for name in (rule.contrast, rule.weaker) if name]
+        below = [tests[other].p_not for other in others if units[other] >= ENOUGH and stands[other]]
+        below = [one for one in below if not isnan(one)]
+        if units[place] >= ENOUGH and below:
+            found[place] = largest_p([test.p, min(1.0, len(others) * min(below))])
     return found
+
+
+def stands_below(
+    rules: Sequence[Rule], evidence: Mapping[Place, Evidence], decision: Decision
+) -> dict[Place, bool]:
+    """Return of every finding whether "below" stands further units at the highest score (section 2)."""
+    return {
+        place: decision.test in UNGUARDED or _stands(one, rules[place[0]]) for place, one in evidence.items()
+    }
+
+
+def _stands(evidence: Evidence, rule: Rule) -> bool:
+    """Return whether the mean stays below the margin with three more units, or one of a contrast."""
+    values, unseen = evidence.values, 3 if rule.role else 1
+    if isnan(evidence.high) or evidence.flat or not len(values):
+        return True
+    total = float(values.sum()) + unseen * evidence.high
+    return total / (len(values) + unseen) < rule.margin
 
 
 def absent_by(
@@ -66,14 +102,14 @@ def shares_of(scores: Scores, rules: Sequence[Rule]) -> Iterator[tuple[Place, tu
 
 
 def decision_by(
-    place: Place, findings: Findings, precision: Precision, units: int, decision: Decision
+    place: Place, findings: Findings, precision: Precision, below: bool, decision: Decision
 ) -> int:
-    """Return the code of a decision, from the p and q that a run has."""
+    """Return the code of a decision, from the p and q that a run has; ``below``: whether "not" may be said."""
     if not findings.rules[place[0]].role:
         return -1
     for name, p, q in (
         ("role", findings.p[place], findings.q[place]),
-        ("not", findings.p_not[place], findings.q_not[place] if units >= ENOUGH else nan),
+        ("not", findings.p_not[place], findings.q_not[place] if below else nan),
         ("explained", precision.p_explained[place], precision.q_explained[place]),
     ):
         if q <= decision.alpha * (1 + TIE) and p <= decision.alpha:

@@ -1,0 +1,77 @@
+"""Labels that are withheld because they would hinge on few units, and the remark that names their heads."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.records.example import Decision
+from headroles.records.findings import Findings
+from headroles.stats.assessment.remarks import join_names
+from headroles.stats.columns import Column, lets_not
+from headroles.stats.correction import significant
+from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.families import contrast_pairs
+from headroles.stats.methods.names import METHODS
+from headroles.stats.methods.reliance import CARRIERS, UNSEEN
+from headroles.stats.moments import describe
+
+
+def withheld(
+    columns: Sequence[Column], findings: Findings, decision: Decision
+) -> tuple[Bool[np.ndarray, "sieves heads"], Bool[np.ndarray, "sieves heads"]]:
+    """Return which heads get no role, and which no "not", because it would hinge on few units.
+
+    A role is withheld where the mean lies beyond θ, as that of the contrast beyond its margin, and p is 1:
+    no test gives that p beyond θ, only the guard (``columns.settle``). A "not" is withheld where its q is at
+    most alpha.
+
+    Args:
+        columns: The columns that were tested.
+        findings: Their outcome.
+        decision: As they were judged.
+    """
+    shape = (len(columns), findings.count[0].size)
+    rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "q_not", "decision")}
+    mean, null, margin = (getattr(findings, name).reshape(shape) for name in ("mean", "null", "margin"))
+    with np.errstate(invalid="ignore"):
+        beyond = mean - null > margin
+    for k, other in contrast_pairs(findings.rules):
+        beyond[k] &= beyond[other]
+    role = beyond & (rows["p"] == 1.0) & (rows["decision"] == 2)
+    claimed = significant(rows["q_not"], decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
+    if not METHODS[decision.test].guarded:
+        role[:] = False
+    return role, claimed & np.stack([_unreliable(column, decision) for column in columns])
+
+
+def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"]:
+    """Return which heads have enough units for "not", and may still not be called so."""
+    sample = describe(column.values)
+    informative = sample.count if column.equal is None else column.equal
+    unreliable: np.ndarray = (informative >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
+    return unreliable
+
+
+def withheld_remarks(columns: Sequence[Column], findings: Findings, decision: Decision) -> list[str]:
+    """Return one sentence that names the heads whose labels are withheld; none where none are.
+
+    Args:
+        columns: The columns that were tested.
+        findings: Their outcome.
+        decision: As they were judged.
+    """
+    heads, named = findings.count.shape[2], []
+    for label, rows in zip(("role", "not"), withheld(columns, findings, decision), strict=True):
+        for rule, row in zip(findings.rules, rows, strict=True):
+            if rule.role and row.any():
+                places = join_names([f"{each // heads}-{each % heads}" for each in np.flatnonzero(row)])
+                named.append(f"{rule.sieve} ({label}: {places})")
+    if not named:
+        return []
+    return [
+        f"labels that would hinge on few units are withheld, and their heads stay undetermined: "
+        f"{'; '.join(named)}. A role needs a spread that rests on at least {CARRIERS} units, or a mean that "
+        f"{UNSEEN} more units at the lowest score would leave beyond θ; a 'not' needs a mean that {UNSEEN} "
+        f"at the highest would leave below it."
+    ]
