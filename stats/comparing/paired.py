@@ -18,8 +18,9 @@ Two questions, each corrected by itself at alpha over the families of ``stats.fa
 
 A head is **equivalent** when its adjusted p of equivalence is at most alpha, even where a change is
 detectable: it lies within ± bound. Below 50 units spreads say too little (with 20, rare or skewed differences
-were called equivalent in up to 35 % of simulated families). There p is at least that of the bounds of the
-scores (``methods.bets``), and without bounds nothing is called equivalent. Otherwise a head is **changed**
+were called equivalent in up to 35 % of simulated families). There, and for differences that hang on few units
+(``max_t.collapse_rate``), p is at least that of the bounds of the scores (``methods.bets``). Below 50 units
+nothing is called equivalent without bounds. Otherwise a head is **changed**
 when its adjusted p of change is at most alpha and its interval reaches beyond ± bound, else **undetermined**;
 with fewer than two units, or without spread and known bounds, **untestable**. So rounding is no change,
 however certain: the bound is the smallest difference of interest, at any number of units.
@@ -54,7 +55,7 @@ from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import adjust_families, family_members
-from headroles.stats.max_t import max_t
+from headroles.stats.max_t import SPENT, collapse_rate, max_t
 from headroles.stats.methods.bets import bounded_p
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
@@ -245,11 +246,12 @@ def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     below = handle_flat_scores(_outcome(high, sample, decision), high, sample).p_not
     two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))
     p_equivalent, enough = np.maximum(above, below), sample.count >= ENOUGH_FOR_NOT
-    if not enough.all():
+    unsure = ~enough | (collapse_rate(column.values) * enough.size > SPENT * decision.alpha)
+    if unsure.any():
         exact = np.where(has_no_spread(sample), p_equivalent, _bounds_p(column, bound))
-        enough |= ~np.isnan(exact)
-        few = enough & (sample.count < ENOUGH_FOR_NOT)
-        p_equivalent[few] = np.maximum(p_equivalent, exact)[few]
+        known = unsure & ~np.isnan(exact)
+        p_equivalent[known] = np.maximum(p_equivalent, exact)[known]
+        enough |= known
     within = (shown.low > -bound) & (shown.high < bound)
     return _ColumnTest(sample, shown, two_sided, p_equivalent, enough, within)
 

@@ -13,6 +13,8 @@ from headroles.stats.columns import Columns
 from headroles.stats.draws import sign_flips
 from headroles.stats.engine import judge
 from headroles.stats.max_t import collapse_rate, max_t
+from headroles.stats.methods.closed_form import student
+from headroles.stats.moments import describe
 
 Run = tuple[Scores, list[Rule]]
 MAXT = Decision(correction="maxT", resamples=499, seed=3)
@@ -248,6 +250,31 @@ def test_the_family_wise_error_is_kept_where_some_heads_hang_on_few_units() -> N
         wrong += [(found.decision == code).any(axis=(1, 2)).sum() for code in (0, 1)]
     assert (wrong / runs).max() <= 0.075
     assert (wrong / runs).min() > 0.005
+
+
+@pytest.mark.parametrize(("beyond", "below"), [(0.3, 0.0), (0.0, 0.3)])
+def test_the_family_wise_error_of_explained_is_kept_at_either_null(beyond: float, below: float) -> None:
+    # 400 runs of 12 heads, correlation 0.5: one of the two means at its margin, the other far beyond it.
+    rng = np.random.default_rng(15)
+    families = 100
+    contrast_of = {k: families + k for k in range(families)}
+    parts = [[(k, slice(0, 12))] for k in range(families)]
+    still, wrong = np.zeros((2 * families, 12), bool), 0
+    for _ in range(4):
+        common, own = rng.normal(size=(2, families, 60, 1)), rng.normal(size=(2, families, 60, 12))
+        level = np.array([0.1 + beyond, 0.1 - below]).reshape(2, 1, 1, 1)
+        values = level + 0.1 * 0.5**0.5 * (common + own)
+        scores = _one_sieve(values.reshape(2 * families, 60, 12))
+        columns = list(Columns(scores, [Rule(name) for name in scores.sieves]))
+        main, contrast = (
+            [student(describe(column.values), 0.1) for column in half]
+            for half in (columns[:families], columns[families:])
+        )
+        p = np.full((2 * families, 12), np.nan)
+        p[:families] = [np.maximum(up.p, down.p_not) for up, down in zip(main, contrast, strict=True)]
+        found = max_t(columns, contrast_of, parts, (p, p, p), still, MAXT)
+        wrong += (found[2][:families] <= 0.05).any(axis=1).sum()
+    assert 0.005 < wrong / 400 <= 0.075
 
 
 @pytest.mark.parametrize(("shape", "most"), [("normal", 0.075), ("gamma", 0.09)])

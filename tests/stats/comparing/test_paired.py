@@ -271,6 +271,16 @@ def test_at_the_bound_at_most_alpha_of_heads_are_called_equivalent(shape: str, s
     assert rate > 0.03
 
 
+def test_rare_differences_at_the_bound_are_called_equivalent_in_at_most_alpha_of_runs() -> None:
+    # Student's t alone is certain wherever a sample missed the rare differences: in 1 of 20 runs, and more.
+    runs = 1500
+    chance = np.random.default_rng(16)
+    rare = chance.random((runs, 60, 1, 1)) < 3 / 60
+    after = BOUND + 0.4 * (rare - 3 / 60) + 0.001 * chance.normal(size=rare.shape)
+    found = compared(np.zeros_like(after), after, PLAIN, reach=1.0)
+    assert (found.outcome == EQUIVALENT).mean() <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+
+
 def test_of_heads_called_changed_at_most_alpha_are_false_though_equivalent_ones_left_the_list() -> None:
     """True but tiny changes must not lower the bar for heads without any."""
     runs, tiny, none = 400, 60, 12
