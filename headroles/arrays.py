@@ -81,7 +81,8 @@ def score(
 
     Returns:
         Scores by column, contrasts as ``name:matched``; NaN where a sieve has no value. One input has no
-        partner to exchange layouts with, so that ``block`` has no ``block:swap`` here.
+        partner to exchange layouts with, so that ``block`` has no ``block:swap`` here. Contrasts beyond word
+        class compare many inputs, so that one example has none.
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
@@ -103,7 +104,9 @@ def score(
     seen = visible_keys(weights, visible)
     plan = selection.plan(example, seen, np.float64)
     layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
-    named = dict(zip(selection.columns, layers, strict=False))
+    classes = {column for space in selection.class_spaces for column in space.columns}
+    columns = enumerate(zip(selection.columns, layers, strict=False))
+    named = {name: values for place, (name, values) in columns if place not in classes}
     for scorer in selection.scorers:
         named[scorer.name] = np.stack([score_layer(scorer, layer, example, seen) for layer in weights])
     return named

@@ -67,8 +67,8 @@ def joint_explained_p(
     """Return p of "explained": the score lies beyond θ, and the contrast below its margin.
 
     Null: the mean score is at most θ, or the mean contrast is at least its margin. Alternative: neither. Unit
-    and assumptions are those of the two tests, whose dependence does not matter (intersection-union). Where two
-    contrasts can explain the score, the null is that both are at least their margins: twice the smaller p
+    and assumptions are those of the two tests, whose dependence does not matter (intersection-union). Where
+    two contrasts can explain the score, the null is that both are at least their margins: twice the smaller p
     (union-intersection).
 
     Args:

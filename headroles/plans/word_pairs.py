@@ -129,8 +129,8 @@ def with_frequency(
         >>> with_frequency(np.array([5, 5, 5]), np.array([1, 20, 300])).tolist()
         [15, 16, 17]
     """
-    level: np.ndarray = (occurrences > RARE).astype(np.int64) + (occurrences > COMMON)
-    return cell * FREQUENCIES + level
+    cells: np.ndarray = cell * FREQUENCIES + (occurrences > RARE) + (occurrences > COMMON)
+    return cells
 
 
 def rarest(

@@ -211,8 +211,8 @@ class Rule:
             there is one family per sieve; "" for a family of its own.
         stronger: The column of a second contrast; a role that lies beyond its margin, too, is a strong one
             ("beyond word class"); "" for none.
-        weaker: The column of a contrast that controls for less than ``contrast``. It decides nothing about the
-            role, but a score is explained where either contrast lies below its margin; "" for none.
+        weaker: The column of a contrast that controls for less than ``contrast``. It decides nothing about
+            the role, but a score is explained where either contrast lies below its margin; "" for none.
     """
 
     sieve: str

@@ -104,7 +104,15 @@ def shares_of(scores: Scores, rules: Sequence[Rule]) -> Iterator[tuple[Place, tu
 def decision_by(
     place: Place, findings: Findings, precision: Precision, below: bool, decision: Decision
 ) -> int:
-    """Return the code of a decision, from the p and q that a run has; ``below``: whether "not" may be said."""
+    """Return the code of a decision, from the p and q that a run has.
+
+    Args:
+        place: The finding.
+        findings: p and q.
+        precision: p and q of "explained".
+        below: Whether "not" may be said of it.
+        decision: Its alpha.
+    """
     if not findings.rules[place[0]].role:
         return -1
     for name, p, q in (

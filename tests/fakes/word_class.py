@@ -73,7 +73,8 @@ def rows_of(weight: np.ndarray) -> np.ndarray:
 
 def decaying(reading: Reading) -> np.ndarray:
     """Return weights that fall with the distance of key and query."""
-    return np.exp(-np.abs(reading.offset) / DECAY)
+    weights: np.ndarray = np.exp(-np.abs(reading.offset) / DECAY)
+    return weights
 
 
 def _nearby(chosen: Callable[[Reading], np.ndarray]) -> Fake:
@@ -174,7 +175,8 @@ def oracle(share: float, rest: Fake | None = None) -> Fake:
         cells[dependent, reading.heads[dependent]] = 1.0
         other = np.full(cells.shape, 1 / len(cells)) if rest is None else rest(reading)
         there = cells.sum(axis=1, keepdims=True)
-        return share * cells + (1 - share * there) * other
+        weights: np.ndarray = share * cells + (1 - share * there) * other
+        return weights
 
     return head
 

@@ -100,11 +100,11 @@ def test_maps_under_the_preset_published_say_that_no_text_is_cleaned(
 ) -> None:
     maps = tmp_path / "maps.npz"
     headroles.extract(pairs, out=maps, model=planted)
-    found = headroles.label(attention=maps, preset="published", sieve=["local", "syntactic"], splits=0)
+    found = headroles.label(attention=maps, preset="published", sieve=["local", "syntactic"])
     said = "Stored maps have no tokenizer: the preset 'published' counts pairs of the texts as they are"
     assert any(sentence.startswith(said) for sentence in found.skipped)
     assert np.isfinite(found.scores.values[1]).any()
-    plain = headroles.label(attention=maps, preset="published", sieve=["local"], splits=0)
+    plain = headroles.label(attention=maps, preset="published", sieve=["local"])
     assert not any(sentence.startswith(said) for sentence in plain.skipped)
 
 

@@ -55,7 +55,7 @@ def run() -> Labelling:
     )
     findings = judge(scores, RULES, Decision())
     facts = {"model": {"name": "tiny/model"}, "settings": {"splits": 4}}
-    assessed = assess(scores, RULES, Decision(), findings, splits=4)
+    assessed = assess(scores, RULES, Decision(), findings)
     return Labelling(scores, findings, Decision(), facts, assessment=assessed)
 
 

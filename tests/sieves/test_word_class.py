@@ -181,10 +181,10 @@ def _bench(examples: Sequence[Example], heads: Sequence[Reading]) -> dict[str, n
     )
     beyond = reference(pairs, [reading.count for reading in heads], attention, halves)
     rows = []
-    for example, own, contrast in zip(examples, attention, beyond, strict=True):
+    for example, between, contrast in zip(examples, attention, beyond, strict=True):
         whole = np.full((len(makers), example.size, example.size), 1 / example.size)
         whole[:, 1:-1] = 0
-        whole[:, 1:-1, 1:-1] = own
+        whole[:, 1:-1, 1:-1] = between
         scores = apply(selection.plan(example, None, np.float64), whole)
         rows.append([scores[0], scores[1], contrast[0] - selection.class_spaces[0].share[0] * scores[1]])
     return dict(zip(makers, np.array(rows).transpose(2, 1, 0), strict=True))

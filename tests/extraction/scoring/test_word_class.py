@@ -91,7 +91,7 @@ def _wanted(model: Model, folder: Path, passages: Sequence[Passage]) -> np.ndarr
     beyond = reference(pairs, [occurrences_of(example, counts) for example in examples], attention, halves)
     (space,) = selection.class_spaces
     share = np.array(space.share)[None, :, None]
-    scores = (np.stack(beyond) - share * np.stack(distance)).transpose(1, 0, 2)
+    scores: np.ndarray = (np.stack(beyond) - share * np.stack(distance)).transpose(1, 0, 2)
     return scores.reshape(2, len(passages), model.layers, model.heads)
 
 
