@@ -76,6 +76,8 @@ class Pair:
     head: tuple[int, ...]
     relation: str
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
@@ -91,6 +93,8 @@ class Cleaned:
 
     size: int
     pairs: tuple[Pair, ...]
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)
