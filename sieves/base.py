@@ -120,6 +120,18 @@ class MaskSieve:
 
     __repr__ = brief
 
+    def __post_init__(self) -> None:
+        """Refuse a contrast against word class without one between words.
+
+        Raises:
+            BadSieve: Naming the sieve.
+        """
+        if self.word_class is not None and not (self.contrast is not None and self.contrast.words):
+            raise BadSieve(
+                f"a contrast against word class counts the words of a contrast against distance, but sieve "
+                f"{self.name!r} has none between words; give contrast=Contrast(..., words=True)"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Swap:
@@ -142,18 +154,6 @@ class Swap:
     partner: MaskSieve
 
     __repr__ = brief
-
-    def __post_init__(self) -> None:
-        """Refuse a contrast against word class without one between words.
-
-        Raises:
-            BadSieve: Naming the sieve.
-        """
-        if self.word_class is not None and not (self.contrast is not None and self.contrast.words):
-            raise BadSieve(
-                f"a contrast against word class counts the words of a contrast against distance, but sieve "
-                f"{self.name!r} has none between words; give contrast=Contrast(..., words=True)"
-            )
 
 
 @runtime_checkable

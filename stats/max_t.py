@@ -54,8 +54,8 @@ class Direction:
     contrast: int
 
 
-DIRECTIONS = (Direction(1, 1), Direction(-1, 0), Direction(1, -1))
-"""Role, not, and explained (the main mean above its θ, the contrast below its own)."""
+DIRECTIONS = (Direction(1, 1), Direction(-1, 0))
+"""Role, and not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +192,7 @@ class _Family:
         self, pairs: Sequence[tuple[np.ndarray, np.ndarray | None]], towards: np.ufunc
     ) -> Iterator[np.ndarray]:
         """Yield the statistics of each direction, joined with those of contrasts that it makes a claim of."""
-        for direction, picked in zip(DIRECTIONS, self._picked, strict=False):
+        for direction, picked in zip(DIRECTIONS, self._picked, strict=True):
             joined = [
                 direction.main * main
                 if other is None or not direction.contrast
@@ -234,7 +234,7 @@ class _Study:
         units is at least that of their bounds.
         """
         chosen_p, moving = [], []
-        for direction, side in zip(DIRECTIONS, self.p, strict=False):
+        for direction, side in zip(DIRECTIONS, self.p, strict=True):
             own = [side[k, part].copy() for k, part in parts]
             tests = sum(int((~np.isnan(p)).sum()) for p in own)
             held = [np.zeros(p.shape, dtype=np.bool_) for p in own]
@@ -282,8 +282,7 @@ def max_t(
         columns: All columns, on the same units.
         contrast_of: Position of each sieve's contrast, where it has one.
         families: Parts that are corrected together.
-        p: Unadjusted p of the first of ``DIRECTIONS``: of roles, of nots, of what is explained; NaN where
-            nothing could be tested.
+        p: Unadjusted p of ``DIRECTIONS``: of roles, and of nots; NaN where nothing could be tested.
         still: Heads of each column without spread, which no resampling moves. They, and heads that hang
             on a few units (``collapse_rate`` times the tests of the family exceeds a tenth of alpha), are
             corrected by Holm's method at their share of alpha; the others get the rest.
