@@ -205,9 +205,9 @@ def test_rows_count_both_directions_and_correlate_all_their_heads() -> None:
     found = replicate_roles(before, _scores(2, _means()), _rules(), Decision())
     row = count_replicates("dependency:obj", [3, 4], found, (before.mean, after.mean), _rules())
     one, other = (count_replicates("", [k], found, (before.mean, after.mean), _rules()) for k in (3, 4))
-    for name in ("columns", "roles", "role", "not_role", "undetermined", "untestable", "heads"):
+    for name in ("columns", "roles", "role", "not_role", "undetermined", "untestable", "explained", "heads"):
         assert getattr(row, name) == getattr(one, name) + getattr(other, name)
-    assert row.roles == row.role + row.not_role + row.undetermined + row.untestable
+    assert row.roles == row.role + row.not_role + row.undetermined + row.untestable + row.explained
     wanted = np.corrcoef(before.mean[3:].ravel(), after.mean[3:].ravel())[0, 1]
     assert row.correlation == pytest.approx(wanted)
     assert row.heads == 2 * LAYERS * HEADS
