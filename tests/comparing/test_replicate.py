@@ -207,7 +207,7 @@ def test_rows_count_both_directions_and_correlate_all_their_heads() -> None:
     one, other = (count_replicates("", [k], found, (before.mean, after.mean), _rules()) for k in (3, 4))
     for name in ("columns", "roles", "role", "not_role", "explained", "undetermined", "untestable", "heads"):
         assert getattr(row, name) == getattr(one, name) + getattr(other, name)
-    assert row.roles == row.role + row.not_role + row.undetermined + row.untestable
+    assert row.roles == row.role + row.not_role + row.undetermined + row.untestable + row.explained
     explained = [replace(found[0], sieve="dependency:obj:→", decision="explained"), *found[1:]]
     again = count_replicates("", [3, 4], explained, (before.mean, after.mean), _rules())
     assert again.explained == 1
