@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.plans.word_pairs import WordPairs, coarser
+from headroles.plans.word_pairs import CELLS, WordPairs, coarser
 
 SHRINKAGE = 2.0
 """K: pairs that the coarser profile weighs."""
@@ -94,13 +94,15 @@ class CellSums:
     """Sums of attention per cell of one half of a shard, while inputs are added.
 
     Attributes:
-        row: Row of each cell in the sums.
+        row: Row of each cell in the sums, −1 for cells that did not occur.
+        known: The cells that did, in the order of their rows.
         sums: Σ n A per row and head, with room for more rows.
         count: Pairs per row.
         groups: Number of sentences.
     """
 
-    row: dict[int, int] = field(default_factory=dict)
+    row: np.ndarray = field(default_factory=lambda: np.full(CELLS, -1, dtype=np.int32))
+    known: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sums: np.ndarray | None = None
     count: np.ndarray | None = None
     groups: int = 0
@@ -113,9 +115,12 @@ class CellSums:
         groups: int,
     ) -> None:
         """Add the sums of some inputs; each cell occurs once."""
-        rows = np.array([self.row.setdefault(cell, len(self.row)) for cell in cells.tolist()], dtype=np.int64)
-        if self.sums is None or self.count is None or len(self.row) > len(self.sums):
-            room = max(1024, 2 * len(self.row))
+        new = cells[self.row[cells] < 0]
+        self.row[new] = len(self.known) + np.arange(len(new))
+        self.known = np.append(self.known, new)
+        rows = self.row[cells]
+        if self.sums is None or self.count is None or len(self.known) > len(self.sums):
+            room = max(1024, 2 * len(self.known))
             held, number = self.sums, self.count
             self.sums, self.count = np.zeros((room, sums.shape[1])), np.zeros(room)
             if held is not None and number is not None:
@@ -128,7 +133,7 @@ class CellSums:
         """Return f of some cells, for every head."""
         assert self.sums is not None, "a half has inputs"
         assert self.count is not None
-        known = np.fromiter(self.row, dtype=np.int64, count=len(self.row))
+        known = self.known
         sums, count = self.sums[: len(known)], self.count[: len(known)]
         profile, weight = np.zeros((len(cells), sums.shape[1])), 0.0
         for own, wanted in zip(coarser(known), coarser(cells), strict=True):

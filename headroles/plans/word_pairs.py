@@ -31,6 +31,8 @@ NEAR = 8
 RARE, COMMON = 2, 20
 """Most occurrences of rare words, and of words that are not common."""
 FREQUENCIES = 3
+CELLS = DISTANCES * KINDS * KINDS * NEAR * FREQUENCIES
+"""Number of cells with frequency."""
 LONGEST = 256
 """Most words of a group, such as a sentence; larger ones are left out."""
 MOST = 512
