@@ -149,7 +149,7 @@ def test_findings_and_labels_say_what_the_labelling_says(finished: Path) -> None
     assert list(labels[0]) == ["layer", "head", "roles", *PLAIN]
     assert len(findings) == 5 * 6
     assert len(labels) == 6
-    for place, row in zip(np.ndindex(4, 2, 3), findings, strict=True):
+    for place, row in zip(np.ndindex(5, 2, 3), findings, strict=True):
         assert row["sieve"] == run.findings.sieves[place[0]]
         assert (int(row["layer"]), int(row["head"])) == place[1:]
         for name in COLUMNS:
