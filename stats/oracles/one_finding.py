@@ -151,15 +151,20 @@ def mean_of(values: Float[np.ndarray, " units"]) -> float:
     return float(np.mean(values)) if len(values) else nan
 
 
-def recompute_test(evidence: Evidence, margin: float, decision: Decision) -> OneTest:
-    """Return the test of one finding; p is NaN below two units, and "" names what is not recomputed."""
+def recompute_test(
+    evidence: Evidence, margin: float, decision: Decision, *, guarded: bool = True
+) -> OneTest:
+    """Return the test of one finding; p is NaN below two units, and "" names what is not recomputed.
+
+    ``guarded``: whether p is 1 where a role would hinge on few units.
+    """
     if evidence.flat:
         return _bounded(evidence, margin)
     test = TESTS[decision.test]
     if len(evidence.values) < 2:
         return OneTest(FEW, FEW)
     found = test(evidence.values, margin)
-    if decision.test not in UNGUARDED and _hinges(evidence, margin):
+    if guarded and decision.test not in UNGUARDED and _hinges(evidence, margin):
         found = replace(found, p=1.0)
     if decision.interval == "t":
         ends = _student(evidence.values, margin)

@@ -91,7 +91,7 @@ def test_a_run_folder_holds_exactly_what_it_should(finished: Path) -> None:
 def test_scores_are_one_row_per_example_of_lists_of_layers_times_heads(finished: Path) -> None:
     part = pq.ParquetFile(finished / "scores" / "part-00000.parquet")
     wanted = [("example", pa.string()), ("group", pa.string()), ("tokens", pa.int32())]
-    names = (*PLAIN, "block:matched")
+    names = (*PLAIN, "block:matched", "block:swap")
     schema = part.schema_arrow
     assert [(field.name, field.type) for field in list(schema)[:3]] == wanted
     assert schema.names[3:] == list(names)
@@ -147,9 +147,9 @@ def test_findings_and_labels_say_what_the_labelling_says(finished: Path) -> None
     )
     assert (finished / "findings.csv").read_text().splitlines()[0] == header
     assert list(labels[0]) == ["layer", "head", "roles", *PLAIN]
-    assert len(findings) == 4 * 6
+    assert len(findings) == 5 * 6
     assert len(labels) == 6
-    for place, row in zip(np.ndindex(4, 2, 3), findings, strict=True):
+    for place, row in zip(np.ndindex(5, 2, 3), findings, strict=True):
         assert row["sieve"] == run.findings.sieves[place[0]]
         assert (int(row["layer"]), int(row["head"])) == place[1:]
         for name in COLUMNS:
@@ -186,7 +186,7 @@ def test_the_manifest_is_plain_json_with_everything_needed_to_do_it_again(finish
     for name in ("headroles", "model", "source", "tokenizer", "versions", "machine", "skipped", "decision"):
         assert name in facts
     assert len(facts["model"]["weights_sha256"]) == len(facts["source"]["sha256"]) == 64
-    assert [rule["sieve"] for rule in facts["rules"]] == [*PLAIN, "block:matched"]
+    assert [rule["sieve"] for rule in facts["rules"]] == [*PLAIN, "block:matched", "block:swap"]
 
 
 @pytest.mark.parametrize(
