@@ -175,6 +175,8 @@ def _hinges(evidence: Evidence, margin: float) -> bool:
 
     values, n = evidence.values, len(evidence.values)
     carried = n / float(kurtosis(values, fisher=False)) >= min(15, n / 4)
+    if isnan(evidence.low):
+        return not carried and not (mean_of(values) - margin) * sqrt(n) > 6 * float(np.std(values, ddof=1))
     return not carried and not (float(np.sum(values)) + 3 * evidence.low) / (n + 3) > margin
 
 
