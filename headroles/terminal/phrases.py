@@ -53,7 +53,9 @@ def describe_test(decision: Decision, preset: str | None, rules: Sequence[Rule] 
 def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     """Return name and text of each line on explained, strong and absent heads, and on shares of units."""
     lines = []
-    controls = sorted({one for role in summary.roles if role.tally.explained for one in role.control.split(" or ")})
+    controls = sorted(
+        {one for role in summary.roles if role.tally.explained for one in role.control.split(" or ")}
+    )
     if controls:
         words = (
             f"score beyond θ, contrast below its margin, so {' or '.join(controls)} accounts for the score"

@@ -22,9 +22,8 @@ def withheld(
 ) -> tuple[Bool[np.ndarray, "sieves heads"], Bool[np.ndarray, "sieves heads"]]:
     """Return which heads get no role, and which no "not", because it would hinge on few units.
 
-    A role is withheld where the mean lies beyond θ, as that of the contrast beyond its margin, and p is 1:
-    no test gives that p beyond θ, only the guard (``columns.settle``). A "not" is withheld where its q is at
-    most alpha.
+    A role is withheld where p of "not" is at least 1 − alpha, also of the contrast, and p of the role is 1:
+    no test gives both, only the guard (``columns.settle``). A "not" is withheld where its q is at most alpha.
 
     Args:
         columns: The columns that were tested.
@@ -33,9 +32,7 @@ def withheld(
     """
     shape = (len(columns), findings.count[0].size)
     rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "q_not", "decision")}
-    mean, null, margin = (getattr(findings, name).reshape(shape) for name in ("mean", "null", "margin"))
-    with np.errstate(invalid="ignore"):
-        beyond = mean - null > margin
+    beyond = rows["p_not"] >= 1 - decision.alpha
     for k, other in contrast_pairs(findings.rules):
         beyond[k] &= beyond[other]
     role = beyond & (rows["p"] == 1.0) & (rows["decision"] == 2)

@@ -17,6 +17,8 @@ CARRIERS = 15
 """Units on which the spread must rest, as if they shared it equally; of fewer than 60 units, a quarter."""
 UNSEEN = 3
 """Further units at the worst possible score that a mean must stand, by the rule of three."""
+FAR = 6.0
+"""Standard errors beyond θ that are enough for a role where no bound of the score is known."""
 UNSEEN_BY_CONTRAST = 1
 """The same below the margin of a contrast, which is a hundredth of its range."""
 
@@ -48,7 +50,8 @@ def reliable_above(sample: Sample, threshold: float, low: float) -> Bool[np.ndar
     """Return whether "beyond θ" may be said: it does not hinge on a few units.
 
     It may where at least ``CARRIERS`` units carry the spread, or where ``UNSEEN`` more units at the lowest
-    possible score would leave the mean beyond θ. Scores without spread may: their p rests on bounds alone.
+    possible score would leave the mean beyond θ. Without a known bound it may where the mean lies ``FAR``
+    standard errors beyond θ. Scores without spread may: their p rests on bounds alone.
     The rule is the one of those simulated on real scores (``docs/calibration.md``) that loses fewest roles.
 
     Args:
@@ -65,7 +68,11 @@ def reliable_above(sample: Sample, threshold: float, low: float) -> Bool[np.ndar
     if sample.carriers is None:
         return np.ones(sample.mean.shape, dtype=np.bool_)
     carried = sample.carriers >= np.minimum(CARRIERS, sample.count / 4)
-    reliable: np.ndarray = carried | has_no_spread(sample) | (mean_with(sample, low, UNSEEN) > threshold)
+    if np.isnan(low):
+        safe = (sample.mean - threshold) * np.sqrt(sample.count) > FAR * sample.sd
+    else:
+        safe = mean_with(sample, low, UNSEEN) > threshold
+    reliable: np.ndarray = carried | has_no_spread(sample) | safe
     return reliable
 
 

@@ -151,9 +151,7 @@ def mean_of(values: Float[np.ndarray, " units"]) -> float:
     return float(np.mean(values)) if len(values) else nan
 
 
-def recompute_test(
-    evidence: Evidence, margin: float, decision: Decision, *, guarded: bool = True
-) -> OneTest:
+def recompute_test(evidence: Evidence, margin: float, decision: Decision, *, guarded: bool = True) -> OneTest:
     """Return the test of one finding; p is NaN below two units, and "" names what is not recomputed.
 
     ``guarded``: whether p is 1 where a role would hinge on few units.
@@ -180,6 +178,8 @@ def _hinges(evidence: Evidence, margin: float) -> bool:
 
     values, n = evidence.values, len(evidence.values)
     carried = n / float(kurtosis(values, fisher=False)) >= min(15, n / 4)
+    if isnan(evidence.low):
+        return not carried and not (mean_of(values) - margin) * sqrt(n) > 6 * float(np.std(values, ddof=1))
     return not carried and not (float(np.sum(values)) + 3 * evidence.low) / (n + 3) > margin
 
 

@@ -85,9 +85,7 @@ def absent_by(
     for place, one in evidence.items():
         rule = rules[place[0]]
         if rule.role and not rule.pooled and place[0] not in elsewhere and len(one.values) >= ENOUGH:
-            above, below = (
-                recompute_test(one, bound, decision, guarded=False) for bound in (-BOUND, BOUND)
-            )
+            above, below = (recompute_test(one, bound, decision, guarded=False) for bound in (-BOUND, BOUND))
             found[place] = largest_p([above.p, below.p_not])
     return found
 

@@ -65,6 +65,12 @@ def test_a_role_whose_spread_one_unit_holds_needs_a_mean_that_three_more_units_l
     assert reliable_above(plain, 0.11, -0.1).tolist() == [True]
 
 
+def test_without_bounds_a_role_whose_spread_one_unit_holds_must_lie_far_beyond() -> None:
+    for level, may in ((0.112, False), (0.5, True)):
+        sample = describe(_spiky(60, level, level + 0.4))
+        assert reliable_above(sample, 0.11, float("nan")).tolist() == [may]
+
+
 def test_a_not_must_stand_units_that_the_sample_lacks() -> None:
     for units, may in ((55, False), (400, True)):
         sample = describe(np.random.default_rng(0).normal(0.06, 0.01, (units, 1)))
