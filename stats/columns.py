@@ -178,23 +178,33 @@ def possible_scores(column: Column) -> tuple[float, float]:
     return (float("nan"), float("nan")) if column.rule.pooled else (column.low, column.high)
 
 
-def settle(outcome: Outcome, column: Column, sample: Sample, test: str) -> Outcome:
-    """Return a test's outcome as it decides: flat scores by bounds, and no role that hinges on few units.
-
-    Where a role would hinge on few units (``reliable_above``), its p is 1, so that the head counts as a test
-    of its family and gets no role. Tests of medians and the released test are left as they are.
+def label_p(outcome: Outcome, column: Column, sample: Sample, test: str) -> Float[np.ndarray, "*shape"]:
+    """Return the p by which resamples are labelled: that of the test, and 1 where a role would be withheld.
 
     Args:
         outcome: Of the test.
         column: The scores.
-        sample: Their moments, or those of resamples of them.
+        sample: Moments of resamples of them.
         test: Name of the test.
     """
-    settled = handle_flat_scores(outcome, column, sample)
-    if not METHODS[test].guarded:
-        return settled
-    reliable = reliable_above(sample, column.rule.margin, possible_scores(column)[0])
-    return replace(settled, p=np.where(reliable | np.isnan(settled.p), settled.p, 1.0))
+    p = handle_flat_scores(outcome, column, sample).p
+    labelled: np.ndarray = np.where(lets_role(column, sample, test) | np.isnan(p), p, 1.0)
+    return labelled
+
+
+def lets_role(column: Column, sample: Sample, test: str) -> Bool[np.ndarray, "*shape"]:
+    """Return whether heads may be said to lie beyond the margin (``reliable_above``).
+
+    Args:
+        column: The scores.
+        sample: Their moments, or those of resamples of them.
+        test: Name of the test; those of medians and the released test let all heads be. So do pooled
+            columns, whose units (documents) weigh as many cells as they hold: their errors are those of
+            ``stats.pooled``.
+    """
+    if column.rule.pooled or not METHODS[test].guarded:
+        return np.ones(sample.mean.shape, dtype=np.bool_)
+    return reliable_above(sample, column.rule.margin, possible_scores(column)[0])
 
 
 def lets_not(column: Column, sample: Sample, test: str) -> Bool[np.ndarray, " heads"]:
@@ -203,9 +213,9 @@ def lets_not(column: Column, sample: Sample, test: str) -> Bool[np.ndarray, " he
     Args:
         column: The scores.
         sample: Their moments.
-        test: Name of the test; those of medians and the released test let all heads be.
+        test: Name of the test; as in ``lets_role``.
     """
-    if not METHODS[test].guarded:
+    if column.rule.pooled or not METHODS[test].guarded:
         return np.ones(sample.mean.shape, dtype=np.bool_)
     unseen = UNSEEN if column.rule.role else UNSEEN_BY_CONTRAST
     return reliable_below(sample, column.rule.margin, possible_scores(column)[1], unseen)

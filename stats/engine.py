@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
-from headroles.stats.columns import Column, Columns, lets_not, settle
+from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
@@ -19,6 +19,7 @@ from headroles.stats.families import (
     contrast_pairs,
     explaining_contrasts,
     family_members,
+    joint_above,
     joint_explained_p,
     joint_role_p,
     stronger_pairs,
@@ -36,6 +37,7 @@ class _ColumnTest:
     sample: Sample
     counted: Sample
     informative: Float[np.ndarray, " heads"]
+    lets_role: Bool[np.ndarray, " heads"]
     lets_not: Bool[np.ndarray, " heads"]
     null: Float[np.ndarray, " heads"]
     outcome: Outcome
@@ -63,9 +65,9 @@ def judge(
 
     Returns:
         Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): where a role
-        would, its p is 1; where "not" would, the head stays undetermined. Heads with fewer than 2 units, or
-        without spread and without known bounds (or pooled, or from moments), are untestable: NaN, left out
-        of every family.
+        would, p is the test's own, but counts as 1 in q, so that the head stays undetermined; where "not"
+        would, p and q stay as they are. Heads with fewer than 2 units, or without spread and without known
+        bounds (or pooled, or from moments), are untestable: NaN, left out of every family.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.
@@ -78,12 +80,14 @@ def judge(
     columns = evidence_columns(scores, rules, decision, moments)
     tested = [_test(column, decision) for column in columns]
     own_p = np.stack([column.outcome.p for column in tested])
+    above = np.stack([column.lets_role for column in tested])
     p, p_not = joint_role_p(own_p, rules), np.stack([column.outcome.p_not for column in tested])
     enough = np.stack([column.informative for column in tested]) >= ENOUGH_FOR_NOT
     below = enough & np.stack([column.lets_not for column in tested])
     still = np.stack([has_no_spread(column.counted) for column in tested])
-    q, q_not = _adjust_both(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
-    p_explained = joint_explained_p(own_p, p_not, np.where(_are_roles(rules), enough, below), rules)
+    label_p = np.where(joint_above(above, rules) | np.isnan(p), p, 1.0)
+    q, q_not = _adjust_both(columns, still, (label_p, p_not), (scores.layers, scores.heads), decision)
+    p_explained = joint_explained_p(own_p, p_not, np.where(_are_roles(rules), enough & above, below), rules)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     q_explained = adjust_own_families(p_explained, families, decision)
     outcomes = ((p, q), (p_not, np.where(below, q_not, np.nan)), (p_explained, q_explained))
@@ -179,7 +183,8 @@ def explained_p(
     p, enough = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
     for k, others in explaining_contrasts(columns.rules):
         tested = _test(columns[k], decision)
-        p[k], enough[k] = tested.outcome.p, tested.informative >= ENOUGH_FOR_NOT
+        p[k] = tested.outcome.p
+        enough[k] = tested.lets_role & (tested.informative >= ENOUGH_FOR_NOT)
         for other in others:
             column = columns[other]
             enough[other] = informative_units(column) >= ENOUGH_FOR_NOT
@@ -202,11 +207,12 @@ def _test(column: Column, decision: Decision) -> _ColumnTest:
     method = METHODS[decision.test]
     outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
     outcome = interval_of(decision, column.values, sample, outcome)
-    outcome = settle(outcome, column, sample, decision.test)
+    outcome = handle_flat_scores(outcome, column, sample)
     return _ColumnTest(
         sample=sample,
         counted=column.counted(sample),
         informative=informative_units(column),
+        lets_role=lets_role(column, sample, decision.test),
         lets_not=lets_not(column, sample, decision.test),
         null=column.null,
         outcome=outcome,

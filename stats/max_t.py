@@ -192,7 +192,7 @@ class _Family:
         self, pairs: Sequence[tuple[np.ndarray, np.ndarray | None]], towards: np.ufunc
     ) -> Iterator[np.ndarray]:
         """Yield the statistics of each direction, joined with those of contrasts that it makes a claim of."""
-        for direction, picked in zip(DIRECTIONS, self._picked, strict=True):
+        for direction, picked in zip(DIRECTIONS, self._picked, strict=False):
             joined = [
                 direction.main * main
                 if other is None or not direction.contrast
@@ -234,7 +234,7 @@ class _Study:
         units is at least that of their bounds.
         """
         chosen_p, moving = [], []
-        for direction, side in zip(DIRECTIONS, self.p, strict=True):
+        for direction, side in zip(DIRECTIONS, self.p, strict=False):
             own = [side[k, part].copy() for k, part in parts]
             tests = sum(int((~np.isnan(p)).sum()) for p in own)
             held = [np.zeros(p.shape, dtype=np.bool_) for p in own]
@@ -282,7 +282,8 @@ def max_t(
         columns: All columns, on the same units.
         contrast_of: Position of each sieve's contrast, where it has one.
         families: Parts that are corrected together.
-        p: Unadjusted p of ``DIRECTIONS``: of roles, and of nots; NaN where nothing could be tested.
+        p: Unadjusted p of roles, and of nots where there are two (``DIRECTIONS``); NaN where nothing could
+            be tested.
         still: Heads of each column without spread, which no resampling moves. They, and heads that hang
             on a few units (``collapse_rate`` times the tests of the family exceeds a tenth of alpha), are
             corrected by Holm's method at their share of alpha; the others get the rest.

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.example import Decision, Rule
-from headroles.stats.columns import Column, settle
+from headroles.stats.columns import Column, label_p
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families_of_draws, family_members, joint_role_p
 from headroles.stats.methods.names import METHODS
@@ -46,12 +46,12 @@ def role_p(column: Column, weights: Weights, test: str) -> Float[np.ndarray, "dr
             [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
         )
     sample = weighted_moments(column.values, weights)
-    return settle(method.closed(sample, column.rule.margin), column, sample, test).p
+    return label_p(method.closed(sample, column.rule.margin), column, sample, test)
 
 
 def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
     sample = describe(values)
-    return settle(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample, test).p
+    return label_p(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample, test)
 
 
 def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:

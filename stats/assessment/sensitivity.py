@@ -8,7 +8,7 @@ import numpy as np
 from headroles.records.assessment import SensitivityRow
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Findings
-from headroles.stats.columns import Column, settle
+from headroles.stats.columns import Column, label_p
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.methods.names import METHODS
@@ -37,7 +37,7 @@ def sensitivity_to_margin(columns: Sequence[Column], grid: Grid, decision: Decis
         for number, step in enumerate(STEPS):
             moved = replace(column, rule=_with_margin(column.rule, step))
             outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
-            p[number, position, 0] = settle(outcome, moved, sample, plain.test).p
+            p[number, position, 0] = label_p(outcome, moved, sample, plain.test)
             rules[number].append(moved.rule)
     rows = []
     for own, at_margin in zip(rules, p, strict=True):

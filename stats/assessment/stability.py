@@ -67,7 +67,8 @@ def stability(
 
     Unit: that of the test; random groups of examples where a run kept sums. Assumptions: independent units,
     a fresh sample from the same source, enough units for D to be nearly normal, and as many roles among the
-    other heads as here. It is no probability that the label is true. Tests in closed form replace those
+    other heads as here. It is the probability of the test: a label of the fresh sample may still be withheld
+    because it hinges on few units (``methods.reliance``). It is no probability that the label is true. Tests in closed form replace those
     that resample, and ``holm`` replaces ``maxT`` (``relabel.closed_form_decision``). Heads without
     spread get 1 or 0, as they are labelled here. On disjoint samples of real rows predicted and observed
     shares agree; ``docs/statistics.md`` has the table. Source: Efron (1982), "The jackknife, the bootstrap

@@ -8,11 +8,10 @@ from jaxtyping import Bool
 from headroles.records.example import Decision
 from headroles.records.findings import Findings
 from headroles.stats.assessment.remarks import join_names
-from headroles.stats.columns import Column, lets_not
+from headroles.stats.columns import Column, lets_not, lets_role
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.families import contrast_pairs
-from headroles.stats.methods.names import METHODS
+from headroles.stats.families import joint_above
 from headroles.stats.methods.reliance import CARRIERS, UNSEEN
 from headroles.stats.moments import describe
 
@@ -22,8 +21,8 @@ def withheld(
 ) -> tuple[Bool[np.ndarray, "sieves heads"], Bool[np.ndarray, "sieves heads"]]:
     """Return which heads get no role, and which no "not", because it would hinge on few units.
 
-    A role is withheld where p of "not" is at least 1 − alpha, also of the contrast, and p of the role is 1:
-    no test gives both, only the guard (``columns.settle``). A "not" is withheld where its q is at most alpha.
+    A role is withheld where p of its test is at most alpha, and the claim hinges on few units; a "not" where
+    its q is at most alpha, too.
 
     Args:
         columns: The columns that were tested.
@@ -32,14 +31,11 @@ def withheld(
     """
     shape = (len(columns), findings.count[0].size)
     rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "q_not", "decision")}
-    beyond = rows["p_not"] >= 1 - decision.alpha
-    for k, other in contrast_pairs(findings.rules):
-        beyond[k] &= beyond[other]
-    role = beyond & (rows["p"] == 1.0) & (rows["decision"] == 2)
-    claimed = significant(rows["q_not"], decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
-    if not METHODS[decision.test].guarded:
-        role[:] = False
-    return role, claimed & np.stack([_unreliable(column, decision) for column in columns])
+    above = np.stack([lets_role(column, describe(column.values), decision.test) for column in columns])
+    role = (rows["p"] <= decision.alpha) & ~joint_above(above, findings.rules)
+    below = significant(rows["q_not"], decision.alpha, rows["p_not"])
+    below &= np.stack([_unreliable(column, decision) for column in columns])
+    return role & (rows["decision"] == 2), below & (rows["decision"] == 2)
 
 
 def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"]:

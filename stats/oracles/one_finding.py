@@ -5,7 +5,7 @@ library has it, from its formula written out for one finding.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan, log, nan, sqrt
 from types import MappingProxyType
@@ -30,8 +30,6 @@ EXACT_RANKS = 50
 """Units up to which signed ranks have their exact distribution, where nothing is tied."""
 HALL = "scipy.stats ttest_1samp, skew, t + Hall 1992"
 MARKOV = "Markov's bound of constant scores"
-UNGUARDED = ("wilcoxon", "sign", "t-published")
-"""Tests whose p is never 1 because a role would hinge on few units."""
 FEW = "NaN below 2 units"
 T_TEST = "scipy.stats.ttest_1samp"
 
@@ -151,36 +149,20 @@ def mean_of(values: Float[np.ndarray, " units"]) -> float:
     return float(np.mean(values)) if len(values) else nan
 
 
-def recompute_test(evidence: Evidence, margin: float, decision: Decision, *, guarded: bool = True) -> OneTest:
-    """Return the test of one finding; p is NaN below two units, and "" names what is not recomputed.
-
-    ``guarded``: whether p is 1 where a role would hinge on few units.
-    """
+def recompute_test(evidence: Evidence, margin: float, decision: Decision) -> OneTest:
+    """Return the test of one finding; p is NaN below two units, and "" names what is not recomputed."""
     if evidence.flat:
         return _bounded(evidence, margin)
     test = TESTS[decision.test]
     if len(evidence.values) < 2:
         return OneTest(FEW, FEW)
     found = test(evidence.values, margin)
-    if guarded and decision.test not in UNGUARDED and _hinges(evidence, margin):
-        found = replace(found, p=1.0)
     if decision.interval == "t":
         ends = _student(evidence.values, margin)
         return OneTest(found.oracle, T_TEST, found.statistic, found.p, found.p_not, ends.low, ends.high)
     if decision.interval == "bca":
         return OneTest(found.oracle, "", found.statistic, found.p, found.p_not)
     return found
-
-
-def _hinges(evidence: Evidence, margin: float) -> bool:
-    """Return whether a role would hinge on few units, so that its p is 1 (docs/statistics.md, section 2)."""
-    from scipy.stats import kurtosis
-
-    values, n = evidence.values, len(evidence.values)
-    carried = n / float(kurtosis(values, fisher=False)) >= min(15, n / 4)
-    if isnan(evidence.low):
-        return not carried and not (mean_of(values) - margin) * sqrt(n) > 6 * float(np.std(values, ddof=1))
-    return not carried and not (float(np.sum(values)) + 3 * evidence.low) / (n + 3) > margin
 
 
 def _student(values: Float[np.ndarray, " units"], margin: float) -> OneTest:

@@ -25,12 +25,13 @@ from headroles.stats.oracles.one_finding import (
 )
 from headroles.stats.oracles.verdicts import (
     ENOUGH,
+    Allowed,
     absent_by,
+    claims_allowed,
     decision_by,
     explained_by,
     largest_p,
     shares_of,
-    stands_below,
 )
 
 TOLERANCES: Mapping[str, float] = MappingProxyType(
@@ -150,12 +151,12 @@ def recompute_findings(
             elif own.interval and precision is not None:
                 ledger.compare("mean_low", own.interval, precision.mean_low[place], own.low)
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
-    _compare_p(ledger, findings, tests, decision)
+    allowed = claims_allowed(findings.rules, evidences, decision)
+    _compare_p(ledger, findings, tests, allowed, decision)
     if precision is not None and not _is_older(precision) and not summed:
-        stands = stands_below(findings.rules, evidences, decision)
         units = {place: len(one.values) for place, one in evidences.items()}
         verdicts = {
-            "explained": explained_by(findings.rules, tests, units, stands),
+            "explained": explained_by(findings.rules, tests, units, allowed),
             "absent": {} if intervals_of_scores else absent_by(findings.rules, evidences, decision),
         }
         _compare_verdicts(ledger, (findings, precision), verdicts, decision)
@@ -164,7 +165,7 @@ def recompute_findings(
                 oracle = "statsmodels proportion_confint(wilson)"
                 ledger.compare(name, oracle, getattr(precision, name)[place], share)
         for place in evidences:
-            below = units[place] >= ENOUGH and stands[place]
+            below = units[place] >= ENOUGH and allowed[place].below
             code = decision_by(place, findings, precision, below, decision)
             ledger.compare("decision", "q at most alpha", findings.decision[place], code)
     return ledger.checks()
@@ -257,11 +258,16 @@ def _compare_sizes(
 
 
 def _compare_p(
-    ledger: _Ledger, findings: Findings, tests: Mapping[Place, OneTest], decision: Decision
+    ledger: _Ledger,
+    findings: Findings,
+    tests: Mapping[Place, OneTest],
+    allowed: Mapping[Place, Allowed],
+    decision: Decision,
 ) -> None:
     """Compare statistics, p of both directions, and q within each family.
 
-    Roles are joint with their contrasts, strong roles with both.
+    Roles are joint with their contrasts, strong roles with both. In q, p of one that hinges on few units
+    counts as 1.
     """
     position = {rule.sieve: k for k, rule in enumerate(findings.rules)}
     p: dict[str, dict[Place, float]] = {"p": {}, "p_not": {}}
@@ -278,6 +284,9 @@ def _compare_p(
             if not resampled:
                 ledger.compare(name, oracle, ours, joint[name])
             p[name][place] = ours if resampled else joint[name]
+        others = [(position[name], *place[1:]) for name in _partners(findings.rules, place[0])]
+        if not all(allowed[one].above for one in (place, *others)) and not isnan(p["p"][place]):
+            p["p"][place] = 1.0
     if decision.correction == "maxT":
         return
     for name, adjusted in (("p", "q"), ("p_not", "q_not")):

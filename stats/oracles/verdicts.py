@@ -4,14 +4,13 @@ Nothing here calls the engine. p come from the tests of ``one_finding``, shares 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isnan, nan
 
 from headroles.records.assessment import Precision
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.stats.oracles.one_finding import (
-    UNGUARDED,
     Evidence,
     OneTest,
     Place,
@@ -19,6 +18,8 @@ from headroles.stats.oracles.one_finding import (
     recompute_test,
 )
 
+UNGUARDED = ("wilcoxon", "sign", "t-published")
+"""Tests whose labels may hinge on few units (docs/statistics.md)."""
 ENOUGH = 50
 """Fewest units of which anything is said to be below a value (docs/statistics.md)."""
 BOUND = 0.02
@@ -32,11 +33,52 @@ def largest_p(p: Sequence[float]) -> float:
     return nan if any(isnan(one) for one in p) else max(p)
 
 
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Claims that do not hinge on few units, of one finding (docs/statistics.md, section 2).
+
+    Attributes:
+        above: Whether the mean may be said to lie beyond the margin.
+        below: Whether it may be said to lie below.
+    """
+
+    above: bool
+    below: bool
+
+
+def claims_allowed(
+    rules: Sequence[Rule], evidence: Mapping[Place, Evidence], decision: Decision
+) -> dict[Place, Allowed]:
+    """Return the claims that every finding allows."""
+    free = decision.test in UNGUARDED
+    return {
+        place: Allowed(above=True, below=True)
+        if free or rules[place[0]].pooled or one.flat or len(one.values) < 2
+        else _allowed(one, rules[place[0]])
+        for place, one in evidence.items()
+    }
+
+
+def _allowed(evidence: Evidence, rule: Rule) -> Allowed:
+    """Return the claims that scores with spread allow."""
+    from scipy.stats import kurtosis
+
+    values, n = evidence.values, len(evidence.values)
+    total, margin, unseen = float(values.sum()), rule.margin, 3 if rule.role else 1
+    above = n / float(kurtosis(values, fisher=False)) >= min(15, n / 4)
+    if isnan(evidence.low):
+        above |= (total / n - margin) * n**0.5 > 6 * float(values.std(ddof=1))
+    else:
+        above |= (total + 3 * evidence.low) / (n + 3) > margin
+    below = isnan(evidence.high) or (total + unseen * evidence.high) / (n + unseen) < margin
+    return Allowed(bool(above), bool(below))
+
+
 def explained_by(
     rules: Sequence[Rule],
     tests: Mapping[Place, OneTest],
     units: Mapping[Place, int],
-    stands: Mapping[Place, bool],
+    allowed: Mapping[Place, Allowed],
 ) -> dict[Place, float]:
     """Return p of "explained" of every finding: the score lies beyond θ, and a contrast below its margin.
 
@@ -44,36 +86,18 @@ def explained_by(
         rules: One per column.
         tests: Recomputed tests of every finding.
         units: Units of every finding.
-        stands: Whether each finding may be said to be below its margin (``stands_below``).
+        allowed: Claims that every finding allows.
     """
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     found = dict.fromkeys(tests, nan)
     for place, test in tests.items():
         rule = rules[place[0]]
         others = [(position[name], *place[1:]) for name in (rule.contrast, rule.weaker) if name]
-        below = [tests[other].p_not for other in others if units[other] >= ENOUGH and stands[other]]
+        below = [tests[other].p_not for other in others if units[other] >= ENOUGH and allowed[other].below]
         below = [one for one in below if not isnan(one)]
-        if units[place] >= ENOUGH and below:
+        if units[place] >= ENOUGH and allowed[place].above and below:
             found[place] = largest_p([test.p, min(1.0, len(others) * min(below))])
     return found
-
-
-def stands_below(
-    rules: Sequence[Rule], evidence: Mapping[Place, Evidence], decision: Decision
-) -> dict[Place, bool]:
-    """Return of every finding whether "below" stands further units at the highest score (section 2)."""
-    return {
-        place: decision.test in UNGUARDED or _stands(one, rules[place[0]]) for place, one in evidence.items()
-    }
-
-
-def _stands(evidence: Evidence, rule: Rule) -> bool:
-    """Return whether the mean stays below the margin with three more units, or one of a contrast."""
-    values, unseen = evidence.values, 3 if rule.role else 1
-    if isnan(evidence.high) or evidence.flat or not len(values):
-        return True
-    total = float(values.sum()) + unseen * evidence.high
-    return total / (len(values) + unseen) < rule.margin
 
 
 def absent_by(
@@ -85,7 +109,7 @@ def absent_by(
     for place, one in evidence.items():
         rule = rules[place[0]]
         if rule.role and not rule.pooled and place[0] not in elsewhere and len(one.values) >= ENOUGH:
-            above, below = (recompute_test(one, bound, decision, guarded=False) for bound in (-BOUND, BOUND))
+            above, below = (recompute_test(one, bound, decision) for bound in (-BOUND, BOUND))
             found[place] = largest_p([above.p, below.p_not])
     return found
 

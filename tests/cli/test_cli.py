@@ -195,7 +195,7 @@ def test_label_prints_results_and_nothing_else(command: Command, basic: list[str
     grid = [line.split() for line in out.splitlines() if re.match(r"\s+\d+ ", line)]
     assert grid == [["0", "L", "·", "·"], ["1", "·", "B", "L"]]
     (row,) = [line.split() for line in out.splitlines() if line.startswith("local ")]
-    assert row[1:5] == ["2", "4", "0", "2/2"]
+    assert row[1:6] == ["2", "–", "4", "0", "2/2"]  # nothing explains a score without a contrast
 
 
 def test_the_command_line_does_what_the_function_does(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import ttest_1samp
+from scipy.stats import kurtosis, ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from headroles.errors import UnknownName
@@ -88,7 +88,11 @@ def test_the_test_is_scipys_on_relative_differences_corrected_over_layers(seed: 
         np.testing.assert_allclose([each.mean for each in ours], relative.mean(axis=0), atol=1e-6)
         np.testing.assert_allclose([each.low for each in ours], reach.low, atol=1e-6)
         np.testing.assert_allclose([each.high for each in ours], reach.high, atol=1e-6)
-        adjusted = multipletests([each.p for each in ours], method="holm")[1]
+        n = len(relative)
+        carried = n / kurtosis(relative, fisher=False) >= min(15, n / 4)
+        carried |= relative.mean(axis=0) * np.sqrt(n) > 6 * relative.std(axis=0, ddof=1)
+        counted = np.where(carried, [each.p for each in ours], 1.0)  # nothing hinges on few units
+        adjusted = multipletests(counted, method="holm")[1]
         np.testing.assert_allclose([each.q for each in ours], adjusted)
         assert {each.count for each in ours} == {len(relative)}
 

@@ -187,7 +187,10 @@ def test_every_sieve_has_something_to_say_under_every_mask_that_leaves_it_keys()
             even = seen / seen.sum(axis=1, keepdims=True)
             for name in _said(score(even[None, None], example, SIEVES, visible=seen)):
                 spoken[name].add(mask)
+    assert not any(masks for name, masks in spoken.items() if name.endswith(":class"))  # of many inputs
     for name, masks in spoken.items():
+        if name.endswith(":class"):
+            continue
         rare = name.startswith(("coreference", "syntactic"))
         assert masks >= set(MASKS) - silent.get(name, set()) - (near if rare else set()), name
         assert not masks & silent.get(name, set()), name
