@@ -63,9 +63,9 @@ def judge(
 
     Returns:
         Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): where a role
-        would, its p is 1; where "not" would, the head stays undetermined. Heads with fewer than 2 units, or
-        without spread and without known bounds (or pooled, or from moments), are untestable: NaN, left out
-        of every family.
+        would, its p is 1; where "below" would, its p counts as 1 in the correction. Heads with fewer than 2
+        units, or without spread and without known bounds (or pooled, or from moments), are untestable: NaN,
+        left out of every family.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.
@@ -80,13 +80,14 @@ def judge(
     own_p = np.stack([column.outcome.p for column in tested])
     p, p_not = joint_role_p(own_p, rules), np.stack([column.outcome.p_not for column in tested])
     enough = np.stack([column.informative for column in tested]) >= ENOUGH_FOR_NOT
-    below = enough & np.stack([column.lets_not for column in tested])
+    lets = np.stack([column.lets_not for column in tested])
+    said = withhold_below(p_not, lets | ~enough)
     still = np.stack([has_no_spread(column.counted) for column in tested])
-    q, q_not = _adjust_both(columns, still, (p, p_not), (scores.layers, scores.heads), decision)
-    p_explained = joint_explained_p(own_p, p_not, np.where(_are_roles(rules), enough, below), rules)
+    q, q_not = _adjust_both(columns, still, (p, said), (scores.layers, scores.heads), decision)
+    p_explained = joint_explained_p(own_p, said, enough, rules)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     q_explained = adjust_own_families(p_explained, families, decision)
-    outcomes = ((p, q), (p_not, np.where(below, q_not, np.nan)), (p_explained, q_explained))
+    outcomes = ((p, q), (p_not, np.where(enough & lets, q_not, np.nan)), (p_explained, q_explained))
     shape = (len(rules), scores.layers, scores.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -177,19 +178,36 @@ def explained_p(
     """
     shape = (len(columns), findings.count[0].size)
     p, enough = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+    p_not = findings.p_not.reshape(shape).copy()
     for k, others in explaining_contrasts(columns.rules):
         tested = _test(columns[k], decision)
         p[k], enough[k] = tested.outcome.p, tested.informative >= ENOUGH_FOR_NOT
         for other in others:
             column = columns[other]
             enough[other] = informative_units(column) >= ENOUGH_FOR_NOT
-            enough[other] &= lets_not(column, describe(column.values), decision.test)
-    return joint_explained_p(p, findings.p_not.reshape(shape), enough, columns.rules)
+            lets = lets_not(column, describe(column.values), decision.test)
+            p_not[other] = withhold_below(p_not[other], lets)
+    return joint_explained_p(p, p_not, enough, columns.rules)
 
 
-def _are_roles(rules: Sequence[Rule]) -> Bool[np.ndarray, "sieves 1"]:
-    """Return which columns can be roles; the others are contrasts."""
-    return np.array([[rule.role] for rule in rules], dtype=np.bool_).reshape(-1, 1)
+def withhold_below(
+    p_not: Float[np.ndarray, "*shape"], lets: Bool[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    """Return p of "below" as a family counts it: 1 where the claim would hinge on few units.
+
+    Such a head stays a test of its family. Left out after the correction, it would lend its small p to the
+    others; left out before, the others would be corrected for fewer tests, chosen by their scores.
+
+    Args:
+        p_not: One-sided p of "not below"; NaN stays NaN.
+        lets: From ``lets_not``.
+
+    Example:
+        >>> withhold_below(np.array([0.001, 0.001, np.nan]), np.array([True, False, False])).tolist()
+        [0.001, 1.0, nan]
+    """
+    counted: np.ndarray = np.where(lets | np.isnan(p_not), p_not, 1.0)
+    return counted
 
 
 def informative_units(column: Column) -> Float[np.ndarray, " heads"]:

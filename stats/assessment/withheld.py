@@ -11,7 +11,7 @@ from headroles.stats.assessment.remarks import join_names
 from headroles.stats.columns import Column, lets_not
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.families import contrast_pairs
+from headroles.stats.families import adjust_own_families, contrast_pairs, family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.methods.reliance import CARRIERS, UNSEEN
 from headroles.stats.moments import describe
@@ -23,7 +23,8 @@ def withheld(
     """Return which heads get no role, and which no "not", because it would hinge on few units.
 
     A role is withheld where p of "not" is at least 1 − alpha, also of the contrast, and p of the role is 1:
-    no test gives both, only the guard (``columns.settle``). A "not" is withheld where its q is at most alpha.
+    no test gives both, only the guard (``columns.settle``). A "not" is withheld where its q would be at most
+    alpha without the guard, by Holm's correction in place of maxT.
 
     Args:
         columns: The columns that were tested.
@@ -31,12 +32,14 @@ def withheld(
         decision: As they were judged.
     """
     shape = (len(columns), findings.count[0].size)
-    rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "q_not", "decision")}
+    rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "decision")}
     beyond = rows["p_not"] >= 1 - decision.alpha
     for k, other in contrast_pairs(findings.rules):
         beyond[k] &= beyond[other]
     role = beyond & (rows["p"] == 1.0) & (rows["decision"] == 2)
-    claimed = significant(rows["q_not"], decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
+    families = family_members(findings.rules, *findings.count.shape[1:], decision.family)
+    q_not = adjust_own_families(rows["p_not"], families, decision)
+    claimed = significant(q_not, decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
     if not METHODS[decision.test].guarded:
         role[:] = False
     return role, claimed & np.stack([_unreliable(column, decision) for column in columns])

@@ -1,7 +1,7 @@
 """All findings of a run, recomputed and held against those given."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isnan, log, nan
 from types import MappingProxyType
@@ -150,10 +150,11 @@ def recompute_findings(
             elif own.interval and precision is not None:
                 ledger.compare("mean_low", own.interval, precision.mean_low[place], own.low)
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
-    _compare_p(ledger, findings, tests, decision)
+    stands = stands_below(findings.rules, evidences, decision)
+    units = {place: len(one.values) for place, one in evidences.items()}
+    turned = {place for place in tests if units[place] >= ENOUGH and not stands[place]}
+    _compare_p(ledger, findings, tests, turned, decision)
     if precision is not None and not _is_older(precision) and not summed:
-        stands = stands_below(findings.rules, evidences, decision)
-        units = {place: len(one.values) for place, one in evidences.items()}
         verdicts = {
             "explained": explained_by(findings.rules, tests, units, stands),
             "absent": {} if intervals_of_scores else absent_by(findings.rules, evidences, decision),
@@ -257,11 +258,16 @@ def _compare_sizes(
 
 
 def _compare_p(
-    ledger: _Ledger, findings: Findings, tests: Mapping[Place, OneTest], decision: Decision
+    ledger: _Ledger,
+    findings: Findings,
+    tests: Mapping[Place, OneTest],
+    turned: Container[Place],
+    decision: Decision,
 ) -> None:
     """Compare statistics, p of both directions, and q within each family.
 
-    Roles are joint with their contrasts, strong roles with both.
+    Roles are joint with their contrasts, strong roles with both. A p of "not" that more units could turn
+    counts as 1 in its family.
     """
     position = {rule.sieve: k for k, rule in enumerate(findings.rules)}
     p: dict[str, dict[Place, float]] = {"p": {}, "p_not": {}}
@@ -277,7 +283,8 @@ def _compare_p(
             ours = float(getattr(findings, name)[place])
             if not resampled:
                 ledger.compare(name, oracle, ours, joint[name])
-            p[name][place] = ours if resampled else joint[name]
+            counted = ours if resampled else joint[name]
+            p[name][place] = 1.0 if name == "p_not" and place in turned and not isnan(counted) else counted
     if decision.correction == "maxT":
         return
     for name, adjusted in (("p", "q"), ("p_not", "q_not")):

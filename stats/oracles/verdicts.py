@@ -51,11 +51,16 @@ def explained_by(
     for place, test in tests.items():
         rule = rules[place[0]]
         others = [(position[name], *place[1:]) for name in (rule.contrast, rule.weaker) if name]
-        below = [tests[other].p_not for other in others if units[other] >= ENOUGH and stands[other]]
+        below = [counted_below(tests[other], stands[other]) for other in others if units[other] >= ENOUGH]
         below = [one for one in below if not isnan(one)]
         if units[place] >= ENOUGH and below:
             found[place] = largest_p([test.p, min(1.0, len(others) * min(below))])
     return found
+
+
+def counted_below(test: OneTest, stands: bool) -> float:
+    """Return p of "below" as it enters a family: 1 where more units could turn it (section 2)."""
+    return test.p_not if stands or isnan(test.p_not) else 1.0
 
 
 def stands_below(
