@@ -65,9 +65,9 @@ def judge(
 
     Returns:
         Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): where a role
-        would, p is the test's own, but counts as 1 in q, so that the head stays undetermined; where "not"
-        would, p and q stay as they are. Heads with fewer than 2 units, or without spread and without known
-        bounds (or pooled, or from moments), are untestable: NaN, left out of every family.
+        or "below" would, p is the test's own, but counts as 1 in the correction. Heads with fewer than 2
+        units, or without spread and without known bounds (or pooled, or from moments), are untestable: NaN,
+        left out of every family.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.
@@ -83,14 +83,15 @@ def judge(
     above = np.stack([column.lets_role for column in tested])
     p, p_not = joint_role_p(own_p, rules), np.stack([column.outcome.p_not for column in tested])
     enough = np.stack([column.informative for column in tested]) >= ENOUGH_FOR_NOT
-    below = enough & np.stack([column.lets_not for column in tested])
+    lets = np.stack([column.lets_not for column in tested])
+    said = withhold(p_not, lets | ~enough)
     still = np.stack([has_no_spread(column.counted) for column in tested])
-    label_p = np.where(joint_above(above, rules) | np.isnan(p), p, 1.0)
-    q, q_not = _adjust_both(columns, still, (label_p, p_not), (scores.layers, scores.heads), decision)
-    p_explained = joint_explained_p(own_p, p_not, np.where(_are_roles(rules), enough & above, below), rules)
+    label_p = withhold(p, joint_above(above, rules))
+    q, q_not = _adjust_both(columns, still, (label_p, said), (scores.layers, scores.heads), decision)
+    p_explained = joint_explained_p(withhold(own_p, above), said, enough, rules)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     q_explained = adjust_own_families(p_explained, families, decision)
-    outcomes = ((p, q), (p_not, np.where(below, q_not, np.nan)), (p_explained, q_explained))
+    outcomes = ((p, q), (p_not, np.where(enough & lets, q_not, np.nan)), (p_explained, q_explained))
     shape = (len(rules), scores.layers, scores.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -181,20 +182,35 @@ def explained_p(
     """
     shape = (len(columns), findings.count[0].size)
     p, enough = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+    p_not = findings.p_not.reshape(shape).copy()
     for k, others in explaining_contrasts(columns.rules):
         tested = _test(columns[k], decision)
-        p[k] = tested.outcome.p
-        enough[k] = tested.lets_role & (tested.informative >= ENOUGH_FOR_NOT)
+        p[k] = withhold(tested.outcome.p, tested.lets_role)
+        enough[k] = tested.informative >= ENOUGH_FOR_NOT
         for other in others:
             column = columns[other]
             enough[other] = informative_units(column) >= ENOUGH_FOR_NOT
-            enough[other] &= lets_not(column, describe(column.values), decision.test)
-    return joint_explained_p(p, findings.p_not.reshape(shape), enough, columns.rules)
+            lets = lets_not(column, describe(column.values), decision.test)
+            p_not[other] = withhold(p_not[other], lets)
+    return joint_explained_p(p, p_not, enough, columns.rules)
 
 
-def _are_roles(rules: Sequence[Rule]) -> Bool[np.ndarray, "sieves 1"]:
-    """Return which columns can be roles; the others are contrasts."""
-    return np.array([[rule.role] for rule in rules], dtype=np.bool_).reshape(-1, 1)
+def withhold(p: Float[np.ndarray, "*shape"], lets: Bool[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Return p of a claim as a family counts it: 1 where the claim would hinge on few units.
+
+    Such a head stays a test of its family. Left out after the correction, it would lend its small p to the
+    others; left out before, the others would be corrected for fewer tests, chosen by their scores.
+
+    Args:
+        p: One-sided p; NaN stays NaN.
+        lets: From ``lets_role`` or ``lets_not``.
+
+    Example:
+        >>> withhold(np.array([0.001, 0.001, np.nan]), np.array([True, False, False])).tolist()
+        [0.001, 1.0, nan]
+    """
+    counted: np.ndarray = np.where(lets | np.isnan(p), p, 1.0)
+    return counted
 
 
 def informative_units(column: Column) -> Float[np.ndarray, " heads"]:

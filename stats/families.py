@@ -90,9 +90,8 @@ def joint_explained_p(
 
     Args:
         p: One-sided p of "not beyond the margin", of every column by itself.
-        p_not: One-sided p of "not below the margin", likewise.
-        enough: Whether a head of a sieve has enough units, and one of a contrast lets one say that it is
-            below its margin.
+        p_not: One-sided p of "not below the margin", likewise; 1 where that would hinge on few units.
+        enough: Whether a head has enough units.
         rules: One per column.
 
     Returns:

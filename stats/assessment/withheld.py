@@ -11,7 +11,7 @@ from headroles.stats.assessment.remarks import join_names
 from headroles.stats.columns import Column, lets_not, lets_role
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.families import joint_above
+from headroles.stats.families import adjust_own_families, family_members, joint_above
 from headroles.stats.methods.reliance import CARRIERS, UNSEEN
 from headroles.stats.moments import describe
 
@@ -22,7 +22,7 @@ def withheld(
     """Return which heads get no role, and which no "not", because it would hinge on few units.
 
     A role is withheld where p of its test is at most alpha, and the claim hinges on few units; a "not" where
-    its q is at most alpha, too.
+    its q would be at most alpha without the guard, by Holm's correction in place of maxT.
 
     Args:
         columns: The columns that were tested.
@@ -30,12 +30,13 @@ def withheld(
         decision: As they were judged.
     """
     shape = (len(columns), findings.count[0].size)
-    rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "q_not", "decision")}
+    rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "decision")}
     above = np.stack([lets_role(column, describe(column.values), decision.test) for column in columns])
-    role = (rows["p"] <= decision.alpha) & ~joint_above(above, findings.rules)
-    below = significant(rows["q_not"], decision.alpha, rows["p_not"])
-    below &= np.stack([_unreliable(column, decision) for column in columns])
-    return role & (rows["decision"] == 2), below & (rows["decision"] == 2)
+    role = (rows["p"] <= decision.alpha) & ~joint_above(above, findings.rules) & (rows["decision"] == 2)
+    families = family_members(findings.rules, *findings.count.shape[1:], decision.family)
+    q_not = adjust_own_families(rows["p_not"], families, decision)
+    claimed = significant(q_not, decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
+    return role, claimed & np.stack([_unreliable(column, decision) for column in columns])
 
 
 def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"]:

@@ -1,7 +1,7 @@
 """All findings of a run, recomputed and held against those given."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isnan, log, nan
 from types import MappingProxyType
@@ -152,9 +152,10 @@ def recompute_findings(
                 ledger.compare("mean_low", own.interval, precision.mean_low[place], own.low)
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
     allowed = claims_allowed(findings.rules, evidences, decision)
-    _compare_p(ledger, findings, tests, allowed, decision)
+    units = {place: len(one.values) for place, one in evidences.items()}
+    turned = {place for place in tests if units[place] >= ENOUGH and not allowed[place].below}
+    _compare_p(ledger, findings, tests, (allowed, turned), decision)
     if precision is not None and not _is_older(precision) and not summed:
-        units = {place: len(one.values) for place, one in evidences.items()}
         verdicts = {
             "explained": explained_by(findings.rules, tests, units, allowed),
             "absent": {} if intervals_of_scores else absent_by(findings.rules, evidences, decision),
@@ -261,14 +262,15 @@ def _compare_p(
     ledger: _Ledger,
     findings: Findings,
     tests: Mapping[Place, OneTest],
-    allowed: Mapping[Place, Allowed],
+    guard: tuple[Mapping[Place, Allowed], Container[Place]],
     decision: Decision,
 ) -> None:
     """Compare statistics, p of both directions, and q within each family.
 
-    Roles are joint with their contrasts, strong roles with both. In q, p of one that hinges on few units
-    counts as 1.
+    Roles are joint with their contrasts, strong roles with both. A claim that hinges on few units counts as 1
+    in its family.
     """
+    allowed, turned = guard
     position = {rule.sieve: k for k, rule in enumerate(findings.rules)}
     p: dict[str, dict[Place, float]] = {"p": {}, "p_not": {}}
     for place, test in tests.items():
@@ -283,7 +285,8 @@ def _compare_p(
             ours = float(getattr(findings, name)[place])
             if not resampled:
                 ledger.compare(name, oracle, ours, joint[name])
-            p[name][place] = ours if resampled else joint[name]
+            counted = ours if resampled else joint[name]
+            p[name][place] = 1.0 if name == "p_not" and place in turned and not isnan(counted) else counted
         others = [(position[name], *place[1:]) for name in _partners(findings.rules, place[0])]
         if not all(allowed[one].above for one in (place, *others)) and not isnan(p["p"][place]):
             p["p"][place] = 1.0

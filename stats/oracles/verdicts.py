@@ -93,11 +93,19 @@ def explained_by(
     for place, test in tests.items():
         rule = rules[place[0]]
         others = [(position[name], *place[1:]) for name in (rule.contrast, rule.weaker) if name]
-        below = [tests[other].p_not for other in others if units[other] >= ENOUGH and allowed[other].below]
+        below = [
+            counted(tests[other].p_not, allowed[other].below) for other in others if units[other] >= ENOUGH
+        ]
         below = [one for one in below if not isnan(one)]
-        if units[place] >= ENOUGH and allowed[place].above and below:
-            found[place] = largest_p([test.p, min(1.0, len(others) * min(below))])
+        if units[place] >= ENOUGH and below:
+            own = counted(test.p, allowed[place].above)
+            found[place] = largest_p([own, min(1.0, len(others) * min(below))])
     return found
+
+
+def counted(p: float, allowed: bool) -> float:
+    """Return p as it enters a family: 1 where the claim would hinge on few units (section 2)."""
+    return p if allowed or isnan(p) else 1.0
 
 
 def absent_by(

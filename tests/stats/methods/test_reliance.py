@@ -7,13 +7,13 @@ from scipy.stats import kurtosis
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.assessment.withheld import withheld, withheld_remarks
 from headroles.stats.columns import Columns
-from headroles.stats.engine import judge
+from headroles.stats.engine import explained_p, judge
 from headroles.stats.methods.names import METHODS
 from headroles.stats.methods.reliance import largest_share, reliable_above, reliable_below
 from headroles.stats.moments import describe
 from headroles.stats.relabel import weighted_moments
 
-ROLE, NOT, UNDETERMINED = 0, 1, 2
+ROLE, NOT, UNDETERMINED, EXPLAINED = 0, 1, 2, 4
 
 
 def _scores(*columns: np.ndarray) -> Scores:
@@ -98,7 +98,8 @@ def test_a_not_that_rare_units_could_turn_is_withheld_and_named() -> None:
     scores, rules = _scores(np.concatenate([values, values - 0.08], axis=1)), [Rule("s0", low=-0.1, high=1.0)]
     findings = judge(scores, rules, Decision())
     assert findings.decision.ravel().tolist() == [UNDETERMINED, NOT]
-    assert (findings.q_not.ravel() < 0.001).all()
+    assert (findings.p_not.ravel() < 0.001).all()
+    assert findings.q_not.ravel()[0] == 1.0
     role, other = withheld(Columns(scores, rules), findings, Decision())
     assert (role.sum(), other.tolist()) == (0, [[True, False]])
     assert "s0 (not: 0-0)" in withheld_remarks(Columns(scores, rules), findings, Decision())[0]
@@ -135,3 +136,36 @@ def test_rare_units_that_hold_the_mean_make_fewer_false_nots_than_the_bare_test(
     bare = (findings.p_not <= 0.05).mean()
     assert bare > 0.4
     assert (findings.decision == NOT).mean() < 0.05
+
+
+def test_a_withheld_not_lends_its_small_p_to_no_other_head() -> None:
+    # 60 heads of 0.07 that three units could turn, and 12 whose mean is θ: every "not" is a false one
+    rng, false = np.random.default_rng(5), []
+    for _ in range(100):
+        scores = _scores(
+            np.concatenate([rng.normal(0.07, 0.02, (60, 60)), rng.normal(0.1, 0.3, (60, 12))], 1)
+        )
+        findings = judge(scores, [Rule("s0", low=-1.0, high=1.0)], Decision("t", "fdr_bh"))
+        assert (findings.decision[..., :60] == UNDETERMINED).all()
+        false.append((findings.decision[..., 60:] == NOT).any())
+    assert np.mean(false) <= 0.05  # 0.44 where the corrected p of withheld heads are small
+
+
+def test_heads_whose_contrast_is_withheld_stay_in_the_family_of_explained_heads() -> None:
+    # contrasts at their margin, scores far beyond θ: every "explained" is a false one
+    rng, false = np.random.default_rng(6), []
+    rules = [
+        Rule("s0", contrast="s1", low=-1.0, high=1.0),
+        Rule("s1", margin=0.02, role=False, low=-2.0, high=2.0),
+    ]
+    decision = Decision("t", "holm")
+    for run in range(100):
+        scores = _scores(rng.normal(0.5, 0.05, (80, 72)), rng.normal(0.02, 0.1, (80, 72)))
+        findings = judge(scores, rules, decision)
+        false.append((findings.decision[0] == EXPLAINED).any())
+        if run == 0:
+            p = explained_p(Columns(scores, rules), findings, decision)[0]
+            withheld_too = (p == 1.0).sum()
+            assert not np.isnan(p).any()
+            assert withheld_too > 36
+    assert np.mean(false) <= 0.11  # 0.69 where withheld heads leave the family
