@@ -273,7 +273,7 @@ def _found(
         null=np.zeros(stacked.shape[:2]),
     )
     rules = [
-        replace(rule, low=float(np.nanmin(low, axis=0)[k]), high=float(np.nanmax(high, axis=0)[k]))
+        replace(rule, low=float(np.fmin.reduce(low)[k]), high=float(np.fmax.reduce(high)[k]))
         for k, rule in enumerate(selection.rules())
     ]
     return _named(judge(scores, rules, Decision()), kinds)

@@ -78,13 +78,13 @@ def test_many_functions_of_positions_pass_the_contrast_beyond_distance() -> None
     assert beyond.sum() >= 7  # which is why block does not rest on it
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("task", "origin"), [("QNLI", "samples"), ("MRPC", "GLUE"), ("QQP", "samples")])
 def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(
-    task: str, tmp_path: Path
+    task: str, origin: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     oracles = {**ORACLES, NOISY: _noisy(ORACLES["own text"])}
     fakes = {**POSITIONS, **PUNCTUATION, **oracles}
-    examples, pairs = read_layouts(read_pairs(task, SAMPLES / f"{task}.tsv", 160))
+    examples, pairs = _layouts(task, origin, request.getfixturevalue("shared") if origin == "GLUE" else None)
     maps = tmp_path / "fakes.npz"
     _write_maps(maps, examples, fakes)
     run = headroles.label(attention=maps, sieve=["block", "bag-of-words"])
@@ -98,8 +98,27 @@ def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(
     assert np.abs(swap[spoke, : len(POSITIONS)]).max() < 1e-6
     alone = len(examples) - 2 * len(pairs)
     assert (
-        f"block is judged beyond position on {len(pairs)} pairs of inputs; {alone} of 160 have no partner."
+        f"block is judged beyond position on {len(pairs)} pairs of inputs; {alone} of "
+        f"{len(examples)} have no partner."
     ) in run.skipped
+
+
+def test_heads_of_texts_stay_undetermined_where_few_pairs_carry_the_spread_of_the_swap(
+    tmp_path: Path,
+) -> None:
+    # The guard asks for a spread carried by a quarter of the pairs below 60; here it is about four of 24.
+    examples, pairs = _layouts("MRPC", "samples", None)
+    swap = _swaps((examples, pairs), ORACLES)["own text"]
+    carriers = sum((swap - swap.mean()) ** 2) ** 2 / sum((swap - swap.mean()) ** 4)
+    assert carriers < len(pairs) / 4
+    maps = tmp_path / "few.npz"
+    _write_maps(maps, examples, ORACLES)
+    run = headroles.label(attention=maps, sieve=["block"])
+    found = run.findings
+    at = found.of("block:swap")
+    assert (found.low[at, 0] > MARGIN).all()  # the test alone would claim them
+    np.testing.assert_array_equal(found.p[at, 0], 1.0)
+    assert run.labels()["roles"].tolist() == [""] * len(ORACLES)
 
 
 def test_where_layouts_do_not_vary_block_is_judged_beyond_distance_and_the_run_says_so(
