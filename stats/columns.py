@@ -171,15 +171,15 @@ def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample) -> Outc
 
 
 def possible_scores(column: Column) -> tuple[float, float]:
-    """Return the lowest and the highest score that one unit can add to the mean; NaN where there are no such.
+    """Return the lowest and the highest score that one unit can add to the mean; NaN where unknown.
 
-    Pooled columns and random groups have none: a unit weighs as many cells or examples as it has.
+    Pooled columns and random groups have no such bounds: a unit weighs as many cells or examples as it has.
     """
     return (float("nan"), float("nan")) if column.rule.pooled else (column.low, column.high)
 
 
 def settle(outcome: Outcome, column: Column, sample: Sample, test: str) -> Outcome:
-    """Return a test's outcome as it decides: flat scores by bounds, and no role that hinges on few units.
+    """Return the outcome of a test that decides: flat scores by bounds, and no role that hinges on few units.
 
     Where a role would hinge on few units (``reliable_above``), its p is 1, so that the head counts as a test
     of its family and gets no role. Tests of medians and the released test are left as they are.

@@ -22,8 +22,9 @@ def withheld(
 ) -> tuple[Bool[np.ndarray, "sieves heads"], Bool[np.ndarray, "sieves heads"]]:
     """Return which heads get no role, and which no "not", because it would hinge on few units.
 
-    A role is withheld where p of "not" is at least 1 − alpha, also of the contrast, and p of the role is 1:
-    no test gives both, only the guard (``columns.settle``). A "not" is withheld where its q is at most alpha.
+    A role is withheld where p of "not" is at least 1 − alpha, also of the contrast, and p of the role is 1.
+    Only the guard (``columns.settle``) gives both; no test does. A "not" is withheld where its q is at most
+    alpha, but ``columns.lets_not`` is false.
 
     Args:
         columns: The columns that were tested.
@@ -43,7 +44,7 @@ def withheld(
 
 
 def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"]:
-    """Return which heads have enough units for "not", and may still not be called so."""
+    """Return which heads have enough units for "not", but would hinge on few units."""
     sample = describe(column.values)
     informative = sample.count if column.equal is None else column.equal
     unreliable: np.ndarray = (informative >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
@@ -51,7 +52,7 @@ def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"
 
 
 def withheld_remarks(columns: Sequence[Column], findings: Findings, decision: Decision) -> list[str]:
-    """Return one sentence that names the heads whose labels are withheld; none where none are.
+    """Return a remark that names the heads whose labels are withheld; no remark without such heads.
 
     Args:
         columns: The columns that were tested.
@@ -69,6 +70,6 @@ def withheld_remarks(columns: Sequence[Column], findings: Findings, decision: De
     return [
         f"labels that would hinge on few units are withheld, and their heads stay undetermined: "
         f"{'; '.join(named)}. A role needs a spread that rests on at least {CARRIERS} units, or a mean that "
-        f"{UNSEEN} more units at the lowest score would leave beyond θ; a 'not' needs a mean that {UNSEEN} "
-        f"at the highest would leave below it."
+        f"{UNSEEN} more units at the lowest possible score would leave beyond θ; a 'not' needs a mean that "
+        f"{UNSEEN} more units at the highest possible score would leave below θ."
     ]

@@ -20,11 +20,11 @@ from headroles.stats.oracles.one_finding import (
 )
 
 ENOUGH = 50
-"""Fewest units of which anything is said to be below a value (docs/statistics.md)."""
+"""Fewest units with which a mean may be called below a value (docs/statistics.md)."""
 BOUND = 0.02
 """Means within ± this are absent (docs/statistics.md)."""
 TIE = 1e-12
-"""Adjusted p this close above alpha, as a part of it, count as alpha: two ways of rounding differ by it."""
+"""Adjusted p above alpha by at most this part of alpha count as alpha: two ways of rounding differ by it."""
 
 
 def largest_p(p: Sequence[float]) -> float:
@@ -61,7 +61,7 @@ def explained_by(
 def stands_below(
     rules: Sequence[Rule], evidence: Mapping[Place, Evidence], decision: Decision
 ) -> dict[Place, bool]:
-    """Return of every finding whether "below" stands further units at the highest score (section 2)."""
+    """Return for every finding whether "below" holds with further units at the highest score (section 2)."""
     return {
         place: decision.test in UNGUARDED or _stands(one, rules[place[0]]) for place, one in evidence.items()
     }
