@@ -74,8 +74,8 @@ def explained_labels(before: Findings, after: Findings) -> list[str]:
         heads = int(((labelled.decision == 0) & (other.decision == EXPLAINED)).sum())
         if heads:
             sentences.append(
-                f"of the labels {way}, {heads:,} belong to heads that are explained in {name}: their mean "
-                f"lies above θ there, too, but their contrast below its margin."
+                f"of the labels {way}, {heads:,} belong to heads that are explained in {name}: the mean "
+                f"lies above θ in {name}, too, but the contrast below its margin."
             )
     return sentences
 
