@@ -110,7 +110,7 @@ def minority_text(firmness: Support) -> str:
     r"""Return how many labels hold in under half of the units.
 
     Example:
-        >>> minority_text(Support(21, 18, 200, (0.2, 0.2), float("nan"), minority=2, least=0.41))
+        >>> minority_text(Support(21, 18, (0.2, 0.2), float("nan"), minority=2, least=0.41))
         '2 of 21 labels hold in under half of the units (at least 41\xa0%), by the score alone'
     """
     few = f"{firmness.minority} of {plural(firmness.labels, 'label')}"
