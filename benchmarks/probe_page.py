@@ -210,7 +210,7 @@ Figures of the two readings must not be mixed.
 
 
 def replications(figures: Figures) -> list[str]:
-    """Return what holds on GUM, and what chance and context do."""
+    """Return the items on GUM: replication, the winner's curse and context."""
     runs = figures["runs"]
     ewt, gum, windows = (runs[name]["best"] for name in ("ewt", "gum", "gumcoref"))
     there, back = figures["replications"]["ewt gum"], figures["replications"]["gum ewt"]
@@ -301,7 +301,7 @@ sentences (type 1, {pairs} pairs: {gap}, q {q}; type 2: {other}). So do {more}. 
 
 
 def names(figures: Figures) -> list[str]:
-    """Return what is found on GAP and WinoBias."""
+    """Return the items on GAP and WinoBias."""
     run = figures["runs"]["gap"]
     chosen, by_head = run["best"]["coreference:all"], run["conditions"]["accuracy"]
     most = max(by_head, key=lambda head: float(by_head[head]["both"]))
@@ -328,7 +328,7 @@ def names(figures: Figures) -> list[str]:
 
 
 def stereotypes(one: Figures, two: Figures) -> list[str]:
-    """Return what is found on the two types of WinoBias."""
+    """Return the figures of the two types of WinoBias."""
     first, second = one["conditions"]["accuracy"], two["conditions"]["accuracy"]
     order = sorted(first, key=lambda head: -float(first[head]["difference"]))
     named = {head: f"{head} ({points(first[head]['difference'])})" for head in order}
@@ -380,11 +380,11 @@ BLOCKS = {
     "coreference": coreference,
     "names": names,
 }
-"""What stands between the markers of the page."""
+"""Functions of the texts between the markers of the page."""
 
 
 def filled(page: str, figures: Figures) -> str:
-    """Return a page whose blocks are written anew from the figures."""
+    """Return a page with its blocks written again from the figures."""
     return BLOCK.sub(
         lambda found: f"{found[1]}\n" + "\n".join(BLOCKS[found[2]](figures)) + f"\n\n{found[3]}", page
     )
@@ -394,7 +394,7 @@ def filled(page: str, figures: Figures) -> str:
 @click.option("--runs", type=click.Path(exists=True, path_type=Path), help="Folder of the finished runs.")
 @click.option("--out", type=click.Path(path_type=Path), default=DOCS, help="Folder of page and figures.")
 def main(runs: Path | None, out: Path) -> None:
-    """Write docs/probes.md anew from docs/probes.json, or both from finished runs."""
+    """Write docs/probes.md from docs/probes.json, or both from finished runs."""
     stored = out / "probes.json"
     figures: Figures = json.loads(stored.read_text("utf-8"))
     if runs is not None:

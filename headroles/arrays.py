@@ -81,8 +81,8 @@ def score(
 
     Returns:
         Scores by column, contrasts as ``name:matched``; NaN where a sieve has no value. One input has no
-        partner to exchange layouts with, so that ``block`` has no ``block:swap`` here. Contrasts beyond word
-        class compare many inputs, so that one example has none.
+        partner to exchange layouts with, so ``block`` has no ``block:swap`` here. Contrasts beyond word class
+        compare many inputs, so one example has none.
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows

@@ -83,7 +83,7 @@ class RunKind(ABC):
         """Return the rule of each column that the workers score."""
 
     def settle(self, rules: tuple[Rule, ...], counts: Mapping[str, int]) -> tuple[Rule, ...]:
-        """Return the rules that judge, once all shards have counted their inputs."""
+        """Return the rules that decide, once all shards have counted their inputs."""
         return rules
 
     @abstractmethod

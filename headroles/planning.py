@@ -52,9 +52,9 @@ class Study:
         sieves: Number of roles.
         tests: Tests in a family.
         case: The assumption, its cut, and the number of examples of a role without a contrast.
-        joint: The number of examples of a role with a contrast, where the mean of the score and that of
-            the contrast both lie ``effect`` beyond their margins: each is found with the root of ``power``,
-            so both are found with at least ``power`` (``stats.power.power_of_part``).
+        joint: The same for a role with a contrast, where the means of score and contrast both lie
+            ``effect`` beyond their margins. Each is found with the root of ``power``, so both are found with
+            at least ``power`` (``stats.power.power_of_part``).
         orientation: For a false discovery rate without a share, the same where one head in ten
             holds the role; else None.
         curve: Pairs of a number of examples and the power it gives, in ascending order.
@@ -84,7 +84,7 @@ class Study:
     def notes(self) -> tuple[str, ...]:
         """Limits of the number, one sentence each."""
         notes = [
-            "Of a role with a contrast, plan for the smaller of the two effects (score, contrast). The "
+            "For a role with a contrast, plan for the smaller of the two effects (score, contrast). The "
             "larger one makes the power larger, up to that of one test alone.",
             "Normal scores are assumed. Where a head's scores have a long tail to the left, t-skew "
             "(the default test) finds it less often: collect more.",

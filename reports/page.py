@@ -125,7 +125,7 @@ def _has_values(summary: Summary, column: str) -> bool:
 
 
 def _kinds_of_verdicts(summary: Summary) -> frozenset[str]:
-    """Return which of "explained" and "absent" the run could say of a head."""
+    """Return which of "explained" and "absent" the run tested."""
     kinds = {"explained": "contrast", "absent": "bounded"}
     return frozenset(
         kind for kind, field in kinds.items() if any(getattr(role, field) for role in summary.roles)

@@ -93,7 +93,7 @@ class Tally:
         undetermined: Heads that the inputs do not decide.
         untestable: Heads that could not be tested.
         explained: Heads whose score lies beyond θ, and whose contrast lies below its margin.
-        absent: Of those that are not, heads whose mean lies within the bound around chance.
+        absent: Of those called "not", heads whose mean lies within the bound around chance.
         strong: Of those with the role, heads whose second contrast lies beyond its margin, too.
     """
 
@@ -183,12 +183,12 @@ class Support:
 
     Attributes:
         labels: Heads with the role.
-        steady: Those whose label a fresh sample of as many units gives again with a probability of at least
-            ``STEADY``; None where it is not known.
+        steady: Stable labels: a fresh sample of as many units gives them again with a probability of at
+            least ``STEADY``; None where it is not known.
         detectable: Smallest and largest effect, over its heads, that its units show with power 0.8.
         design: Median design effect of its heads; NaN where every unit is one example.
-        minority: Those that hold in under half of the units, by their scores alone.
-        least: Smallest share of units, over its heads; NaN without a label, and in older runs.
+        minority: Labels that hold in under half of the units, by their scores alone.
+        least: Smallest share of units over its heads; NaN without a label, and in older runs.
     """
 
     labels: int
@@ -242,7 +242,7 @@ class Summary:
         supports: How firm each role's labels are; empty without an assessment.
         held: Whether a head holds a role, per role, layer and head.
         strong: Whether it is a strong role: beyond its second contrast, too.
-        absent: Whether a head that is not shows nothing of the role.
+        absent: Whether a head called "not" is absent.
         combinations: Exact role sets, most frequent first.
         assessment: All results beyond the tests; None when the run did not compute it.
         skipped: What was left out, one sentence each.

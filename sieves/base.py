@@ -62,11 +62,13 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class ClassContrast:
-    """A sieve's contrast against word class, nearness, distance and frequency, beside the one of distance.
+    """A sieve's contrast against word class, nearness, distance and frequency.
+
+    It is a second contrast, in addition to the one beyond distance.
 
     The cells are those of the sieve's ``Contrast``, whose units are words. The score of an input is
     C − share · D. C is the contrast of ``headroles.plans.class_profile``, D that against distance alone. So a
-    mean above 0 says that more than a share of what lies beyond distance lies beyond word class, too.
+    mean above 0 says that more than this share of the attention beyond distance lies beyond word class, too.
 
     Attributes:
         groups: Label per word, from 0: words are compared with those of the same label, such as their
@@ -101,7 +103,7 @@ class MaskSieve:
         contrast: The contrast beyond distance that a role must also pass, if any.
         word_class: The contrast beyond word class that a strong role must also pass, if any; only with a
             contrast between words.
-        swap: The contrast beyond position, if any; a role of a run must pass it instead.
+        swap: The contrast beyond position, if any; in runs a role must pass it in place of ``contrast``.
     """
 
     name: str

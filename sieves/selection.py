@@ -22,7 +22,7 @@ from headroles.sieves.weights.word_class import class_spaces, pairs_of
 SWAP = ":swap"
 """Ending of the columns of swaps."""
 FEWEST_PAIRS = 10
-"""Fewest pairs of partners that a swap is tested on; with fewer the contrast beyond distance decides."""
+"""Fewest pairs of partners for a test of a swap; with fewer the contrast beyond distance decides."""
 STATISTICS = ("selectivity", "bias")
 BIAS_MARGIN = 2.0
 """The published threshold of 3 over the 1 of even attention."""
@@ -215,7 +215,7 @@ def _deciding(sieve: Sieve, matched: str, swaps: Container[str]) -> tuple[str, s
 
 
 def decide_by_distance(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Return rules in which contrasts beyond distance stand in for swaps, where inputs have no partners.
+    """Return rules with contrasts beyond distance in place of swaps, for inputs without partners.
 
     Example:
         >>> decide_by_distance([Rule("block", contrast="block:swap")])[0].contrast

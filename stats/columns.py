@@ -171,9 +171,9 @@ def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample) -> Outc
 
 
 def possible_scores(column: Column) -> tuple[float, float]:
-    """Return the lowest and the highest score that one unit can add to the mean; NaN where there are no such.
+    """Return the lowest and the highest score that one unit can add to the mean; NaN where unknown.
 
-    Pooled columns and random groups have none: a unit weighs as many cells or examples as it has.
+    Pooled columns and random groups have no such bounds: a unit weighs as many cells or examples as it has.
     """
     return (float("nan"), float("nan")) if column.rule.pooled else (column.low, column.high)
 

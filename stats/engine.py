@@ -169,8 +169,8 @@ def explained_p(
 ) -> Float[np.ndarray, "sieves heads"]:
     """Return p of "explained" of judged columns, as ``joint_explained_p`` states it.
 
-    Findings hold the joint p of roles, from which that of the score alone does not follow. So it is tested
-    again.
+    Findings hold the joint p of roles, from which the p of the score alone does not follow. So the score is
+    tested again.
 
     Args:
         columns: The columns that were tested.

@@ -24,7 +24,7 @@ def contrast_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
 def stronger_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
     """Return the positions of each sieve that has a second contrast, and of that one.
 
-    A second contrast without scores is left out: it decides about no role.
+    A second contrast without scores is left out.
     """
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     return [(k, position[rule.stronger]) for k, rule in enumerate(rules) if rule.stronger in position]
@@ -33,7 +33,7 @@ def stronger_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
 def explaining_contrasts(rules: Sequence[Rule]) -> list[tuple[int, list[int]]]:
     """Return the positions of each sieve that has a contrast, and of all contrasts that can explain it.
 
-    These are the one that decides about the role and, where there is one, the weaker.
+    These are the contrast that decides about the role and, where there is one, the weaker contrast.
     """
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     return [
@@ -149,8 +149,8 @@ def adjust_own_families(
 ) -> Float[np.ndarray, "sieves heads"]:
     """Return the p of "explained" or "absent" adjusted over families of their own; NaN where p is NaN.
 
-    The correction is that of the decision, and Holm's in place of maxT, which joins the statistics of roles
-    and of nots only.
+    The correction is that of the decision, with Holm's method in place of maxT, which corrects only roles
+    and nots.
     """
     correction = "holm" if decision.correction == "maxT" else decision.correction
     return adjust_families(p, families, correction, decision.alpha)

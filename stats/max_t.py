@@ -9,15 +9,15 @@ Null of a head, in each direction: its mean is on the wrong side of θ. Unit: on
 ``bootstrap`` (default) centres every head at its own mean and studentises; it is asymptotic, with no
 assumption of symmetry. ``sign-flip`` flips scores − θ of all heads together; it needs joint symmetry
 about θ and fails under skew (family-wise error 0.10 to 0.28 measured on real scores). A direction that
-claims something of the contrast, too, takes the smaller of the two statistics, and the larger of the two
-resampled ones: one of the two nulls is true, and it is not known which.
+makes a claim about the contrast, too, takes the smaller of the two statistics, and the larger of the two
+resampled ones: at least one of the two nulls is true, and it is not known which.
 
-A head without spread does not move under resampling. A head that hangs on a few units moves too much: a
-resample without them has hardly any spread, so its statistic is enormous, and that of every other head
-looks small beside it. Both kinds are corrected by Holm's method, with their share of alpha. A head that
-hangs on few units must have a small p without any look at spreads, too, from the bounds of its scores
-(``methods.bets``): a sample that missed such units does not show it. Where bounds are unknown, and in pooled
-columns, its own p stands.
+A head without spread does not move under resampling. A head that rests on few units moves too much: a
+resample without these units has hardly any spread, so its statistic is enormous, and no other head reaches
+it. Both kinds are corrected by Holm's method, with their share of alpha. A head that rests on few units also
+needs a small p from the bounds of its scores (``methods.bets``), which does not depend on the spread: a
+sample that lacks rare units gives no sign of them. Where bounds are unknown, and in pooled columns, only its
+own p counts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,16 +38,16 @@ CLOSE = 1e-9
 HELD = 15 / 16
 """Share of the squared deviations without which a head has a quarter of its standard deviation left."""
 SPENT = 0.1
-"""Share of its part of alpha that a head may lose to resamples without the units that hold its spread."""
+"""Largest part of a head's level (alpha/tests) that resamples without the units with its spread may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """What a direction claims: on which side of θ the main mean lies, and that of the contrast.
+    """The claim of a direction: on which side of θ the main mean lies, and the mean of the contrast.
 
     Attributes:
         main: 1 for above, −1 for below.
-        contrast: The same for the contrast; 0 where the claim says nothing of it.
+        contrast: The same for the contrast; 0 where nothing is claimed about it.
     """
 
     main: int
@@ -103,7 +103,7 @@ def centred_scores(
 
 
 def collapse_rate(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " heads"]:
-    """Return how often a resample leaves a head hardly any spread.
+    """Return the probability that a resample leaves a head hardly any spread.
 
     The k units with the largest (x − mean)² hold 15/16 of the sum, k as small as possible. None of them is
     drawn with probability (1 − k/n)^n, about e^−k; the others have a quarter of the standard deviation. One
@@ -213,7 +213,7 @@ class _Family:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Study:
-    """What all families share: columns, unadjusted p, and how often resamples leave a head without spread."""
+    """Columns, unadjusted p and collapse rates of a run, which all families share."""
 
     columns: Sequence[Column]
     contrast_of: dict[int, int]
@@ -230,8 +230,8 @@ class _Study:
     def choose_heads(self, parts: Parts) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the p of a family's heads and which heads are resampled, for each direction.
 
-        Resampled are those that can be tested and are not apt to collapse. The p of those that hang on few
-        units is at least that of their bounds.
+        Resampled are heads that can be tested and do not rest on few units. The p of heads that do is at
+        least that of their bounds.
         """
         chosen_p, moving = [], []
         for direction, side in zip(DIRECTIONS, self.p, strict=False):
@@ -251,7 +251,7 @@ class _Study:
         return chosen_p, moving
 
     def _claims(self, k: int, direction: Direction) -> list[tuple[int, int]]:
-        """Return the columns that a direction claims something of, each with the side."""
+        """Return the columns that a direction claims something about, each with the side."""
         other = self.contrast_of.get(k)
         return [(k, direction.main)] + (
             [] if other is None or not direction.contrast else [(other, direction.contrast)]

@@ -34,7 +34,7 @@ GROUP_WEIGHTS = (5, 2, 2, 1, 1)
 TAGGER_PASSES = 8
 """Passes of the tagger over the training texts."""
 TAGGER_WORDS = 1_000
-"""Words in a batch of the tagger, about."""
+"""Approximate number of words in a batch of the tagger."""
 LOWER_SHARE = 0.25
 SPACED_SHARE = 0.05
 REPORTED_RELATIONS = ("nsubj", "obj", "amod", "advmod", "det")
@@ -373,7 +373,7 @@ def same_bytes(first: Language, second: Language, name: str) -> bool:
 
 
 def export(trained: Path, out: Path, treebank: Path, dev: Path) -> dict[str, Any]:
-    """Drop the tagger of training, add that of word classes, trim, write the package folder, and measure it.
+    """Drop the tagger of training, add the morphologizer, trim, write the package folder, and measure it.
 
     Raises:
         RuntimeError: When the pipeline that was written does not parse as the trained one does.

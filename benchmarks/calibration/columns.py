@@ -276,7 +276,7 @@ def one(real: Real, units: int, runs: int, seed: int) -> dict[str, object]:
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.option("--out", default=str(OUT), show_default=True, help="Folder with calibration.json.")
 def main(folders: tuple[str, ...], runs: int, units: tuple[int, ...], seed: int, jobs: int, out: str) -> None:
-    """Simulate the columns of run folders (headroles label), and write them beside the other figures."""
+    """Simulate the columns of run folders (headroles label), and add them to the other figures."""
     if runs < CHUNK or runs % CHUNK:
         sys.exit(f"runs are simulated {CHUNK} at a time, but got {runs}; give a multiple of {CHUNK}")
     requests = [(real, size) for folder in folders for real in real_columns(folder) for size in units]

@@ -84,7 +84,7 @@ def _label_notes(compared: Comparison, label_test: str) -> list[str]:
     if label_test == compared.decision.test:
         return []
     return [
-        f"labels of both runs are tested by {label_test}, as in A; differences by {compared.decision.test}."
+        f"labels of both runs are tested by {label_test}, as in A, differences by {compared.decision.test}."
     ]
 
 

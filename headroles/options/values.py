@@ -17,7 +17,7 @@ RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 RENAMED = {"window": "max_length"}
 """Today's names of settings of earlier versions."""
 DROPPED = ("splits",)
-"""Settings of earlier versions that decide nothing today."""
+"""Settings of earlier versions that have no effect now."""
 WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text in UTF-8"}
 
 Record = TypeVar("Record")
@@ -58,8 +58,8 @@ def stored_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a manifest of any version, as the options of today take them.
 
     In a stream, ``limit`` was the number of first inputs, which is ``first`` now. Probes called their
-    ``max_length`` ``window``. ``splits`` was the number of half-samples behind the stability, which a
-    formula gives now.
+    ``max_length`` ``window``. ``splits`` was the number of half-samples behind the stability, which has a
+    formula now.
 
     Example:
         >>> stored_settings({"stream": True, "limit": 30})

@@ -1,4 +1,4 @@
-"""Attention that word class, nearness, distance and frequency explain, half a shard for the other.
+"""Attention that word class, nearness, distance and frequency explain, by the other half of a shard.
 
 With A the attention between words, i and j words of one sentence of n words and c(i, j) the cell of a pair
 (``headroles.plans.word_pairs``), the profile of a head on one half of the units of a shard is
@@ -8,11 +8,11 @@ With A the attention between words, i and j words of one sentence of n words and
 over the N_l(c) pairs of the half that agree with c in level l. The levels are those of ``coarser``, from
 the distance alone (a plain mean) to the cell, and K = 2. In the other half, a row of mass m_i = Σ_k A_ik over
 the other words of its sentence is expected to spread as ``E_ij = m_i f(c_ij) / Σ_k f(c_ik)``, with f of the
-last level. A contrast is the mean of ``A_ij − E_ij`` over the counted pairs of an input. For a head whose
-attention depends on these facts alone it is near 0, as far as the half has enough pairs to show what it does.
+last level. A contrast is the mean of ``A_ij − E_ij`` over the counted pairs of an input. It is near 0 for a
+head whose attention depends on these facts alone, if the half has enough pairs to estimate the profile.
 
-No unit is compared with a profile that it had a part in. Halves, profiles and contrasts depend on the inputs
-of the shard only.
+No unit is compared with a profile that it contributed to. Halves, profiles and contrasts depend only on the
+inputs of the shard.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.plans.word_pairs import CELLS, WordPairs, coarser
 
 SHRINKAGE = 2.0
-"""K: pairs that the coarser profile weighs."""
+"""K: weight of the coarser profile, in pairs."""
 LEAST = 20
 """Fewest sentences in each half of a shard; with fewer, the contrasts of the shard have no value."""
 
@@ -67,7 +67,7 @@ class ClassSpace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputSums:
-    """What one input gives to the profiles of its shard.
+    """The sums of one input, for the profiles and contrasts of its shard.
 
     Attributes:
         place: Place of the input in the shard.
@@ -161,7 +161,7 @@ def class_contrasts(
     """Return the contrasts of the inputs of a shard by their places.
 
     Args:
-        inputs: What each input gave.
+        inputs: The sums of each input.
         halves: Half of each place of the shard.
         sums: Of both halves.
 

@@ -83,7 +83,7 @@ def word_pairs(
 ) -> WordPairs:
     """Return all pairs of different words of one group, and their cells.
 
-    Groups of two words are left out, since attention on the only other word is what any profile expects.
+    Groups of two words are left out: any profile expects all attention on the only other word.
 
     Args:
         groups: Label of each word, such as its sentence; −1 for words that are compared with none.
@@ -180,7 +180,7 @@ def coarser(cell: Int[np.ndarray, " cells"]) -> list[Int[np.ndarray, " cells"]]:
 
 
 def _kept(groups: np.ndarray) -> np.ndarray:
-    """Return labels from 0, −1 for words of groups that are too small, too large or behind the last word."""
+    """Return labels from 0, −1 for words of groups that are too small, too large or after the last word."""
     label = np.full(len(groups), -1, dtype=np.int64)
     inside = np.flatnonzero(groups >= 0)
     if not inside.size:

@@ -24,11 +24,11 @@ class Precision:
         g_low: Lower end of its 95 % interval.
         g_high: Upper end.
         detectable: Smallest effect against θ with power 0.8 at these units and this correction, of this
-            column alone: a role with a contrast asks for two tests to reject.
+            column alone: a role with a contrast needs both tests to reject.
         design_effect: Factor by which the units' dependence inflates the variance of the mean.
-        stability: Probability that a fresh sample of as many units gives the role, which integrates the
-            errors of both samples; no probability that the label is true. NaN on contrasts, on untestable
-            heads, and in runs of older versions, whose numbers mean something else.
+        stability: Probability that a fresh sample of as many units gives the role; it integrates the errors
+            of both samples. It is not the probability that the label is true. NaN for contrasts, for
+            untestable heads, and in runs of older versions, whose numbers mean something else.
         bayes_factor: Evidence against a mean of exactly θ (a point null, two-sided); NaN unless requested.
         mean_low: Lower end of the 95 % interval of the mean itself. That of ``findings.csv`` is of the
             difference from the chance value, laid around the mean: another one where chance values differ
@@ -38,7 +38,7 @@ class Precision:
             not below its margin"; NaN without a contrast, and below 50 units of either.
         q_explained: ``p_explained`` adjusted over its family.
         p_absent: p of "absent": the larger of two one-sided p, of "mean − null at most −0.02" and "at least
-            0.02"; NaN below 50 units, where chance is another value than 0, in probes and surface runs.
+            0.02"; NaN below 50 units, where chance is not 0, in probes and in surface runs.
         q_absent: ``p_absent`` adjusted over its family.
         prevalence: Share of units whose score alone lies beyond θ, whatever the contrast; 0 to 1. Of a run
             that kept sums, of the units of its random subsample.

@@ -213,7 +213,7 @@ class Rule:
             rather than over units; its error is that of a ratio over units.
         together: Name of a family that this column's heads share with heads of other columns, when
             there is one family per sieve; "" for a family of its own.
-        stronger: The column of a second contrast; a role that lies beyond its margin, too, is a strong one
+        stronger: The column of a second contrast; a role beyond its margin, too, is a strong role
             ("beyond word class"); "" for none.
         weaker: The column of a contrast that controls for less than ``contrast``. It decides nothing about
             the role, but a score is explained where either contrast lies below its margin; "" for none.

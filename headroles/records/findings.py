@@ -135,11 +135,11 @@ class Findings(HeadGrid):
 
 
 TIE = 1e-12
-"""Adjusted p this close above alpha, as a part of it, are at alpha, as in ``stats.correction``."""
+"""Adjusted p above alpha by at most this part of alpha count as alpha, as in ``stats.correction``."""
 
 
 def stronger_roles(findings: Findings, decision: Decision) -> Bool[np.ndarray, "roles layers heads"]:
-    """Return which roles are strong ones: those whose second contrast lies beyond its margin, too.
+    """Return which roles are strong roles: those whose second contrast lies beyond its margin, too.
 
     Null: the score, its contrast or its second contrast is at most its margin. The row of the second
     contrast holds p of all three (the largest) and its q over the heads of the sieve.
@@ -255,7 +255,7 @@ class Labelling:
     def labels(self) -> pd.DataFrame:
         """Return one row per head: its roles joined by ``;`` and, per sieve, 1 role, 0 not, <NA> neither.
 
-        A head whose score is explained has <NA>, as one that is undetermined.
+        An explained head has <NA>, like an undetermined one.
 
         Where query heads share keys and values, a last column ``kv_group`` shows which: heads of one
         layer with the same number.

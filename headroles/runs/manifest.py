@@ -149,10 +149,10 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
 
 
 def partner_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]:
-    """Return a sentence on the pairs of inputs that a swap rests on; none where no input has two texts.
+    """Return a note on the pairs of inputs that exchange layouts; none where no input has two texts.
 
     Args:
-        rules: The rules of the run, as they judge.
+        rules: The rules that decide in the run.
         counts: Number of "pairs" of partners, and of inputs of two texts that are "alone".
 
     Example:
@@ -178,7 +178,7 @@ def partner_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]
 
 
 def class_notes(scored: ScoredRun) -> list[str]:
-    """Return a sentence on contrasts against word class that have no value in any input; none without one."""
+    """Return a note on contrasts beyond word class without a value in any input; none where all have one."""
     sums, scores = scored.moments, scored.scores
     silent = [
         rule.stronger
@@ -191,10 +191,10 @@ def class_notes(scored: ScoredRun) -> list[str]:
         )
     ]
     reason = (
-        "needs words with a universal part of speech, and at least 20 sentences in each half of a shard; so "
-        "no role is found beyond word class."
+        "beyond word class needs words with a universal part of speech, and at least 20 sentences in each "
+        "half of a shard; so these roles are not tested beyond word class."
     )
-    return [f"{', '.join(silent)} had no value: it {reason}"] if silent else []
+    return [f"{', '.join(silent)} had no value: a contrast {reason}"] if silent else []
 
 
 def subset_notes(first: int | None) -> list[str]:

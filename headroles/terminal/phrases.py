@@ -58,7 +58,7 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     )
     if controls:
         words = (
-            f"score beyond θ, contrast below its margin, so {' or '.join(controls)} accounts for the score"
+            f"score beyond θ and contrast below its margin: {' or '.join(controls)} accounts for the score"
         )
         lines.append(("words", f"explained: {words}"))
     strong = [
@@ -96,8 +96,8 @@ def support_lines(label_supports: Sequence[Support], assessment: Assessment | No
     """Return name and text of each line below the counts: stability, power, design effect and overlap."""
     lines = []
     if any(support.steady is not None for support in label_supports):
-        words = f"given again by a fresh sample of as many units with probability {STEADY:g} or more"
-        lines.append(("stable", f"{words}; no probability of being true"))
+        words = f"a fresh sample of as many units gives the label again with probability {STEADY:g} or more"
+        lines.append(("stable", f"{words}; this is not the probability that the label is true"))
     effects = _range(end for support in label_supports for end in support.detectable)
     if effects:
         words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, without contrasts"

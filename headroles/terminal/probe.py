@@ -38,8 +38,10 @@ WIDE = 136
 """Width of the terminal from which decimals are shown."""
 GAPS = 5
 """Number of heads with the largest gaps to show, after the top head."""
-TOP_RULE = "the top head has the highest measure over all items, which chose it; it need not be a best head"
-"""What a top head is."""
+TOP_RULE = (
+    "the top head has the highest measure over all items, on which it is chosen; it need not be a best head"
+)
+"""The definition of a top head."""
 SHORT = {"undetermined": "?", "untestable": "×"}
 
 

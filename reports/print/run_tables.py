@@ -229,7 +229,7 @@ def _role_values(summary: Summary, role: Role, probes: bool) -> tuple[Any, ...]:
 
 
 def _parts_text(summary: Summary) -> str:
-    """Return the meaning of the columns of strong, explained and absent heads, as far as there are any."""
+    """Return the meaning of the columns of strong, explained and absent heads, where the run has them."""
     stronger = sorted({role.stronger for role in summary.roles if role.stronger})
     texts = [f"strong heads beyond {' and '.join(stronger)}, too"] if stronger else []
     if any(role.contrast for role in summary.roles):

@@ -13,7 +13,7 @@ def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
     """Return one line per role: heads by decision, the strongest head, and stable labels.
 
     Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of stable
-    labels are there where a role has any. Strong heads hold it beyond its second contrast, too.
+    labels are there where a role has any. Strong heads hold the role beyond its second contrast, too.
 
     Args:
         summary: What the page may say.

@@ -29,8 +29,8 @@ def findings_json(summary: Summary, model: object = None) -> str:
     """Return all findings by column: 64-bit floats, little-endian, base64.
 
     A column that is the same for all heads of a sieve is stored once per sieve. Where heads share keys
-    and values, ``shared`` has the group of each; it is empty elsewhere. Of every role, ``strong`` and
-    ``absent`` have the numbers of the heads that are.
+    and values, ``shared`` has the group of each; it is empty elsewhere. For every role,
+    ``strong`` and ``absent`` have the numbers of such heads.
 
     Args:
         summary: Of the run.

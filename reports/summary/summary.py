@@ -65,7 +65,7 @@ def _none(findings: Findings) -> Bool[np.ndarray, "roles layers heads"]:
 
 
 def _absent(labelling: Labelling) -> Bool[np.ndarray, "roles layers heads"]:
-    """Return which heads show nothing of a role; none without an assessment."""
+    """Return which heads are absent; none without an assessment."""
     findings, assessed = labelling.findings, labelling.assessment
     roles = [rule.role for rule in findings.rules]
     if assessed is None:

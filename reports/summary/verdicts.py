@@ -130,7 +130,7 @@ def stability_text(firmness: Support) -> str:
 
 
 def _again(firmness: Support) -> str:
-    """Return what a fresh sample gives again."""
+    """Return the word for the labels that a fresh sample gives again."""
     return "it" if firmness.labels == 1 else "each"
 
 

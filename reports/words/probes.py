@@ -167,8 +167,8 @@ TOP = "top head"
 def notable_gaps(probed: ProbeResults, most: int) -> list[tuple[ConditionGap, str]]:
     """Return the top head of every measure and pair of conditions, then those with the largest gaps.
 
-    The top head has the highest measure over all items, those on which it is chosen. The best head of a row
-    (``BestHead``) is chosen on one half of the units and tested on the other, and may be another one.
+    The top head has the highest measure over all items, and is chosen on the same items. The best head of a
+    row (``BestHead``) is chosen on one half of the units and tested on the other, and may be another head.
 
     Returns:
         Gaps, each with its reason: ``TOP`` or "".

@@ -231,9 +231,9 @@ def promise(decision: Decision) -> str:
     if decision.correction.startswith("fdr"):
         return (
             f"Within a family ({scope}), at most {level} of the roles are expected to be false "
-            f"and, separately, at most {level} of the nots, and of the explained and of the absent heads."
+            f"and, separately, at most {level} of the nots, of the explained heads and of the absent heads."
         )
     return (
         f"Within a family ({scope}), the chance of even one false role is at most {level} "
-        f"and, separately, that of one false not, of one falsely explained and of one falsely absent head."
+        f"and, separately, that of a false not, of a falsely explained head and of a falsely absent head."
     )

@@ -13,8 +13,8 @@ for attention that keeps to one word of it. For the texts ``a b c`` and ``d e f`
     . . . 1 1 1
     . . . 1 1 1
 
-Nearness spreads over the own text, too, so the role asks for the contrasts of ``block``: in runs beyond
-position, else beyond distance, as measured here.
+A head that looks near also spreads over its own text. So the role needs the contrasts of ``block``: in runs
+the one beyond position, elsewhere the one beyond distance, as measured here.
 Measured on rows of QNLI and QQP (mean score, mean contrast): heads that decay with distance 0.03 to 0.54,
 within 0.005; in a causal model up to 0.55, and up to 0.055, which is why the margin of the contrast is four
 times that of ``block``; attention that is even over the own text 1, and 0.32 to 0.58, and half of both with

@@ -1,7 +1,7 @@
 """Keys of the query's own text, against those of both texts.
 
-Two contrasts stand beside it: ``block:matched`` against distance, and ``block:swap`` against position. For
-the swap, an input and its partner, of equal length, exchange layouts (``Swap``).
+The score has two contrasts: ``block:matched`` beyond distance, and ``block:swap`` beyond position. For the
+swap, an input and its partner, of equal length, exchange layouts (``Swap``).
 """
 
 from functools import lru_cache
@@ -27,8 +27,8 @@ def text_of(example: Example) -> Int[np.ndarray, " tokens"]:
 def shared_tokens(example: Example) -> Bool[np.ndarray, " tokens"]:
     """Return the places that hold a token of a text, and no punctuation, in an input and in its partner.
 
-    A head that looks for the next full stop knows where texts end without knowing texts, so that marks count
-    in neither layout.
+    A head that looks for the next full stop finds where texts end without knowing texts. So marks count in
+    neither layout.
 
     Example:
         >>> other = Example("b", ("x", "[SEP]", "y", "."), segment=np.array([0, -1, 1, 1]))

@@ -6,10 +6,10 @@ that even attention scores ln n), and nothing controls for distance. Even attent
 block; the threshold of the paper is 3.
 
 Syntactic scores take words and trees of cleaned texts (``Example.cleaned``), but attention of the texts as
-they are. A piece counts where its like first occurs in the cleaned text. Rows are cut at the length of the
-cleaned input, at most 128. Only the relation itself counts: nsubj without nsubj:pass, advmod without neg.
+they are. A piece counts where an equal piece first occurs in the cleaned text. Rows are cut at the length of
+the cleaned input, at most 128. Only the relation itself counts: nsubj without nsubj:pass, advmod without neg.
 Gold trees and stored maps have no cleaned text. There the arcs count as they are, and a piece counts where
-its like first occurs in the text.
+an equal piece first occurs in the text.
 """
 
 from collections.abc import Callable, Sequence

@@ -118,7 +118,7 @@ def _known_relations(wanted: str | None, known: int) -> Bool[np.ndarray, " relat
 
 CONTRAST_MARGIN = 0.05
 CLASS_SHARE, RELATION_SHARE = 0.2, 0.3
-"""Shares of the contrast against distance that must lie beyond word class for a strong role: over all
+"""Shares of the contrast beyond distance that must lie beyond word class for a strong role: over all
 relations, and for one. On 768 sentences of EWT dev, fakes that know word class, nearness and frequency keep
 at most 0.16 and 0.26 (0.34 where they look for rarer words). Heads that put half of their attention on the
 head word keep 0.46, and at least 0.34 of one relation."""

@@ -59,8 +59,8 @@ def count_cells(
         )
     if (swap := getattr(sieve, "swap", None)) is not None:
         notes.append(
-            f"Contrast beyond position: in a run, inputs of equal length exchange layouts; a role needs more "
-            f"than {swap.margin:g}, in place of the contrast beyond distance."
+            f"Contrast beyond position: in a run, inputs of equal length exchange layouts. A role then needs "
+            f"more than {swap.margin:g} here, in place of the contrast beyond distance."
         )
     return SieveCells(
         sieve=sieve.name,

@@ -1,7 +1,7 @@
 """Contrasts against word class: their part of the plan of an example, and the reference in numpy.
 
 The formula is that of ``headroles.plans.class_profile``. The engines compute the same sums from attention as
-it streams by; here they are computed from attention between words that is all in memory.
+it streams by. Here they are computed from attention between words that is all in memory.
 """
 
 from collections import Counter

@@ -52,7 +52,7 @@ def assess(
         findings: The outcome.
         bayes: Whether to compute Bayes factors.
         moments: As ``judge`` takes them; their random groups are then the units that are resampled.
-        absence: Whether a mean near 0 means that there is nothing of the role; not so in surface runs.
+        absence: Whether heads are tested for "absent"; not so in surface runs.
     """
     grid = Grid(scores.layers, scores.heads)
     columns = evidence_columns(scores, rules, decision, moments)

@@ -1,4 +1,4 @@
-"""Extent of a role over units: the share of units that show it, and heads that show nothing of it.
+"""Extent of a role over units: the share of units beyond θ, and heads whose mean is absent.
 
 Both describe the score of a sieve alone. Its contrast has no part in them.
 """
@@ -71,7 +71,7 @@ def prevalence(
     """Return the share of units whose score lies beyond θ, with the ends of its 95 % interval (Wilson 1927).
 
     Estimand: the probability that a unit of the population has a mean score above null + margin. Assumption:
-    units are independent. It is about the score alone: a contrast has too much noise in a single unit.
+    units are independent. The share is about the score alone: a contrast has too much noise in a single unit.
 
     Args:
         scores: One number per sieve, example and head; the scores of one unit are averaged first.

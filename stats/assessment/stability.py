@@ -29,13 +29,13 @@ FAR = 38.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distance:
-    """How far the heads of one column lie above what a significant result needs.
+    """Distance of the heads of one column above the value that a significant result needs.
 
     Attributes:
-        value: In a unit of the test's own: scores for tests of means, shares of units for tests of
-            medians; above 0 where the result is significant.
-        influence: Change of ``value`` times n that each unit makes; 0 where a unit has no score. Their
-            sum of squares over n² is the variance of ``value``.
+        value: The distance: in scores for tests of means, in shares of units for tests of medians; above
+            0 where the result is significant.
+        influence: n times the change of ``value`` that each unit makes; 0 where a unit has no score. The
+            sum of their squares over n² is the variance of ``value``.
         count: Units n.
     """
 
@@ -44,7 +44,7 @@ class Distance:
     count: Float[np.ndarray, " heads"]
 
     def in_errors(self) -> Float[np.ndarray, " heads"]:
-        """Return the value in standard errors of the difference to that of a fresh sample of n units."""
+        """Return the value in standard errors of its difference from that of a fresh sample of n units."""
         square = np.einsum("uh,uh->h", self.influence, self.influence)
         error = np.sqrt(2 * square / np.maximum(self.count * (self.count - 1), 1))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -57,9 +57,9 @@ def stability(
 ) -> Float[np.ndarray, "roles heads"]:
     """Return the probability that a fresh sample of as many units gives the role, for every head.
 
-    A head has the role when its mean exceeds θ by c standard errors, where c is the quantile of the cut that
-    the correction leaves it (``reached_cuts``). So D = mean − θ − c × error decides, and its estimate has
-    an error, as its value in a fresh sample has one. Both are nearly normal with one variance V, hence
+    A head has the role when its mean exceeds θ by c standard errors, where c is the quantile of the level
+    that the correction leaves it (``reached_cuts``). So D = mean − θ − c × error decides. D has an error in
+    this sample and another in a fresh one. Both are nearly normal with one variance V, hence
     P(fresh D > 0) = Φ(D / √(2V)), which integrates the error of the estimate (a flat prior). V is the
     variance of D's influence values, in which mean, spread and skewness vary together (infinitesimal
     jackknife). With a contrast both have to pass: a bivariate normal probability, whose correlation is that
@@ -68,8 +68,9 @@ def stability(
     Unit: that of the test; random groups of examples where a run kept sums. Assumptions: independent units,
     a fresh sample from the same source, enough units for D to be nearly normal, and as many roles among the
     other heads as here. It is the probability of the test: a label of the fresh sample may still be withheld
-    because it hinges on few units (``methods.reliance``). It is no probability that the label is true. Tests in closed form replace those
-    that resample, and ``holm`` replaces ``maxT`` (``relabel.closed_form_decision``). Heads without
+    because it hinges on few units (``methods.reliance``). It is not the probability that the label is true.
+    Tests in closed form replace those that resample, and ``holm`` replaces ``maxT``
+    (``relabel.closed_form_decision``). Heads without
     spread get 1 or 0, as they are labelled here. On disjoint samples of real rows predicted and observed
     shares agree; ``docs/statistics.md`` has the table. Source: Efron (1982), "The jackknife, the bootstrap
     and other resampling plans", ch. 6; for the predictive probability Goodman (1992), Statistics in
@@ -134,7 +135,7 @@ def reached_cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np
 def _cut(
     decision: Decision, tests: int, others: Float[np.ndarray, " heads"], first: int
 ) -> Float[np.ndarray, " heads"]:
-    """Return the level of heads, of whose family so many others are found (``first`` in a first stage)."""
+    """Return the level of heads, given the number of roles among the others (and of a first stage)."""
     alpha, correction = decision.alpha, decision.correction
     left = np.maximum(tests - others, 1.0)
     share = np.minimum((others + 1.0) / tests, 1.0)
@@ -152,7 +153,7 @@ def _cut(
 
 
 def _passes(column: Column, cut: Float[np.ndarray, " heads"], test: str) -> Distance:
-    """Return the distance of every head from just passing its cut; infinite without spread."""
+    """Return the distance of every head above the value that just passes; infinite without spread."""
     sample = describe(column.values)
     ranked = METHODS[test].ranked is not None
     distance = _rank_distance(column, cut, test) if ranked else _mean_distance(column, sample, cut, test)
@@ -191,8 +192,8 @@ def _mean_distance(column: Column, sample: Sample, cut: Float[np.ndarray, " head
 def _rank_distance(column: Column, cut: Float[np.ndarray, " heads"], test: str) -> Distance:
     """Return the distance in a test of a median, in shares of units, with the influence of each unit.
 
-    Of the sign test the value is the mean sign of the units; of Wilcoxon's it is the mean sign of all
-    sums of two units. The spread of either under its null is known.
+    For the sign test the value rests on the mean sign of the units. For Wilcoxon's test it rests on the mean
+    sign of all sums of two units. The spread of both under their nulls is known.
     """
     beyond = beyond_threshold(column.values, column.rule.margin)
     known = ~np.isnan(beyond)

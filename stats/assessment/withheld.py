@@ -40,7 +40,7 @@ def withheld(
 
 
 def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"]:
-    """Return which heads have enough units for "not", and may still not be called so."""
+    """Return which heads have enough units for "not", but would hinge on few units."""
     sample = describe(column.values)
     informative = sample.count if column.equal is None else column.equal
     unreliable: np.ndarray = (informative >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
@@ -48,7 +48,7 @@ def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"
 
 
 def withheld_remarks(columns: Sequence[Column], findings: Findings, decision: Decision) -> list[str]:
-    """Return one sentence that names the heads whose labels are withheld; none where none are.
+    """Return a remark that names the heads whose labels are withheld; no remark without such heads.
 
     Args:
         columns: The columns that were tested.
@@ -66,6 +66,6 @@ def withheld_remarks(columns: Sequence[Column], findings: Findings, decision: De
     return [
         f"labels that would hinge on few units are withheld, and their heads stay undetermined: "
         f"{'; '.join(named)}. A role needs a spread that rests on at least {CARRIERS} units, or a mean that "
-        f"{UNSEEN} more units at the lowest score would leave beyond θ; a 'not' needs a mean that {UNSEEN} "
-        f"at the highest would leave below it."
+        f"{UNSEEN} more units at the lowest possible score would leave beyond θ; a 'not' needs a mean that "
+        f"{UNSEEN} more units at the highest possible score would leave below θ."
     ]

@@ -17,21 +17,21 @@ Two questions, each corrected by itself at alpha over the families of ``stats.fa
   the two one-sided tests procedure and the power approach", J. Pharmacokin. Biopharm. 15, 657-680.
 
 A head is **equivalent** when its adjusted p of equivalence is at most alpha, even where a change is
-detectable: it lies within ± bound. Below 50 units spreads say too little (with 20, rare or skewed differences
-were called equivalent in up to 35 % of simulated families). There, and for differences that hang on few units
-(``max_t.collapse_rate``), p is at least that of the bounds of the scores (``methods.bets``). Below 50 units
-nothing is called equivalent without bounds. Otherwise a head is **changed**
+detectable: it lies within ± bound. Below 50 units a spread says too little (with 20, rare or skewed
+differences were called equivalent in up to 35 % of simulated families). There, and for differences that rest
+on few units (``max_t.collapse_rate``), p is at least that of the bounds of the scores (``methods.bets``).
+Below 50 units nothing is called equivalent without bounds. Otherwise a head is **changed**
 when its adjusted p of change is at most alpha and its interval reaches beyond ± bound, else **undetermined**;
 with fewer than two units, or without spread and known bounds, **untestable**. So rounding is no change,
 however certain: the bound is the smallest difference of interest, at any number of units.
 
 The promise covers each list as it is called: at most alpha false among "equivalent" and, separately, among
 "changed". Heads that are equivalent, or whose interval lies within ± bound, leave the list of changed ones.
-A false discovery rate does not survive that: true but tiny changes would lower the bar for every head and
-then leave (a share of 0.4 false among "changed" is easily built). So their p of change is 1 *before* it is
-corrected. As that only raises p, it stays valid. The same as counting only the list that is reported:
-Katsevich, Sabatti and Bogomolov (2023), "Filtering the rejection set while preserving false discovery rate
-control", JASA 118.
+Left out after the correction, they would break a false discovery rate: true but tiny changes would lower the
+bar for every head and then leave (a share of 0.4 false among "changed" is easily built). So their p of change
+is set to 1 *before* the correction. This only raises p, so p stays valid. Source for rates over the reported
+list: Katsevich, Sabatti and Bogomolov (2023), "Filtering the rejection set while preserving false discovery
+rate control", JASA 118.
 
 Step-down max-t for paired differences: change in both directions, and equivalence within a bound.
 

@@ -19,7 +19,7 @@ from headroles.stats.moments import describe
 from headroles.stats.relabel import closed_form_decision
 
 EXPLAINED = 4
-"""Code of the decision "explained": the mean lies above θ, the contrast below its margin."""
+"""Code of the decision "explained": the mean lies above θ, and the contrast below its margin."""
 MOST = 4
 """Sieves named in one sentence."""
 
@@ -61,9 +61,9 @@ def by_layer(differences: Differences, before: Findings, after: Findings) -> lis
 
 
 def explained_labels(before: Findings, after: Findings) -> list[str]:
-    """Return how many of the labels gained and lost are heads that the other run calls explained.
+    """Return how many of the labels gained and lost belong to heads that are explained in the other run.
 
-    Such a head has a mean above θ in both runs; what differs is its contrast.
+    Such a head has a mean above θ in both runs, and its contrast differs.
 
     Args:
         before: Findings of run A.
@@ -74,8 +74,8 @@ def explained_labels(before: Findings, after: Findings) -> list[str]:
         heads = int(((labelled.decision == 0) & (other.decision == EXPLAINED)).sum())
         if heads:
             sentences.append(
-                f"of the labels {way}, {heads:,} belong to heads whose mean lies above θ in {name}, too, but "
-                f"is explained by the contrast."
+                f"of the labels {way}, {heads:,} belong to heads that are explained in {name}: the mean "
+                f"lies above θ in {name}, too, but the contrast below its margin."
             )
     return sentences
 
@@ -115,8 +115,8 @@ def remarks(
         plain = closed_form_decision(labels)
         if (plain.test, plain.correction) != (labels.test, labels.correction):
             sentences.append(
-                f"labels beside their swaps are those of {plain.test} with {plain.correction}, in place of "
-                f"{labels.test} with {labels.correction}."
+                f"labels that are compared with swaps are those of {plain.test} with {plain.correction}, in "
+                f"place of {labels.test} with {labels.correction}."
             )
     return sentences
 

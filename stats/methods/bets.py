@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 STAKES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Shares of the largest bet that cannot lose more than there is."""
+"""Stakes, as shares of the largest stake that cannot lose more than the whole wealth."""
 
 
 def bounded_p(
@@ -14,10 +14,11 @@ def bounded_p(
 
     Nulls: the mean is θ or less (first p), θ or more (second p). Alternatives: above, below. Unit: a row.
     Assumption: independent units in [low, high], nothing else; the level holds at any number of units.
-    Whoever stakes the share s of what they have on every unit ends with the product of
-    1 + s (x − θ)/(θ − low). Its mean is at most 1 under the null, and so is the mean over several shares.
-    So it exceeds 1/p with a probability of at most p (Markov). The test knows no far tail that it has not
-    seen, which tests of studentised means take for granted; it finds less where scores are spread evenly.
+    A bettor who stakes the share s of the wealth on every unit ends with the product of
+    1 + s (x − θ)/(θ − low). Its expectation is at most 1 under the null, and so is that of the mean over
+    several shares. So the wealth reaches 1/p with a probability of at most p (Markov). Unlike tests of
+    studentised means, it assumes nothing about far tails that the sample does not show. It has less power
+    where scores are spread evenly.
     Source: Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B
     86, with stakes that do not depend on the scores.
 

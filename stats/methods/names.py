@@ -28,8 +28,8 @@ class Method:
         resampled: From the values and random draws; None for other forms.
         stand_in: The test in closed form that labels resamples of the units in its place.
         warning: Sentence on when its labels must not be read as statements about means; "" for none.
-        guarded: Whether no label is given that hinges on few units (``reliance``): in tests of a mean,
-            but for the released one.
+        guarded: Whether labels that hinge on few units are withheld (``reliance``): in tests of a mean,
+            except the released one.
     """
 
     estimand: str

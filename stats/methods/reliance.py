@@ -1,9 +1,9 @@
-"""Whether a claim about a mean would hold without the few units, or with units not seen, that could turn it.
+"""The check whether a claim about a mean hinges on few units, in the sample or missing from it.
 
 Every test of a mean takes its error from the spread of the sample. Two kinds of sample deceive it. In the
-one, a few units hold most of the spread. In the other, rare units that hold much of the mean are not in the
-sample. The first can be seen. Against the second there are only the bounds of the score: an event that none
-of n units shows has a probability of up to 3/n, at 95 %. Source of this rule of three: Hanley and
+first, a few units hold most of the spread. In the second, rare units that hold much of the mean are missing.
+The sample shows the first. Against the second only the bounds of the score help: an event that none of n
+units shows can have a probability of up to 3/n, at 95 %. Source of this rule of three: Hanley and
 Lippman-Hand (1983), "If nothing goes wrong, is everything all right?", JAMA 249(13), 1743-1745.
 """
 
@@ -14,13 +14,13 @@ from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.moments import Sample
 
 CARRIERS = 15
-"""Units on which the spread must rest, as if they shared it equally; of fewer than 60 units, a quarter."""
+"""Fewest units that must carry the spread, as if equally; below 60 units, a quarter of the units."""
 UNSEEN = 3
-"""Further units at the worst possible score that a mean must stand, by the rule of three."""
+"""Further units at the worst possible score with which a claim must still hold, by the rule of three."""
 FAR = 6.0
 """Standard errors beyond θ that are enough for a role where no bound of the score is known."""
 UNSEEN_BY_CONTRAST = 1
-"""The same below the margin of a contrast, which is a hundredth of its range."""
+"""The same for a contrast below its margin, which is a hundredth of its range."""
 
 
 def largest_share(values: Float[np.ndarray, "units *shape"]) -> Float[np.ndarray, "*shape"]:
@@ -52,7 +52,7 @@ def reliable_above(sample: Sample, threshold: float, low: float) -> Bool[np.ndar
     It may where at least ``CARRIERS`` units carry the spread, or where ``UNSEEN`` more units at the lowest
     possible score would leave the mean beyond θ. Without a known bound it may where the mean lies ``FAR``
     standard errors beyond θ. Scores without spread may: their p rests on bounds alone.
-    The rule is the one of those simulated on real scores (``docs/calibration.md``) that loses fewest roles.
+    Of the rules simulated on real scores (``docs/calibration.md``) this one loses fewest roles.
 
     Args:
         sample: Moments of the scores, one entry per head.
@@ -81,9 +81,9 @@ def reliable_below(
 ) -> Bool[np.ndarray, "*shape"]:
     """Return whether "below θ" may be said: it does not hinge on units that the sample lacks by chance.
 
-    It may where more units at the highest possible score would leave the mean below θ. That the spread rests
-    on many units does not help: where rare units hold the mean, samples without them have the tamest spread.
-    Scores without spread may, as above, and all where no bound is known.
+    It may where ``unseen`` more units at the highest possible score would leave the mean below θ. A spread
+    that rests on many units does not help: where rare units hold the mean, samples without them have the
+    smallest spread. Scores without spread may, as above. Where no bound is known, all may.
 
     Args:
         sample: Moments of the scores, one entry per head.

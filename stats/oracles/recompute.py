@@ -308,7 +308,7 @@ def _multipletests(decision: Decision) -> str:
 def _partners(rules: Sequence[Rule], place: int) -> list[str]:
     """Return the columns that a claim of a column is joint with.
 
-    Those of a sieve are its contrast; those of a second contrast are the sieve and its first contrast.
+    A sieve is joint with its contrast. A second contrast is joint with the sieve and its first contrast.
     """
     rule = rules[place]
     owner = next((one for one in rules if one.stronger == rule.sieve), None)

@@ -21,11 +21,11 @@ from headroles.stats.oracles.one_finding import (
 UNGUARDED = ("wilcoxon", "sign", "t-published")
 """Tests whose labels may hinge on few units (docs/statistics.md)."""
 ENOUGH = 50
-"""Fewest units of which anything is said to be below a value (docs/statistics.md)."""
+"""Fewest units with which a mean may be called below a value (docs/statistics.md)."""
 BOUND = 0.02
 """Means within ± this are absent (docs/statistics.md)."""
 TIE = 1e-12
-"""Adjusted p this close above alpha, as a part of it, count as alpha: two ways of rounding differ by it."""
+"""Adjusted p above alpha by at most this part of alpha count as alpha: two ways of rounding differ by it."""
 
 
 def largest_p(p: Sequence[float]) -> float:

@@ -117,7 +117,7 @@ PUNCTUATION: Mapping[str, Fake] = MappingProxyType({"next . ? or !": _next(ENDS)
 SENTENCES: Mapping[str, Fake] = MappingProxyType(
     {"word before the next end": _before_next_end, "same sentence by its end": _stretch}
 )
-"""Heads that infer sentences from marks: the swap takes them for heads of texts."""
+"""Heads that infer sentences from marks: the swap does not tell them from heads of texts."""
 
 
 def _own(share: float) -> Fake:

@@ -125,7 +125,7 @@ def test_stable_labels_are_counted_from_the_table() -> None:
             )
         assert ("again with at least 90" in told) == (held.labels > 0)
     text = visible(page(RUN))
-    assert "That is no probability that the label is true" in text
+    assert "It is not the probability that the label is true" in text
     assert "probability of being" not in text
 
 

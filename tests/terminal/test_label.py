@@ -127,7 +127,7 @@ def test_stable_labels_stand_beside_the_counts_and_are_explained(finished: Path)
         (row,) = [line.split() for line in shown if line.startswith(f"{name} ")]
         assert row[5] == (f"{steady}/{held.sum()}" if held.any() else "–")
     (told,) = [line for line in shown if line.startswith("stable  ")]
-    assert told.endswith("with probability 0.9 or more; no probability of being true")
+    assert told.endswith("with probability 0.9 or more; this is not the probability that the label is true")
 
 
 def test_without_an_assessment_nothing_is_said_of_it(finished: Path) -> None:

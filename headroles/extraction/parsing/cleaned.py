@@ -18,7 +18,7 @@ from headroles.records.example import Cleaned, Pair
 from headroles.records.passage import Passage, Words
 
 KEPT = re.compile(r"(?:\w|')+|[.,!?;]")
-"""What stays of a text: runs of letters, digits, underscores and apostrophes, and five marks."""
+"""Parts of a text that are kept: runs of letters, digits, underscores and apostrophes, and five marks."""
 APART = re.compile(r"[^ ]+")
 
 
@@ -33,7 +33,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_passage(passage: Passage) -> Passage | None:
-    """Return a passage with its texts cleaned, of which nothing may be left; None where it has gold words."""
+    """Return a passage with its texts cleaned, which may leave them empty; None where it has gold words."""
     if passage.words is not None:
         return None
     return replace(passage, texts=tuple(map(clean_text, passage.texts)), mentions=None)
@@ -66,7 +66,7 @@ def look_up_words(tokenizer: Any, cleaned: Passage, words: Sequence[Words]) -> C
 
 
 def _places_of_words(tokenised: Tokenised) -> list[dict[str, tuple[int, ...]]]:
-    """Return the places of the pieces of each word between blanks, for each text: first occurrences in it."""
+    """Return for each text where the pieces of each word between blanks first occur."""
     texts = tokenised.passage.texts
     spans = [
         np.array([word.span() for word in APART.finditer(text)], dtype=np.int32).reshape(-1, 2)

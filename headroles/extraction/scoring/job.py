@@ -31,7 +31,7 @@ class SieveJob:
         units: Sequence[str] = (),
         members: Sequence[int] = (),
     ) -> None:
-        """Take what scores inputs, and what pairs them.
+        """Keep what scores the inputs, and what pairs them.
 
         Args:
             model: The model, or stored maps.

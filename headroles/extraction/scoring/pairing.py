@@ -1,7 +1,7 @@
 """Partners of inputs: two inputs of equal length that exchange layouts, for contrasts beyond position.
 
 A layout says which tokens belong to the first text, which to the second, and which are special. Partners lie
-in one shard, so that pairs do not depend on workers. All is decided by lengths, boundaries and units.
+in one shard, so that pairs do not depend on workers. Lengths, boundaries and units alone decide the pairs.
 """
 
 from collections import Counter
@@ -57,8 +57,8 @@ def find_partners(
 
     Two inputs are partners when they have the same number of tokens and their second texts begin at least
     ``APART`` tokens from each other. Units stay whole: two inputs are partners only when they are of one
-    unit, or when each is the only input of its unit. There are as many pairs as can be; among so many,
-    boundaries lie as far from each other as can be. A joint input for cross attention has no partner.
+    unit, or when each is the only input of its unit. The number of pairs is the largest possible, with
+    boundaries as far from each other as possible. A joint input for cross attention has no partner.
 
     Args:
         tokenised: The inputs of the shard.

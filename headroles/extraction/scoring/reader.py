@@ -36,8 +36,8 @@ class Shard:
         null: Chance values by scorer and example.
         low: Smallest value each column could take on any of the examples.
         high: Largest value.
-        counts: Inputs by what they are to each other: "pairs" of partners, and inputs of two texts that are
-            "alone"; empty where inputs are not paired.
+        counts: Number of "pairs" of partners, and of inputs of two texts that are "alone"; empty where
+            inputs are not paired.
     """
 
     examples: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Contrasts against word class, from attention that streams by: sums of a batch, and the table of a shard.
 
-The formula, and what is computed once a shard is read, is in ``headroles.plans.class_profile``. Sums of a
-layer are one bag of pairs of tokens for each cell of the batch, for each query that counts and for each
-contrast of each input.
+``headroles.plans.class_profile`` has the formula, and what is computed once a shard is read. The sums of a
+layer have one bag of pairs of tokens for each cell of the batch, each query that counts and each contrast of
+each input.
 """
 
 from collections import Counter

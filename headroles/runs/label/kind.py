@@ -58,7 +58,7 @@ class LabelRun(RolesRun):
         return tuple(rules[name] for name in facts.columns)
 
     def settle(self, rules: tuple[Rule, ...], counts: Mapping[str, int]) -> tuple[Rule, ...]:
-        """Return the rules with the contrast beyond distance where too few inputs have a partner."""
+        """Return the rules, with contrasts beyond distance where too few inputs have a partner."""
         from headroles.sieves.selection import FEWEST_PAIRS, decide_by_distance
 
         return rules if counts.get("pairs", 0) >= FEWEST_PAIRS else decide_by_distance(rules)

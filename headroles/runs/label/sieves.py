@@ -18,7 +18,7 @@ from headroles.sieves.selection import Selection
 
 
 def selection_of_run(options: Options) -> Selection:
-    """Return the sieves that the options name; inputs of a run get partners.
+    """Return the sieves that the options name, for inputs with partners.
 
     Raises:
         HeadrolesError: When a sieve does not exist, or breaks its contract.

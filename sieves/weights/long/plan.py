@@ -109,7 +109,7 @@ def _mask_sums(laid: Sequence[LaidSieve], size: int, bias: bool) -> Sums:
 
 
 def _add_selectivity(sums: Sums, own: LaidSieve, output: int, sign: float = 1.0) -> None:
-    """Add the selectivity of a sieve, or less of it, to a sum."""
+    """Add the selectivity of a sieve, times ``sign``, to a sum."""
     scaled = sign * own.part.query / (1 - own.part.expected)
     sums.add(own.inside, output, scaled)
     sums.add(own.scope, output, -scaled * own.part.chance)
