@@ -33,7 +33,8 @@ def withheld(
     rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "decision")}
     above = np.stack([lets_role(column, describe(column.values), decision.test) for column in columns])
     role = (rows["p"] <= decision.alpha) & ~joint_above(above, findings.rules) & (rows["decision"] == 2)
-    families = family_members(findings.rules, *findings.count.shape[1:], decision.family)
+    layers, heads = findings.count.shape[1:]
+    families = family_members(findings.rules, layers, heads, decision.family)
     q_not = adjust_own_families(rows["p_not"], families, decision)
     claimed = significant(q_not, decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
     return role, claimed & np.stack([_unreliable(column, decision) for column in columns])

@@ -31,7 +31,7 @@ def test_a_finished_run_is_whole_and_every_file_is_hashed(run: Path) -> None:
     assert [*files] == [name for name in _files(run) if name != "manifest.json"]
     for name, digest in files.items():
         assert hashlib.sha256((run / name).read_bytes()).hexdigest() == digest
-    assert verify(run) == Verified(files=len(files), shards=1, examples=60, findings=24)
+    assert verify(run) == Verified(files=len(files), shards=1, examples=60, findings=30)
 
 
 def test_every_single_file_is_watched(run: Path) -> None:
@@ -66,7 +66,8 @@ def test_findings_that_do_not_follow_from_the_scores_are_told(run: Path, name: s
     def change(data: bytes) -> bytes:
         *rows, last = data.decode().splitlines()
         cells = last.split(",")
-        cells[3 if name == "findings.csv" else -1] = "59" if name == "findings.csv" else ""
+        place = 3 if name == "findings.csv" else -1
+        cells[place] = "59" if name == "findings.csv" else "" if cells[-1] else "1"
         return ("\n".join([*rows, ",".join(cells)]) + "\n").encode()
 
     _forged(run, name, change)

@@ -237,6 +237,7 @@ def _four_sieves(rng: np.random.Generator) -> tuple[Scores, list[Rule]]:
     return _scores(values), rules
 
 
+@pytest.mark.usefixtures("unguarded")
 @pytest.mark.parametrize("correction", ["fdr_bh", "holm", "bonferroni", "fdr_by"])
 def test_a_sieves_heads_are_one_family_by_default(correction: str) -> None:
     scores, rules = _four_sieves(np.random.default_rng(13))
@@ -247,6 +248,7 @@ def test_a_sieves_heads_are_one_family_by_default(correction: str) -> None:
             np.testing.assert_allclose(adjusted[k], wanted, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("unguarded")
 def test_a_run_wide_family_holds_all_roles_and_no_contrast() -> None:
     scores, rules = _four_sieves(np.random.default_rng(14))
     found = judge(scores, rules, Decision(family="run", correction="holm"))

@@ -13,6 +13,8 @@ from headroles.stats.draws import sign_flips
 from headroles.stats.engine import judge
 from headroles.stats.max_t import collapse_rate
 
+pytestmark = pytest.mark.usefixtures("unguarded")
+
 Run = tuple[Scores, list[Rule]]
 MAXT = Decision(correction="maxT", resamples=499, seed=3)
 CONTRAST_OF = {0: 1}

@@ -35,7 +35,7 @@ def text(huge: Labelling) -> str:
 
 
 def test_a_report_of_1024_heads_and_20_sieves_stays_within_its_size(text: str) -> None:
-    assert len(text.encode()) <= 0.8 * LIMIT  # examples of head cards come on top
+    assert len(text.encode()) <= 0.9 * LIMIT  # examples of head cards come on top
     assert text.count("plotly.js v") == 1
 
 

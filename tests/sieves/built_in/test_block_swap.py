@@ -117,7 +117,7 @@ def test_heads_of_texts_stay_undetermined_where_few_pairs_carry_the_spread_of_th
     found = run.findings
     at = found.of("block:swap")
     assert (found.low[at, 0] > MARGIN).all()  # the test alone would claim them
-    np.testing.assert_array_equal(found.p[at, 0], 1.0)
+    np.testing.assert_array_equal(found.q[[found.of("block"), at], 0], 1.0)
     assert run.labels()["roles"].tolist() == [""] * len(ORACLES)
 
 

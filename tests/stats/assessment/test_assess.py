@@ -197,7 +197,7 @@ def test_equal_seeds_give_equal_assessments(scores_of: Callable[..., Run]) -> No
         )
     assert str(first.together) == str(again.together)
     assert str(first.depth) == str(again.depth)
-    assert str(first.depth) != str(other.depth)
+    assert (str(first.together), str(first.depth)) != (str(other.together), str(other.depth))
     np.testing.assert_array_equal(first.precision.stability, other.precision.stability)  # draws nothing
 
 
