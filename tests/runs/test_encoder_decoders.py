@@ -73,8 +73,8 @@ def test_head_cards_of_cross_attention_show_joint_examples_whose_encoder_rows_ar
     model: Path, data: Path
 ) -> None:
     run = label(
-        data=data, text_a="source", text_b="target", model=model, kind="cross", max_length=64, margin=-0.02,
-        sieve=["punctuation:all", "identical:other"],
+        data=data, text_a="source", text_b="target", model=model, kind="cross", max_length=64, margin=0.0,
+        sieve=["punctuation:all", "identical:other"], test="wilcoxon", correction="none",
     )  # fmt: skip
     assert run.exhibited is not None
     assert run.exhibited.exhibits
