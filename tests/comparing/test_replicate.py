@@ -114,6 +114,7 @@ def _findings(seed: int) -> Findings:
     return judge(_scores(seed, _means()), _rules(), USUAL)
 
 
+@pytest.mark.usefixtures("unguarded")
 @pytest.mark.parametrize("correction", ["holm", "fdr_bh", "bonferroni", "none"])
 @pytest.mark.parametrize("family", ["sieve", "layer", "run"])
 def test_p_of_b_are_its_own_and_corrected_over_the_roles_of_a_only(correction: str, family: str) -> None:

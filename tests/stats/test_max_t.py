@@ -13,7 +13,7 @@ from headroles.stats.draws import sign_flips
 from headroles.stats.engine import judge
 from headroles.stats.max_t import collapse_rate
 
-pytestmark = pytest.mark.usefixtures("unguarded")
+pytestmark = pytest.mark.usefixtures("module_unguarded")
 
 Run = tuple[Scores, list[Rule]]
 MAXT = Decision(correction="maxT", resamples=499, seed=3)

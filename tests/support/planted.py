@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from headroles import Labelling
+    from headroles.stats.moments import Sample
 
 SAMPLES = Path(__file__).resolve().parents[2] / "headroles" / "samples"
 
@@ -191,13 +192,26 @@ def _query_and_key(weights: "dict[str, torch.nn.Parameter]", layer: int, head: i
 
 
 @pytest.fixture(scope="module")
-def unguarded() -> Iterator[None]:
+def module_unguarded() -> Iterator[None]:
     """Let labels hinge on few units, so that q are those of the p of the tests alone."""
+    with _without_guard():
+        yield
+
+
+@pytest.fixture
+def unguarded() -> Iterator[None]:
+    """Do the same for one test."""
+    with _without_guard():
+        yield
+
+
+@contextmanager
+def _without_guard() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("reliable_above", "reliable_below"):
             patch.setattr(f"headroles.stats.columns.{name}", _everywhere)
         yield
 
 
-def _everywhere(sample: object, *_: float) -> np.ndarray:
-    return np.ones(sample.mean.shape, dtype=np.bool_)  # type: ignore[attr-defined]
+def _everywhere(sample: "Sample", *_: float) -> np.ndarray:
+    return np.ones(sample.mean.shape, dtype=np.bool_)

@@ -17,7 +17,7 @@ from headroles.stats.engine import judge
 from headroles.stats.families import FAMILIES
 from headroles.stats.relabel import Grid
 
-pytestmark = pytest.mark.usefixtures("unguarded")
+pytestmark = pytest.mark.usefixtures("module_unguarded")
 
 Run = tuple[Scores, list[Rule]]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
