@@ -33,9 +33,10 @@ from counts import ALPHA
 from simulate import FIGURES, written
 from threadpoolctl import threadpool_limits
 
-from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, settle
+from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
 from headroles.stats.correction import adjust_rows, significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.engine import withhold
 from headroles.stats.methods.closed_form import Outcome
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
@@ -110,12 +111,12 @@ class Draw:
     sample: Sample
     truth: np.ndarray
 
-    def outcome(self, at: np.ndarray, guarded: bool) -> tuple[Outcome, np.ndarray]:
-        """Return the test with every head's mean moved to a value, and whether it may be called "not".
+    def outcome(self, at: np.ndarray, guarded: bool) -> Outcome:
+        """Return the test with every head's mean moved to a value.
 
         Args:
             at: Means over all units to which heads are moved.
-            guarded: Whether claims that hinge on few units are withheld.
+            guarded: Whether claims that hinge on few units are withheld, and so count as p = 1.
         """
         shift = at - self.truth
         moved = replace(self.sample, mean=self.sample.mean + shift)
@@ -124,8 +125,13 @@ class Draw:
         found = METHODS[TEST](column.values, moved, margin, 0, 0)
         if not guarded:
             wide = replace(column, low=column.low - far, high=column.high + far)
-            return handle_flat_scores(found, wide, moved), np.ones(moved.mean.shape, dtype=bool)
-        return settle(found, column, moved, TEST), lets_not(column, moved, TEST)
+            return handle_flat_scores(found, wide, moved)
+        found = handle_flat_scores(found, column, moved)
+        return replace(
+            found,
+            p=withhold(found.p, lets_role(column, moved, TEST)),
+            p_not=withhold(found.p_not, lets_not(column, moved, TEST)),
+        )
 
 
 def drawn(column: Column, index: np.ndarray) -> Draw:
@@ -165,18 +171,18 @@ def _alone(counts: Counts, draw: Draw, near: np.ndarray, moves: np.ndarray) -> N
     at = np.full(truth.shape, margin)
     for guarded in (True, False):
         key = "guarded" if guarded else "bare"
-        outcome, below = draw.outcome(at, guarded)
+        outcome = draw.outcome(at, guarded)
         for setting, heads in (("all", moves), ("near", moves & near)):
             if heads.any():
                 every = np.ones((1, int(heads.sum())), dtype=bool)
                 role = _errors(outcome.p[:, heads], every, every)[0]
-                other = _errors(outcome.p_not[:, heads], below[:, heads], every)[0]
+                other = _errors(outcome.p_not[:, heads], every, every)[0]
                 counts.add(f"{setting}, {key}", [role, other])
         sides = []
         for side, beyond in ((0, truth > margin), (1, truth < margin)):
-            mixed, below = draw.outcome(np.where(beyond, truth, at), guarded)
-            p, allowed = (mixed.p, np.ones(below.shape, dtype=bool)) if side == 0 else (mixed.p_not, below)
-            sides.append(_errors(p[:, moves], allowed[:, moves], ~beyond[None, moves])[1])
+            mixed = draw.outcome(np.where(beyond, truth, at), guarded)
+            p = (mixed.p_not if side else mixed.p)[:, moves]
+            sides.append(_errors(p, np.ones(p.shape, dtype=bool), ~beyond[None, moves])[1])
         counts.add(f"mixed, {key}", sides)
 
 
@@ -187,18 +193,18 @@ def _together(counts: Counts, draw: Draw, contrast: Draw | None, moves: np.ndarr
     if contrast is not None:
         settings.append(("at the margin", np.full(truth.shape, contrast.column.rule.margin)))
     for guarded in (True, False):
-        own, below = draw.outcome(truth, guarded)
+        own = draw.outcome(truth, guarded)
         enough = draw.sample.count >= ENOUGH_FOR_NOT
         for setting, at in settings:
             beyond, p = truth > margin, own.p
             claims = {"role": (p, np.ones(p.shape, dtype=bool), ~beyond)}
             if contrast is not None and at is not None:
                 edge = contrast.column.rule.margin
-                other, less = contrast.outcome(at, guarded)
+                other = contrast.outcome(at, guarded)
                 claims["role"] = (np.maximum(p, other.p), claims["role"][1], ~(beyond & (at > edge)))
                 explained = np.maximum(p, other.p_not)
-                claims["explained"] = (explained, enough & less, ~(beyond & (at < edge)))
-            claims["not"] = (own.p_not, enough & below, ~(truth < margin))
+                claims["explained"] = (explained, enough, ~(beyond & (at < edge)))
+            claims["not"] = (own.p_not, enough, ~(truth < margin))
             figures = []
             for name in CLAIMS:
                 if name in claims:
@@ -210,7 +216,7 @@ def _together(counts: Counts, draw: Draw, contrast: Draw | None, moves: np.ndarr
 
 def _coverage(draw: Draw, index: np.ndarray, moves: np.ndarray) -> np.ndarray:
     """Return, per head, the runs whose interval covers the mean, those unmarked, and those that are both."""
-    outcome, _ = draw.outcome(draw.truth, False)
+    outcome = draw.outcome(draw.truth, False)
     covered = ((outcome.low <= draw.truth) & (draw.truth <= outcome.high))[:, moves]
     values, sample = draw.column.values[index], draw.sample
     farthest = np.maximum(values.max(axis=0) - sample.mean, sample.mean - values.min(axis=0))
