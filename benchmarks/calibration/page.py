@@ -178,7 +178,8 @@ def failing(data: Data) -> list[str]:
 COLUMNS = """## All default columns on real scores
 
 {columns} columns of {tasks}, all dev rows at hand, scored by the embedded model (by `columns.py` in the
-same folder as `simulate.py`). `block` is judged beyond position where the task has pairs of inputs. Units are drawn with replacement; t-skew; {runs:,} runs a cell (standard error
+same folder as `simulate.py`). `block` is judged beyond position where the task has pairs of inputs.
+Units are drawn with replacement; t-skew; {runs:,} runs a cell (standard error
 of a share of 0.05: {error:.3f}). Each cell of a table has the median over tasks and columns / the largest.
 "beyond" is a false role, or a false "beyond its margin" of a contrast. "below" is a false "not", or a false
 "below its margin" of a contrast, which can make a false "explained". "bare" is the test alone. "guarded" is
