@@ -52,7 +52,9 @@ def _summary(figures: Sequence[Figure]) -> str:
 
 def column_limits(data: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the promises about the columns of real runs, and the worst cell of each."""
-    rows = []
+    rows: list[dict[str, Any]] = []
+    if "columns" not in data:
+        return rows
     for setting, role, limit in LIMITS:
         kind, words = dict(KINDS)[role], dict(SETTINGS)[setting]
         for place, side in enumerate(SIDES):
