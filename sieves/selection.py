@@ -13,14 +13,13 @@ from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan, Plan
 from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example, Rule
+from headroles.records.shown.controls import MATCHED, SWAP
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve, Swap
 from headroles.sieves.weights.batch import sieve_layout, sieve_masks
 from headroles.sieves.weights.long.plan import long_plan
 from headroles.sieves.weights.plan import class_column, column_names, contrast_column, plan, swap_column
 from headroles.sieves.weights.word_class import class_spaces, pairs_of
 
-SWAP = ":swap"
-"""Ending of the columns of swaps."""
 FEWEST_PAIRS = 10
 """Fewest pairs of partners for a test of a swap; with fewer the contrast beyond distance decides."""
 STATISTICS = ("selectivity", "bias")
@@ -223,7 +222,7 @@ def decide_by_distance(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """
     names = [(rule, rule.contrast.removesuffix(SWAP)) for rule in rules]
     return tuple(
-        replace(rule, contrast=f"{name}:matched", weaker="") if name != rule.contrast else rule
+        replace(rule, contrast=f"{name}{MATCHED}", weaker="") if name != rule.contrast else rule
         for rule, name in names
     )
 

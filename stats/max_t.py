@@ -43,18 +43,18 @@ SPENT = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """The claim of a direction: on which side of θ the main mean lies, and the mean of the contrast.
+    """The claim of a direction: on which side of θ the means lie.
 
     Attributes:
-        main: 1 for above, −1 for below.
-        contrast: The same for the contrast; 0 where nothing is claimed about it.
+        side: 1 for above, −1 for below.
+        joint: Whether it claims the same of the contrast.
     """
 
-    main: int
-    contrast: int
+    side: int
+    joint: bool
 
 
-DIRECTIONS = (Direction(1, 1), Direction(-1, 0))
+DIRECTIONS = (Direction(1, joint=True), Direction(-1, joint=False))
 """Role, and not."""
 
 
@@ -194,9 +194,9 @@ class _Family:
         """Yield the statistics of each direction, joined with those of contrasts that it makes a claim of."""
         for direction, picked in zip(DIRECTIONS, self._picked, strict=False):
             joined = [
-                direction.main * main
-                if other is None or not direction.contrast
-                else towards(direction.main * main, direction.contrast * other)
+                towards(direction.side * main, direction.side * other)
+                if direction.joint and other is not None
+                else direction.side * main
                 for main, other in pairs
             ]
             yield np.concatenate(joined, axis=-1)[..., picked]
@@ -239,23 +239,21 @@ class _Study:
             tests = sum(int((~np.isnan(p)).sum()) for p in own)
             held = [np.zeros(p.shape, dtype=np.bool_) for p in own]
             for (k, part), p, fixed in zip(parts, own, held, strict=True):
-                for column, sign in self._claims(k, direction):
+                for column in self._claims(k, direction):
                     apt = self.collapse[column, part] * tests > SPENT * self.decision.alpha
                     fixed |= apt
                     hanging = apt & ~self.still[column, part]
                     if hanging.any():
-                        exact = _bounds_p(self.columns[column], part, hanging, sign)
+                        exact = _bounds_p(self.columns[column], part, hanging, direction.side)
                         p[hanging] = np.where(np.isnan(exact), p[hanging], np.maximum(p[hanging], exact))
             chosen_p.append(np.concatenate(own))
             moving.append(~np.isnan(chosen_p[-1]) & ~np.concatenate(held))
         return chosen_p, moving
 
-    def _claims(self, k: int, direction: Direction) -> list[tuple[int, int]]:
-        """Return the columns that a direction claims something about, each with the side."""
+    def _claims(self, k: int, direction: Direction) -> list[int]:
+        """Return the columns that a direction claims something about."""
         other = self.contrast_of.get(k)
-        return [(k, direction.main)] + (
-            [] if other is None or not direction.contrast else [(other, direction.contrast)]
-        )
+        return [k, other] if direction.joint and other is not None else [k]
 
 
 def _bounds_p(

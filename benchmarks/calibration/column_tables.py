@@ -81,14 +81,8 @@ def families(data: dict[str, Any]) -> list[str]:
         for role, kind in KINDS:
             for units in column_units(data):
                 cells = column_cells(data, units, role)
-                texts = [
-                    _summary(_figures(data, cells, f"{setting}, {guard}", place))
-                    for place in (0, 1)
-                    for guard in ("bare", "guarded")
-                ]
-                rows.append([words, kind, str(units), *texts])
-    header = ["heads", "columns", "n", "beyond, bare", "beyond, guarded", "below, bare", "below, guarded"]
-    return table(header, rows)
+                rows.append([words, kind, str(units), *_both_sides(data, cells, setting)])
+    return table(["heads", "columns", "n", *BOTH_SIDES], rows)
 
 
 def mixtures(data: dict[str, Any]) -> list[str]:
@@ -97,13 +91,21 @@ def mixtures(data: dict[str, Any]) -> list[str]:
     for role, kind in KINDS:
         for units in column_units(data):
             cells = column_cells(data, units, role)
-            texts = [
-                _summary(_figures(data, cells, f"mixed, {guard}", place))
-                for place in (0, 1)
-                for guard in ("bare", "guarded")
-            ]
-            rows.append([kind, str(units), *texts])
-    return table(["columns", "n", "beyond, bare", "beyond, guarded", "below, bare", "below, guarded"], rows)
+            rows.append([kind, str(units), *_both_sides(data, cells, "mixed")])
+    return table(["columns", "n", *BOTH_SIDES], rows)
+
+
+BOTH_SIDES = ("beyond, bare", "beyond, guarded", "below, bare", "below, guarded")
+"""Headings of ``_both_sides``."""
+
+
+def _both_sides(data: dict[str, Any], cells: list[dict[str, Any]], setting: str) -> list[str]:
+    """Return the figures of cells in one setting, for both sides without the guard and with it."""
+    return [
+        _summary(_figures(data, cells, f"{setting}, {guard}", place))
+        for place in (0, 1)
+        for guard in ("bare", "guarded")
+    ]
 
 
 def decisions(data: dict[str, Any]) -> list[str]:

@@ -15,8 +15,9 @@ from headroles.presets import preset_of
 from headroles.records.arrays import shared_keys_note
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import GROUPS, Moments
+from headroles.records.shown.controls import SWAP
 from headroles.runs.scored import ScoredRun
-from headroles.sieves.selection import FEWEST_PAIRS, SWAP
+from headroles.sieves.selection import FEWEST_PAIRS
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHIFTED = (

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.plans.plan import Plan
 from headroles.records.example import Example
+from headroles.records.shown.controls import CLASS, MATCHED, SWAP
 from headroles.sieves.base import Contrast, MaskSieve, Sieve, Swap
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.contrast import profiles
@@ -124,17 +125,17 @@ def column_names(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
 
 def class_column(sieve: MaskSieve) -> str:
     """Return the name of the column of a sieve's contrast against word class."""
-    return f"{sieve.name}:class"
+    return f"{sieve.name}{CLASS}"
 
 
 def contrast_column(sieve: Sieve) -> str:
     """Return the name of the column of a sieve's contrast beyond distance."""
-    return f"{sieve.name}:matched"
+    return f"{sieve.name}{MATCHED}"
 
 
 def swap_column(sieve: Sieve) -> str:
     """Return the name of the column of a sieve's contrast beyond position."""
-    return f"{sieve.name}:swap"
+    return f"{sieve.name}{SWAP}"
 
 
 def cells_of(

@@ -4,7 +4,6 @@ The formula is that of ``headroles.plans.class_profile``. The engines compute th
 it streams by. Here they are computed from attention between words that is all in memory.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +17,7 @@ from headroles.plans.class_profile import (
     queries_of,
 )
 from headroles.plans.masks import Mask, Pairs
-from headroles.plans.word_pairs import WordPairs, rarest, with_frequency, word_classes, word_pairs
+from headroles.plans.word_pairs import WordPairs, with_frequency, word_classes, word_pairs
 from headroles.records.example import Example
 from headroles.sieves.base import LabelFunction, MaskSieve
 from headroles.sieves.weights.calls import SieveCalls
@@ -124,13 +123,3 @@ def reference(
     contrasts = class_contrasts(inputs, halves, sums)
     lacking = np.full((len(pairs[0].counted), heads), np.nan)
     return [contrasts.get(place, lacking) for place in range(len(pairs))]
-
-
-def occurrences_of(example: Example, counts: Counter[str]) -> Int[np.ndarray, " words"]:
-    """Return how often each word occurs, as often as the rarest of its tokens; 0 for words without one.
-
-    Args:
-        example: The input.
-        counts: Occurrences of each token in the shard, in lower case.
-    """
-    return rarest(example.word, [counts[token.lower()] for token in example.tokens])

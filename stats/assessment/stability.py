@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import special
 from scipy import stats as distributions
 
@@ -70,11 +70,10 @@ def stability(
     other heads as here. It is the probability of the test: a label of the fresh sample may still be withheld
     because it hinges on few units (``methods.reliance``). It is not the probability that the label is true.
     Tests in closed form replace those that resample, and ``holm`` replaces ``maxT``
-    (``relabel.closed_form_decision``). Heads without
-    spread get 1 or 0, as they are labelled here. On disjoint samples of real rows predicted and observed
-    shares agree; ``docs/statistics.md`` has the table. Source: Efron (1982), "The jackknife, the bootstrap
-    and other resampling plans", ch. 6; for the predictive probability Goodman (1992), Statistics in
-    Medicine 11(7), 875-879.
+    (``relabel.closed_form_decision``). Heads without spread get 1 or 0, as they are labelled here. On
+    disjoint samples of real rows predicted and observed shares agree; ``docs/statistics.md`` has the
+    table. Source: Efron (1982), "The jackknife, the bootstrap and other resampling plans", ch. 6; for the
+    predictive probability Goodman (1992), Statistics in Medicine 11(7), 875-879.
 
     Args:
         columns: The run's columns, contrasts included.
@@ -133,7 +132,7 @@ def reached_cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np
 
 
 def _cut(
-    decision: Decision, tests: int, others: Float[np.ndarray, " heads"], first: int
+    decision: Decision, tests: int, others: Int[np.ndarray, " heads"], first: int
 ) -> Float[np.ndarray, " heads"]:
     """Return the level of heads, given the number of roles among the others (and of a first stage)."""
     alpha, correction = decision.alpha, decision.correction

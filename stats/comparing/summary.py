@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from headroles.records.comparison import OUTCOMES, Differences, LayerChange
 from headroles.records.example import Decision
-from headroles.records.findings import Findings
+from headroles.records.findings import DECISIONS, Findings
 from headroles.stats.columns import Column
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.methods.closed_form import has_no_spread
@@ -18,7 +18,7 @@ from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
 from headroles.stats.relabel import closed_form_decision
 
-EXPLAINED = 4
+EXPLAINED = DECISIONS.index("explained")
 """Code of the decision "explained": the mean lies above θ, and the contrast below its margin."""
 MOST = 4
 """Sieves named in one sentence."""

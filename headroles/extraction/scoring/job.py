@@ -38,8 +38,8 @@ class SieveJob:
             sieves: The sieves.
             annotator: Provides words and trees; None when no sieve reads them.
             lexicon: Provides lemmas, vectors and frequencies; None when no sieve reads them.
-            units: Unit of each input of a shard; without units no input gets a partner. A job with units does
-                one shard.
+            units: Unit of each input of a shard; without units no input gets a partner, and every input is a
+                unit of its own. A job with units does one shard.
             members: As ``find_partners`` takes them.
         """
         self._model, self._sieves = model, sieves
@@ -54,7 +54,7 @@ class SieveJob:
             self._annotator.expect([*passages, *self._cleaned(passages).values()], final=True)
         if self._units and self._sieves.layout.swaps:
             self._partners = find_partners(tokenised, self._units, self._members)
-        return Table(self._sieves, tokenised, self._model)
+        return Table(self._sieves, tokenised, self._model, self._units)
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
         """Annotate a batch and lay the sieves over it."""

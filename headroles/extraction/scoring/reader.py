@@ -69,7 +69,21 @@ class Shard:
 class Table:
     """The scores of one shard while they are computed."""
 
-    def __init__(self, sieves: SieveColumns, tokenised: Sequence[Tokenised], model: AttentionSource) -> None:
+    def __init__(
+        self,
+        sieves: SieveColumns,
+        tokenised: Sequence[Tokenised],
+        model: AttentionSource,
+        units: Sequence[str] = (),
+    ) -> None:
+        """Return empty scores.
+
+        Args:
+            sieves: Their columns.
+            tokenised: The inputs of the shard.
+            model: Gives the number of layers and heads.
+            units: Unit of each input; empty where every input is a unit of its own.
+        """
         columns, count = len(sieves.columns), len(tokenised)
         self.sieves = sieves
         self.tokenised = tokenised
@@ -78,7 +92,8 @@ class Table:
         self.null = np.full((len(sieves.scorers), count), np.nan)
         self.low = np.full(columns, np.inf)
         self.high = np.full(columns, -np.inf)
-        self.classes = [ClassTable(space, tokenised) for space in sieves.class_spaces]
+        own = units or [given.passage.key for given in tokenised]
+        self.classes = [ClassTable(space, tokenised, own) for space in sieves.class_spaces]
         self.counts: dict[str, int] = {}
 
     def note(self, place: int, plan: Plan | LongPlan) -> None:

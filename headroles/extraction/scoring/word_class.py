@@ -24,21 +24,21 @@ from headroles.plans.class_profile import (
     queries_of,
     split_in_halves,
 )
-from headroles.plans.word_pairs import WordPairs, rarest, with_frequency
+from headroles.plans.word_pairs import WordPairs, occurrences_of, with_frequency
 
 
 class ClassTable:
     """The sums of a shard for one space of contrasts."""
 
-    def __init__(self, space: ClassSpace, tokenised: Sequence[Tokenised]) -> None:
+    def __init__(self, space: ClassSpace, tokenised: Sequence[Tokenised], units: Sequence[str]) -> None:
         """Split the inputs in halves, and count their tokens.
 
         Args:
             space: The columns.
             tokenised: All inputs of the shard.
+            units: Unit of each.
         """
         self.space = space
-        units = [given.passage.group or "\n".join(given.passage.texts) for given in tokenised]
         self.halves = split_in_halves(units, [given.size for given in tokenised])
         self.counts = Counter(token.lower() for given in tokenised for token in given.tokens)
         self.sums = (CellSums(), CellSums())
@@ -226,7 +226,7 @@ def _inputs_of(space: int, batch: Sequence[Prepared], counts: Counter[str]) -> d
         if pairs is None or not any(len(counted) for counted in pairs.counted):
             continue
         word = prepared.example.word
-        occurrences = rarest(word, [counts[token.lower()] for token in prepared.example.tokens])
+        occurrences = occurrences_of(prepared.example, counts)
         order = np.argsort(word, kind="stable")
         opens = np.searchsorted(word[order], np.arange(len(occurrences)))
         pieces = np.bincount(word[word >= 0], minlength=len(occurrences))

@@ -1,6 +1,8 @@
 """Names of contrasts: what each one controls for, by the ending of its column."""
 
-CONTROLS = {":matched": "distance", ":swap": "position", ":class": "word class"}
+MATCHED, SWAP, CLASS = ":matched", ":swap", ":class"
+"""Endings of the columns of contrasts."""
+CONTROLS = {MATCHED: "distance", SWAP: "position", CLASS: "word class"}
 """What a contrast controls for, by the ending of its column."""
 
 

@@ -17,11 +17,11 @@ from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.plans.class_profile import split_in_halves
-from headroles.plans.word_pairs import CLASSES
+from headroles.plans.word_pairs import CLASSES, occurrences_of
 from headroles.records.example import Example
 from headroles.records.passage import Passage, Words
 from headroles.sieves.weights.reference import apply
-from headroles.sieves.weights.word_class import occurrences_of, reference
+from headroles.sieves.weights.word_class import reference
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound
 
