@@ -22,38 +22,8 @@ from headroles.terminal.sheets import terminal_table
 if TYPE_CHECKING:
     from headroles.planning import Study
 
-LETTERS = {
-    "local": "L",
-    "delimiter": "D",
-    "delimiter:cls": "c",
-    "delimiter:sep": "s",
-    "block": "B",
-    "syntactic": "Y",
-    "syntactic:nsubj": "n",
-    "syntactic:obj": "o",
-    "syntactic:amod": "a",
-    "syntactic:advmod": "v",
-}
 WIDE = 100
 """Width of the terminal from which columns stand two spaces apart."""
-SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
-"""Marks of other roles: letters and digits, as signs could be misread; without 0, which looks like O."""
-
-
-def role_letters(roles: Sequence[str]) -> dict[str, str]:
-    """Return one letter or digit per role: its usual one, else one of its name, else a spare one.
-
-    Example:
-        >>> role_letters(["local", "punctuation:,.", "offset:-2", "offset:+2"])
-        {'local': 'L', 'punctuation:,.': 'P', 'offset:-2': '2', 'offset:+2': 'O'}
-    """
-    marks: dict[str, str] = {name: LETTERS[name] for name in roles if name in LETTERS}
-    for name in roles:
-        if name not in marks:
-            candidates = name.split(":")[-1].upper() + name.upper() + SPARE
-            free = (mark for mark in candidates if mark in SPARE and mark not in marks.values())
-            marks[name] = next(free, "*")
-    return {name: marks[name] for name in roles}
 
 
 def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
@@ -115,7 +85,7 @@ def _inputs_text(facts: Mapping[str, Any]) -> str:
 
 def _grid(summary: Summary, columns: int) -> Text:
     """Return a grid of role letters with layers as rows and heads as columns."""
-    marks = role_letters([role.sieve for role in summary.roles])
+    marks = {role.sieve: role.code for role in summary.roles}
     layers, heads = summary.table.layers, summary.table.heads
     cells = [["" for _ in range(heads)] for _ in range(layers)]
     for role, held in zip(summary.roles, summary.held, strict=True):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -18,13 +18,10 @@ from headroles.records.findings import (
     stronger_roles,
 )
 from headroles.records.shown.controls import control_of
-from headroles.records.shown.notebook import role_marks
-from headroles.reports.records import MANY, Combination, Interval, Role, Strongest, Summary, Table, Tally
+from headroles.records.shown.looks import Look, looks_of
+from headroles.reports.records import Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.summary.account import account
 from headroles.reports.summary.verdicts import supports_of, verdict
-
-TONES = 8
-SYMBOLS = 8
 
 
 def summarise(labelling: Labelling) -> Summary:
@@ -79,28 +76,14 @@ def _roles(
     """Return every sieve that can be a role, with its look on the page."""
     findings = labelling.findings
     places = [k for k, rule in enumerate(findings.rules) if rule.role]
-    marks = role_marks([findings.rules[k].sieve for k in places])
-    roles = tuple(
-        _role(labelling, place, number, marks[number], {"absent": absent[number], "strong": strong[number]})
+    looks = looks_of([findings.rules[k].sieve for k in places])
+    return tuple(
+        _role(labelling, place, looks[number], {"absent": absent[number], "strong": strong[number]})
         for number, place in enumerate(places)
     )
-    if len(roles) <= MANY:
-        return roles
-    looks = list(dict.fromkeys(_first(role) for role in roles))
-    return tuple(
-        replace(role, tone=looks.index(_first(role)) % TONES, symbol=looks.index(_first(role)) % SYMBOLS)
-        for role in roles
-    )
 
 
-def _first(role: Role) -> str:
-    """Return the first part of a role's name: where there are many roles, it decides their look."""
-    return role.sieve.partition(":")[0]
-
-
-def _role(
-    labelling: Labelling, position: int, number: int, code: str, parts: Mapping[str, np.integer]
-) -> Role:
+def _role(labelling: Labelling, position: int, look: Look, parts: Mapping[str, np.integer]) -> Role:
     """Return one role with its counts (absent and strong heads are parts), thresholds and strongest head."""
     findings = labelling.findings
     rule = findings.rules[position]
@@ -109,9 +92,9 @@ def _role(
         sieve=rule.sieve,
         position=position,
         question=rule.question,
-        code=code,
-        tone=number % TONES,
-        symbol=(number + number // TONES) % SYMBOLS,
+        code=look.mark,
+        tone=look.tone,
+        symbol=look.symbol,
         threshold=_threshold(findings, position),
         contrast=rule.contrast,
         contrast_threshold=_threshold(findings, findings.of(rule.contrast))

@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs
 from headroles.records.assessment import Assessment, Depth, Precision, RoleOverlap, SensitivityRow
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.records.shown.notebook import role_marks
+from headroles.records.shown.looks import role_marks
 from headroles.reports.figures.run import figures
 from headroles.reports.page import page
 from headroles.reports.summary.summary import summarise

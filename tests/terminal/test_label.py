@@ -1,14 +1,11 @@
 """What a terminal shows of a labelling."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 import headroles
@@ -16,7 +13,7 @@ from headroles.records.assessment import RoleOverlap
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import STEADY
-from headroles.terminal.label import LETTERS, SPARE, role_letters, show_labelling
+from headroles.terminal.label import show_labelling
 
 
 def _shown(
@@ -37,41 +34,6 @@ def _named(labelling: Labelling, names: Sequence[str]) -> Labelling:
         replace(rule, sieve=next(rules)) if rule.role else rule for rule in labelling.findings.rules
     )
     return replace(labelling, findings=replace(labelling.findings, rules=renamed))
-
-
-def test_every_built_in_role_has_a_letter_of_its_own() -> None:
-    from headroles.sieves import BUILT_IN
-
-    assert LETTERS.keys() == BUILT_IN.keys()
-    assert len(set(LETTERS.values())) == len(LETTERS)
-
-
-def test_other_roles_get_spare_letters_until_there_are_none() -> None:
-    many = [f"role {k}" for k in range(len(SPARE) + 5)]
-    chosen = role_letters(["local", *many])
-    assert list(chosen) == ["local", *many]
-    assert chosen["local"] == "L"
-    single = [each for each in chosen.values() if each != "*"]
-    assert len(set(single)) == len(single)
-    assert "*" in chosen.values()
-    assert role_letters(["syntactic:det", "delimiter"]) == {"syntactic:det": "E", "delimiter": "D"}
-
-
-@given(
-    st.lists(
-        st.from_regex(r"(offset|punctuation|local|mine):[-+,. :0-9é律Ω_]{0,4}", fullmatch=True), max_size=30
-    )
-)
-def test_marks_are_letters_or_digits_whatever_the_names_hold(names: list[str]) -> None:
-    marks = role_letters(names)
-    assert set(marks) == set(names)
-    assert all(re.fullmatch("[A-Za-z0-9]", mark) for mark in marks.values())
-    assert len(set(marks.values())) == len(marks)
-
-
-def test_offsets_and_punctuation_marks_have_marks_that_read_as_roles() -> None:
-    names = ["offset:-2", "offset:2", "offset:1", "offset:+1", "punctuation:,.", "mine:"]
-    assert list(role_letters(names).values()) == ["2", "O", "1", "F", "P", "M"]
 
 
 def test_layers_are_rows_and_heads_are_columns(finished: Path) -> None:

@@ -5,7 +5,6 @@ of the notebook, light or dark. Reports use the same marks and wording.
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.example import Decision, Rule
 from headroles.records.shown.controls import control_of
+from headroles.records.shown.looks import role_marks
 
 LONGEST = 80
 """Characters of a name that are shown."""
@@ -356,25 +356,6 @@ def escape_name(text: object) -> str:
     words = str(text)
     shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
     return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
-
-
-def role_marks(names: Sequence[str]) -> tuple[str, ...]:
-    """Return marks of one or two characters, one per name, no two alike.
-
-    Example:
-        >>> role_marks(["local", "delimiter", "delimiter:cls", "syntactic:amod", "syntactic:advmod", "律"])
-        ('L', 'D', 'Dc', 'Sa', 'Sd', '6')
-    """
-    taken: list[str] = []
-    for number, name in enumerate(names, start=1):
-        words = re.findall("[a-z]+", name.lower())
-        choices = [words[0][0].upper()] if len(words) == 1 else []
-        if words:
-            tail = "".join(words[1:]) or words[0][1:]
-            choices += [words[0][0].upper() + letter for letter in tail]
-        choices += [str(number + shift) for shift in range(len(names) + 1)]
-        taken.append(next(mark for mark in choices if mark not in taken))
-    return tuple(taken)
 
 
 def mean(value: float) -> str:

@@ -1,0 +1,95 @@
+"""What a role says about a head, in plain words."""
+
+from dataclasses import dataclass
+
+RELATIONS = {
+    "nsubj": ("subject", "verb"), "obj": ("object", "verb"), "dobj": ("object", "verb"),
+    "iobj": ("indirect object", "verb"), "csubj": ("clausal subject", "verb"), "amod": ("adjective", "noun"),
+    "advmod": ("adverb", "head word"), "det": ("determiner", "noun"), "nummod": ("number", "noun"),
+    "compound": ("compound part", "head word"), "aux": ("auxiliary", "verb"), "cop": ("copula", "predicate"),
+    "mark": ("subordinator", "verb"), "case": ("preposition", "noun"), "cc": ("conjunction", "conjunct"),
+    "conj": ("conjunct", "first conjunct"), "nmod": ("noun modifier", "noun"), "poss": ("possessor", "noun"),
+    "obl": ("oblique", "verb"), "prep": ("preposition", "head word"), "pobj": ("object", "preposition"),
+    "appos": ("apposition", "noun"), "acl": ("clause", "noun"), "advcl": ("adverbial clause", "verb"),
+    "xcomp": ("open complement", "verb"), "ccomp": ("clausal complement", "verb"),
+}  # fmt: skip
+"""Dependent and head word of a relation, each in the singular."""
+TITLES = {
+    "local": ("neighbours (±2)", "looks at neighbouring tokens"),
+    "delimiter": ("special tokens", "looks at special tokens"),
+    "delimiter:cls": ("class token", "looks at the class token"),
+    "delimiter:sep": ("separators", "looks at separators"),
+    "block": ("own text of the pair", "stays in the query's own text"),
+    "syntactic": ("word → its syntactic head", "looks from words to their syntactic head"),
+    "coreference": ("other mentions of the entity", "looks from mentions to others of their entity"),
+    "bag-of-words": ("many words of the own text", "spreads over many words of its own text"),
+    "duplicate": ("earlier copies of the token", "looks at earlier copies of the token"),
+    "first": ("first token", "looks at the first token"),
+    "identical": ("same token elsewhere", "looks at the same token elsewhere in its text"),
+    "identical:other": ("same token in the other text", "looks at the same token in the other text"),
+    "induction": ("what followed the token before", "looks at what followed the token before"),
+    "next": ("next token", "looks at the next token"),
+    "previous": ("previous token", "looks at the previous token"),
+    "punctuation": ("periods and commas", "looks at periods and commas"),
+    "rare": ("rarest tokens", "looks at the rarest tokens of the input"),
+    "related:other": ("related words in the other text", "looks at related words in the other text"),
+    "self": ("the token itself", "looks at the token itself"),
+    "subword": ("other pieces of the word", "looks at the other pieces of the word"),
+    "subword:completing": ("piece that completes the word", "looks at the piece that completes the word"),
+}
+"""Title and singular predicate of the built-in sieves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A role in plain words.
+
+    Attributes:
+        title: A noun phrase, such as "adjective → noun"; the name of the role where nothing better is known.
+        one: What one head does, such as "looks from adjectives to their noun".
+        many: The same of several heads, such as "look from adjectives to their noun".
+    """
+
+    title: str
+    one: str
+    many: str
+
+
+def phrase_of(name: str) -> Phrase:
+    """Return a role in plain words.
+
+    Args:
+        name: Of a sieve: a built-in one, one of a family, or any other.
+
+    Example:
+        >>> phrase_of("syntactic:amod").one, phrase_of("local").many
+        ('looks from adjectives to their noun', 'look at neighbouring tokens')
+        >>> phrase_of("mine")
+        Phrase(title='mine', one='has the role mine', many='have the role mine')
+    """
+    if name in TITLES:
+        return _phrase(*TITLES[name])
+    root, _, rest = name.partition(":")
+    if root == "syntactic" and rest:
+        if rest not in RELATIONS:
+            return _phrase(f"{rest} → its head word", f"looks from {rest} dependents to their head word")
+        dependent, head = RELATIONS[rest]
+        return _phrase(f"{dependent} → {head}", f"looks from {_plural(dependent)} to their {head}")
+    if root == "local" and rest:
+        return _phrase(f"neighbours (±{rest})", f"looks at tokens at most {rest} away")
+    if root == "offset" and rest:
+        return _phrase(f"offset {rest}", f"looks at the token at offset {rest}")
+    if root == "punctuation" and rest:
+        return _phrase(f"punctuation {rest}", f"looks at the marks {rest}")
+    return Phrase(name, f"has the role {name}", f"have the role {name}")
+
+
+def _phrase(title: str, one: str) -> Phrase:
+    """Return a phrase from the words for one head."""
+    verb, _, rest = one.partition(" ")
+    return Phrase(title, one, f"{verb.removesuffix('s')} {rest}")
+
+
+def _plural(noun: str) -> str:
+    """Return the plural of a noun."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
