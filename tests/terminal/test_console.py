@@ -91,6 +91,7 @@ def test_a_terminal_that_hangs_up_gets_no_second_error() -> None:
     master, slave = pty.openpty()
     waits = (
         "import signal, sys; from headroles.cli import main\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "def wait(**_): print('ready', flush=True); signal.pause()\n"
         "main.cli.commands['sieves'].callback = wait; sys.argv[1:] = ['sieves']; main.main()"
     )
