@@ -218,8 +218,8 @@ class _Study:
     columns: Sequence[Column]
     contrast_of: dict[int, int]
     p: tuple[Grid, ...]
-    still: Bool[np.ndarray, "sieves heads"]
-    collapse: Grid
+    still: Bool[np.ndarray, "columns heads"]
+    collapse: Float[np.ndarray, "columns heads"]
     decision: Decision
 
     @property
@@ -271,7 +271,7 @@ def max_t(
     contrast_of: dict[int, int],
     families: Sequence[Parts],
     p: tuple[Grid, ...],
-    still: Bool[np.ndarray, "sieves heads"],
+    still: Bool[np.ndarray, "columns heads"],
     decision: Decision,
 ) -> tuple[Grid, ...]:
     """Return adjusted p of every sieve and head, one array for each direction.

@@ -168,7 +168,7 @@ def recompute_findings(
         for place in evidences:
             below = units[place] >= ENOUGH and allowed[place].below
             code = decision_by(place, findings, precision, below, decision)
-            ledger.compare("decision", "q at most alpha", findings.decision[place], code)
+            ledger.compare("decision", "q at most alpha", float(findings.decision[place]), float(code))
     return ledger.checks()
 
 
