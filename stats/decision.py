@@ -70,7 +70,9 @@ def check_effect(effect: float) -> None:
         BadInput: When it is not, or is infinite.
     """
     if not 0 < effect < float("inf"):
-        raise BadInput(f"effect must be a number above 0, in standard deviations beyond θ, but got {effect}")
+        raise BadInput(
+            f"effect must be a number above 0, in standard deviations beyond the threshold, but got {effect}"
+        )
 
 
 def check_share(share: float) -> None:

@@ -12,7 +12,7 @@ from headroles.stats.columns import Column, lets_not, lets_role
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.families import adjust_own_families, family_members, joint_above
-from headroles.stats.methods.reliance import CARRIERS, UNSEEN
+from headroles.stats.methods.reliance import UNSEEN
 from headroles.stats.moments import describe
 
 
@@ -65,8 +65,6 @@ def withheld_remarks(columns: Sequence[Column], findings: Findings, decision: De
     if not named:
         return []
     return [
-        f"labels that would hinge on few units are withheld, and their heads stay undetermined: "
-        f"{'; '.join(named)}. A role needs a spread that rests on at least {CARRIERS} units, or a mean that "
-        f"{UNSEEN} more units at the lowest possible score would leave beyond θ; a 'not' needs a mean that "
-        f"{UNSEEN} more units at the highest possible score would leave below θ."
+        f"labels that would depend on few units are withheld, so these heads stay undetermined: "
+        f"{'; '.join(named)}. {UNSEEN} more units with extreme scores could reverse them."
     ]

@@ -73,9 +73,10 @@ def explained_labels(before: Findings, after: Findings) -> list[str]:
     for way, name, labelled, other in (("lost", "B", before, after), ("gained", "A", after, before)):
         heads = int(((labelled.decision == 0) & (other.decision == EXPLAINED)).sum())
         if heads:
+            belong = "belongs" if heads == 1 else "belong"
             sentences.append(
-                f"of the labels {way}, {heads:,} belong to heads that are explained in {name}: the mean "
-                f"lies above θ in {name}, too, but the contrast below its margin."
+                f"{heads:,} of the labels {way} {belong} to heads that are explained in {name}. "
+                f"There, too, the mean lies above the threshold, but the contrast lies below its margin."
             )
     return sentences
 
@@ -106,17 +107,17 @@ def remarks(
     ]
     if few and method.estimand == "mean":
         sentences.append(
-            f"fewer than {ENOUGH_FOR_NOT} units under {decision.test}: {', '.join(few)}; with skewed "
-            f"differences so few units err more often than alpha says, and a head is called equivalent there "
-            f"only where the bounds of its scores allow it."
+            f"fewer than {ENOUGH_FOR_NOT} units: {', '.join(few)}. With so few, {decision.test} errs more "
+            f"often than alpha says if differences are skewed. A head is called equivalent there only "
+            f"where the bounds of its scores allow it."
         )
     sentences += _narrow_margins(differences, bound) + _unchanged(differences, columns, decision, bound)
     if labels is not None:
         plain = closed_form_decision(labels)
         if (plain.test, plain.correction) != (labels.test, labels.correction):
             sentences.append(
-                f"labels that are compared with swaps are those of {plain.test} with {plain.correction}, in "
-                f"place of {labels.test} with {labels.correction}."
+                f"the comparison with swaps uses labels of {plain.test} with {plain.correction}, not of "
+                f"{labels.test} with {labels.correction}."
             )
     return sentences
 
@@ -128,8 +129,8 @@ def _narrow_margins(differences: Differences, bound: float) -> list[str]:
         return []
     listed = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
     return [
-        f"the bound {bound:g} is wider than the margin of {listed}: a head called equivalent there may still "
-        f"have gained or lost what the margin decides."
+        f"the bound {bound:g} is wider than the margin of {listed}. So a head called equivalent there may "
+        f"still have gained or lost the role."
     ]
 
 
@@ -153,13 +154,12 @@ def _unchanged(
     sentences = []
     if short:
         sentences.append(
-            f"scores that do not differ at all still need enough units to be called equivalent within "
-            f"{bound:g}, the more the further apart two scores could lie; at least: {', '.join(short)}."
+            f"too few units to show equivalence within {bound:g}, even for equal scores; at least "
+            f"needed: {', '.join(short)}."
         )
     if unbounded:
         sentences.append(
-            f"scores that do not differ at all can be tested only where it is known how far apart they could "
-            f"lie, which it is not for {', '.join(unbounded)}."
+            f"equal scores cannot be tested for {', '.join(unbounded)}, because their bounds are not known."
         )
     return sentences
 

@@ -67,20 +67,21 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "mean",
             resampled=sign_flip,
             stand_in="t",
-            warning="sign-flip is exact for scores symmetric about θ only; under skew it errs as t does.",
+            warning="sign-flip is exact only for scores that are symmetric about the threshold. Under skew "
+            "it errs as t does.",
         ),
         "wilcoxon": Method(
             "pseudo-median",
             ranked=wilcoxon,
-            warning="wilcoxon tests the pseudo-median, which is not the mean of skewed scores: "
-            "its labels are no roles where scores are skewed.",
+            warning="wilcoxon tests the pseudo-median, which is not the mean of skewed scores. "
+            "Where scores are skewed, its labels are no roles.",
             guarded=False,
         ),
         "sign": Method(
             "median",
             ranked=sign,
-            warning="sign tests the median, which is not the mean of skewed scores: "
-            "its labels are no roles where scores are skewed.",
+            warning="sign tests the median, which is not the mean of skewed scores. "
+            "Where scores are skewed, its labels are no roles.",
             guarded=False,
         ),
         "t-published": Method(
