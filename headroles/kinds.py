@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from headroles.inputs.corpora import Corpus
     from headroles.options.run import CommonOptions
     from headroles.progress import Progress
+    from headroles.records.comparison import Comparison
     from headroles.records.example import Decision, Rule, Scores
     from headroles.records.findings import Labelling
+    from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Engine, Facts, ShardWork
+    from headroles.viewing import Viewed
 
 KINDS = ("label", "cluster", "surface", "probe")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""
@@ -40,7 +43,7 @@ class RunKind(ABC):
         baselines: Whether heads are tested against baselines; intervals of findings are then those of the
             difference, laid around the mean.
         intervals_of_scores: Whether intervals of findings are those of mean scores, not of the tests.
-        keeps_inputs: Whether typical inputs can be kept for head cards.
+        keeps_inputs: Whether typical inputs can be kept as examples of heads.
     """
 
     name: ClassVar[str]
@@ -104,6 +107,10 @@ class RunKind(ABC):
         """Return the labelling with what later passes over some inputs add, and notes about them."""
         return judged, []
 
+    def later(self, options: Any) -> str:
+        """Return the phase of these later passes, one of ``headroles.progress.PHASES``; "" without any."""
+        return ""
+
     def passes(self, options: Any) -> int:
         """Return how many times a shard reads its inputs, for the progress bar."""
         return 1
@@ -146,6 +153,22 @@ class RunKind(ABC):
         """Return the report: one HTML file that requests nothing."""
 
     @abstractmethod
+    def notebook(self, labelling: Labelling) -> str:
+        """Return the run as HTML for notebooks."""
+
+    @abstractmethod
+    def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
+        """Return what one head does, in one sentence."""
+
+    @abstractmethod
+    def report_path(self, labelling: Labelling) -> Path | None:
+        """Return the file of the report; None where the run has none on this machine."""
+
+    @abstractmethod
+    def view(self, labelling: Labelling, text: str | None, text_b: str | None, **options: Any) -> Viewed:
+        """Return the attention of the run's model over a text, with the roles of its heads."""
+
+    @abstractmethod
     def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
         """Return the figures of the report by name."""
 
@@ -154,8 +177,12 @@ class RunKind(ABC):
         """Return functions that make the tables for papers, by name; the first is the main one."""
 
     @abstractmethod
-    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
-        """Print the findings on a terminal, and the place of the report last."""
+    def answer(self, labelling: Labelling) -> Answer:
+        """Return what the run found in a few plain sentences."""
+
+    @abstractmethod
+    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
+        """Print the findings on a terminal, as ``detail`` says, and the place of the report last."""
 
     @abstractmethod
     def families(self, labelling: Labelling) -> Mapping[str, str]:
@@ -188,3 +215,9 @@ def kind_of(labelling: Labelling) -> RunKind:
     """Return the kind of a run: the one whose part it has, or else "label"."""
     parts = (kind for kind in kinds() if kind.part and getattr(labelling, kind.part) is not None)
     return next(parts, kind_named("label"))
+
+
+def comparison_answer(comparison: Comparison) -> Answer:
+    """Return what changed between two runs in a few sentences, as ``RunKind.answer`` does for one run."""
+    answer: Answer = import_module("headroles.reports.answer.comparison").answer_of(comparison)
+    return answer

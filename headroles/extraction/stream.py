@@ -104,8 +104,18 @@ def stream_tokenised(
     *,
     batch_size: int,
     advance: Callable[[int], None],
+    prepared: Callable[[int], None] = lambda count: None,
 ) -> Iterator[Result]:
-    """Run tokenised inputs through a model shard by shard, and yield results as ``stream`` does."""
+    """Run tokenised inputs through a model shard by shard, and yield results as ``stream`` does.
+
+    Args:
+        model: As ``stream`` takes it.
+        shards: Tokenised inputs of every shard.
+        job: The job that gets the attention.
+        batch_size: Largest batch.
+        advance: Called with the number of examples done since the last call.
+        prepared: Called with the number of examples whose annotation is ready since the last call.
+    """
     whole = isinstance(model, StoredMaps) or model.way.name == RETURNED
     size = min(batch_size, RETURNED_BATCH) if whole else batch_size
     set_memory_options()
@@ -119,6 +129,7 @@ def stream_tokenised(
             pending = [executor.submit(job.prepare, tokenised, batch) for batch in batches[:1]]
             for number in range(len(batches)):
                 batch = pending.pop().result()
+                prepared(len(batch))
                 if number + 1 < len(batches):
                     pending.append(executor.submit(job.prepare, tokenised, batches[number + 1]))
                 _run_batch(model, batch, job, table)

@@ -1,11 +1,11 @@
-"""Keep the attention maps that head cards show, in a second pass over a few inputs."""
+"""Keep the attention maps and cells that the head panel shows, in a second pass over a few inputs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from headroles.errors import HeadrolesError
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import InputMaps, KeptMaps
+from headroles.records.kept_maps import InputMaps, KeptMaps, WantedMaps
 from headroles.records.passage import Passage
 from headroles.storage.kept_maps import (
     Candidate,
@@ -13,17 +13,18 @@ from headroles.storage.kept_maps import (
     candidates,
     choose_kept_maps,
     left_out_note,
+    wanted_by_example,
     wanted_maps,
 )
 
-Keep = Callable[[Sequence[Passage], Sequence[dict[int, list[int]]]], list[InputMaps]]
-"""Runs inputs, and keeps for each the maps of the given heads by layer."""
+Keep = Callable[[Sequence[Passage], Sequence[WantedMaps]], list[InputMaps]]
+"""Runs inputs, and keeps the wanted maps and cells of each."""
 
 
 def keep_card_maps(
     judged: Labelling, most: int, passages: Iterable[Passage], keep: Keep
 ) -> tuple[KeptMaps | None, list[str]]:
-    """Run the examples of head cards again, and keep their maps.
+    """Run the examples of the head panel again, and keep their maps and cells.
 
     Args:
         judged: The scores, and which heads hold which roles.
@@ -44,7 +45,7 @@ def keep_card_maps(
         )
     except (HeadrolesError, RuntimeError, MemoryError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
-        return None, [f"head cards have no attention maps, because keeping them failed: {reason}."]
+        return None, [f"heads have no examples, because keeping their maps failed: {reason}."]
     return (exhibited if exhibited.exhibits else None), left_out_note(exhibited)
 
 
@@ -57,17 +58,19 @@ def _keep_examples(
     most: int,
 ) -> KeptMaps:
     """Run the examples of the given maps in the order of the inputs, and keep the maps."""
-    examples = sorted({example for example, _, _ in places})
-    heads_by_layer: list[dict[int, list[int]]] = [{} for _ in examples]
-    for example, layer, head in places:
-        heads_by_layer[examples.index(example)].setdefault(layer, []).append(head)
-    inputs = select_passages(passages, [judged.scores.examples[example] for example in examples])
-    maps_by_example = dict(zip(examples, keep(inputs, heads_by_layer), strict=True))
+    wanted = wanted_by_example(possible, places)
+    inputs = select_passages(passages, [judged.scores.examples[example] for example in wanted])
+    maps_by_example = dict(zip(wanted, keep(inputs, [*wanted.values()]), strict=True))
     return choose_kept_maps(
         possible,
         {place: maps_by_example[place[0]].weights[place[1:]] for place in places},
         {example: maps.example for example, maps in maps_by_example.items()},
         most,
+        counted={
+            (example, name): cells
+            for example, maps in maps_by_example.items()
+            for name, cells in maps.counted.items()
+        },
     )
 
 

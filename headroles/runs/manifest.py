@@ -137,7 +137,7 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
                 scored.scores,
                 position,
                 nothing=nothing,
-                few="no head is called 'not', because rare scores then look absent too often",
+                few="no head is called 'not'",
             )
     notes += class_notes(scored)
     if options.parser is not None and scored.facts.known.parser is None:
@@ -158,7 +158,7 @@ def partner_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]
 
     Example:
         >>> partner_notes([Rule("block", contrast="block:swap")], {"pairs": 40, "alone": 80})
-        ['block is judged beyond position on 40 pairs of inputs; 80 of 160 have no partner.']
+        ['block is judged beyond position on 40 pairs of inputs (80 of 160 inputs have no partner).']
     """
     pairs, alone = counts.get("pairs", 0), counts.get("alone", 0)
     total, columns = 2 * pairs + alone, {rule.sieve for rule in rules}
@@ -167,13 +167,13 @@ def partner_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]
         name = rule.sieve
         if rule.contrast.endswith(SWAP):
             notes.append(
-                f"{name} is judged beyond position on {pairs} pairs of inputs; {alone} of {total} have "
-                f"no partner."
+                f"{name} is judged beyond position on {pairs} pairs of inputs ({alone} of {total} inputs "
+                f"have no partner)."
             )
         elif f"{name}{SWAP}" in columns:
             notes.append(
-                f"the layouts of these inputs hardly vary, so {name} is judged beyond distance only: {pairs} "
-                f"pairs of inputs have one length and different boundaries, and {FEWEST_PAIRS} are needed."
+                f"the layouts of these inputs hardly vary, so {name} is judged beyond distance only. {pairs} "
+                f"pairs of inputs have equal lengths and different boundaries; {FEWEST_PAIRS} are needed."
             )
     return notes
 
@@ -192,10 +192,9 @@ def class_notes(scored: ScoredRun) -> list[str]:
         )
     ]
     reason = (
-        "beyond word class needs words with a universal part of speech, and at least 20 sentences in each "
-        "half of a shard; so these roles are not tested beyond word class."
+        "It needs words with a universal part of speech, and at least 20 sentences in each half of a shard."
     )
-    return [f"{', '.join(silent)} had no value: a contrast {reason}"] if silent else []
+    return [f"no contrast beyond word class for {', '.join(silent)}. {reason}"] if silent else []
 
 
 def subset_notes(first: int | None) -> list[str]:
@@ -203,9 +202,9 @@ def subset_notes(first: int | None) -> list[str]:
 
     Example:
         >>> subset_notes(30)
-        ['only the first 30 inputs were read (--first), which are no random sample of all.']
+        ['only the first 30 inputs were read (--first); they are not a random sample.']
     """
-    few = f"only the first {first} inputs were read (--first), which are no random sample of all."
+    few = f"only the first {first} inputs were read (--first); they are not a random sample."
     return [] if first is None else [few]
 
 
@@ -232,9 +231,9 @@ def column_notes(name: str, scores: Scores, position: int, *, nothing: str, few:
     if silent.all():
         return notes
     if units == 1:
-        notes.append(f"{name} rests on 1 unit and cannot be tested; give more inputs.")
+        notes.append(f"{name} rests on 1 unit and cannot be tested. Give more inputs.")
     elif units < ENOUGH_FOR_NOT and few:
-        notes.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT} {few}.")
+        notes.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT}, {few}.")
     return notes
 
 

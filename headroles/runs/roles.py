@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headroles.kinds import RunKind
+from headroles.runs.notebook import NotebookRun
 
 if TYPE_CHECKING:
     from headroles.records.findings import Labelling
 
 
-class RolesRun(RunKind):
+class RolesRun(NotebookRun):
     """A kind of run whose report shows the roles of heads."""
 
     def page(self, labelling: Labelling) -> str:

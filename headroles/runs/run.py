@@ -5,8 +5,9 @@ Options, files, folder and inputs are checked before torch, spaCy or scipy is im
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ from headroles.extraction.model.borrow import borrow
 from headroles.inputs.corpora import Corpus
 from headroles.kinds import RunKind, kind_named
 from headroles.options.run import CommonOptions
-from headroles.progress import Progress, ignore_progress, progress_counter
+from headroles.progress import LOAD, PARSE, REPORT, SCORE, TEST, Advance, Phases, Progress, phases_of
 from headroles.records.findings import Labelling
 from headroles.runs.checks import check_named
 from headroles.runs.scored import ScoredRun
@@ -36,12 +37,12 @@ from headroles.storage.integrity.lock import lock_run_folder
 from headroles.storage.run import write_examples, write_results
 
 
-def run(options: CommonOptions, progress: Progress | None = None) -> Labelling:
+def run(options: CommonOptions, progress: Progress | Phases | None = None) -> Labelling:
     """Make a run of the kind that the options are of, or go on with one that was stopped in the same folder.
 
     Args:
         options: The options of any kind of run.
-        progress: Called with the inputs done and their total (0 where it is unknown).
+        progress: Called with the inputs done and their total (0 where it is unknown); or told of all phases.
 
     Raises:
         HeadrolesError: One of its subclasses, in one sentence. Before the first shard is done, nothing is
@@ -64,7 +65,7 @@ def run(options: CommonOptions, progress: Progress | None = None) -> Labelling:
             local = open_work(folder, in_other_processes, options.overwrite)
             work = stack.enter_context(local if remote is None else remote_work(remote, options.overwrite))
             try:
-                return _run_shards(options, corpus, survey, work, progress or ignore_progress)
+                return _run_shards(options, corpus, survey, work, phases_of(progress))
             except KeyboardInterrupt as stop:
                 if count := work.kept():
                     raise KeyboardInterrupt(_stop_message(count, work.place.url)) from stop
@@ -78,16 +79,17 @@ def _stop_message(count: int, where: str) -> str:
 
 
 def _run_shards(
-    options: CommonOptions, corpus: Corpus, survey: Survey, work: Work, progress: Progress
+    options: CommonOptions, corpus: Corpus, survey: Survey, work: Work, phases: Phases
 ) -> Labelling:
     """Score the shards that are not done, judge all scores, and write the results into the folder."""
     from headroles.stats.resolution import check_resolution
 
     kind = kind_named(options.KIND)
     passes = kind.passes(options)
-    advance = progress_counter(progress, (survey.count or 0) * passes)
     order = Order(options, work.place.url or None, survey.whole, threads_per_worker(options))
-    with engine_of(order, work.place, corpus, advance) as engine:
+    phases.start(LOAD)
+    with engine_of(order, work.place, corpus, phases.advance) as engine:
+        phases.end(LOAD)
         facts = engine.facts
         rules = kind.rules(options, facts)
         check_resolution(options.decision, rules, facts.layers, facts.heads)
@@ -95,7 +97,11 @@ def _run_shards(
         tasks = cut_into_tasks(corpus, survey, options.shard_size)
         adding = None if survey.whole else RunningSums(work.place, files_in_manifest(work.place))
         tally = Receipts(survey.whole)
-        score_shards(engine, tasks, work, lambda count: advance(count * passes), tally, adding)
+        total, parses = survey.count or 0, facts.known.parser is not None
+        with phases.during(SCORE, total * passes), phases.during(PARSE, total) if parses else nullcontext():
+            skip = partial(_skip, phases.advance, passes)
+            score_shards(engine, tasks, work, skip, tally, adding)
+        phases.start(TEST)
         rules = kind.settle(rules, tally.counts)
         scores, rules, moments = assemble_run(work.place, tally, rules, facts, options, adding)
         source = {"sha256": survey.sha256} | dict(corpus.source)
@@ -111,11 +117,20 @@ def _run_shards(
             moments,
         )
         judged = kind.judge(options, scored, corpus)
-        judged, more = kind.complete(options, judged, corpus, engine, progress)
+        phases.end(TEST)
+        with phases.during(later) if (later := kind.later(options)) else nullcontext():
+            judged, more = kind.complete(options, judged, corpus, engine, partial(phases.reach, later))
     labelling = _with_record(kind, options, scored, judged, corpus, more)
     if work.folder is not None:
-        _finish(kind, work, work.folder, labelling, tally)
+        with phases.during(REPORT):
+            _finish(kind, work, work.folder, labelling, tally)
     return replace(labelling, folder=options.out)
+
+
+def _skip(advance: Advance, passes: int, count: int) -> None:
+    """Count the examples of a shard that is done already."""
+    advance(count, PARSE)
+    advance(count * passes)
 
 
 def _with_record(

@@ -30,7 +30,7 @@ SETTINGS_AFTER_SCORING = frozenset(
 """Settings that are used only after scoring."""
 NOT_SCORING = (
     "cli", "comparing", "judging", "parser", "preprocessing", "reports", "runs/probe/trained", "samples",
-    "shards/engines", "stats", "terminal", "exporting.py", "planning.py", "viewing.py",
+    "shards/engines", "stats", "terminal", "exporting.py", "planning.py", "viewing",
 )  # fmt: skip
 """Folders and files of the package that cannot change scores (the parser has its own digest)."""
 

@@ -3,7 +3,7 @@
 A run gives an order and tasks to an engine, and gets facts and receipts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.options.run import CommonOptions
+from headroles.progress import Advance
 from headroles.records.example import Rule, Scores
-from headroles.records.kept_maps import InputMaps
+from headroles.records.kept_maps import InputMaps, WantedMaps
 from headroles.records.passage import Passage
 
 if TYPE_CHECKING:
@@ -129,12 +130,12 @@ class ShardWork(Protocol):
     def known(self) -> "Known":
         """Return what the work knows beyond model and options."""
 
-    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+    def read(self, task: Task, advance: Advance) -> ShardResult:
         """Read the inputs of a shard.
 
         Args:
             task: The shard.
-            advance: Called with the number of examples done since the last call.
+            advance: Called with the number of examples scored or parsed since the last call.
         """
 
     def expect(self, task: Task) -> None:
@@ -142,6 +143,19 @@ class ShardWork(Protocol):
 
     def close(self) -> None:
         """Release everything that outlives a shard, such as parser processes."""
+
+
+@runtime_checkable
+class CountsCells(Protocol):
+    """Work of a kind of run whose sieves count cells of attention."""
+
+    def count_cells(
+        self, passages: Sequence[Passage], sieves: Sequence[Sequence[str]]
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the (queries, keys) cells, bool, that the named sieves count on each input.
+
+        Sieves that compute from attention count no cells and are left out.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +226,8 @@ class Engine(Protocol):
             HeadrolesError: When a worker raised it.
         """
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
+    def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
+        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
 
     def __enter__(self) -> "Engine":
         """Start the workers."""

@@ -1,7 +1,7 @@
 """Workers: each loads model and annotation once in its process, and then scores shards of any kind of run."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -16,13 +16,14 @@ from headroles.extraction.stream import stream
 from headroles.inputs.corpora import Corpus
 from headroles.kinds import kind_named
 from headroles.options.run import CommonOptions
+from headroles.progress import Advance, ignore_advance
 from headroles.records.example import Rule, Scores
-from headroles.records.kept_maps import InputMaps
+from headroles.records.kept_maps import InputMaps, WantedMaps
 from headroles.records.passage import Passage
 from headroles.shards.files import bounds, shard_name, write_shard
 from headroles.shards.identity import code, identity_of, library_versions, scoring_settings
 from headroles.shards.moments import shard_contents
-from headroles.shards.work import Facts, Order, Receipt, ShardResult, ShardWork, Task
+from headroles.shards.work import CountsCells, Facts, Order, Receipt, ShardResult, ShardWork, Task
 from headroles.storage.places import Place, place_of
 from headroles.storage.scores import examples_bytes, part_bytes, part_name
 
@@ -53,17 +54,17 @@ class Worker:
         """Return the model, or the stored maps, whose attention is read."""
         return self._work.source
 
-    def score(self, task: Task, advance: Callable[[int], None] | None = None) -> Receipt:
+    def score(self, task: Task, advance: Advance = ignore_advance) -> Receipt:
         """Score a shard and write its files, the receipt last.
 
         Args:
             task: The shard.
-            advance: Called with the number of examples done since the last call.
+            advance: Called with the number of examples scored or parsed since the last call.
 
         Returns:
             The receipt as written.
         """
-        result = self._work.read(task, advance or (lambda count: None))
+        result = self._work.read(task, advance)
         receipt = Receipt(
             number=task.number,
             examples=len(result.scores.examples),
@@ -98,13 +99,20 @@ class Worker:
         if self._opened is not None:
             self._opened.close()
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
-        return keep_maps_of_inputs(self._work.source, self._options, passages, asked)
+    def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
+        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
+        counted: Sequence[dict[str, np.ndarray]] = [{} for _ in passages]
+        if isinstance(self._work, CountsCells):
+            counted = self._work.count_cells(passages, [wanted.sieves for wanted in asked])
+        return keep_maps_of_inputs(self._work.source, self._options, passages, asked, counted)
 
 
 def keep_maps_of_inputs(
-    source: AttentionSource, options: Any, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]
+    source: AttentionSource,
+    options: Any,
+    passages: Sequence[Passage],
+    asked: Sequence[WantedMaps],
+    counted: Sequence[dict[str, np.ndarray]],
 ) -> list[InputMaps]:
     """Run some inputs and keep attention maps of heads.
 
@@ -112,19 +120,21 @@ def keep_maps_of_inputs(
         source: The model, or stored maps.
         options: Options of the run, which state batch size and longest input.
         passages: The inputs.
-        asked: The requested heads by layer, for each input.
+        asked: The wanted heads of each input.
+        counted: The cells that sieves count on each input.
 
     Returns:
-        The maps of each input.
+        The maps and cells of each input.
     """
     shards = stream(
         source,
         passages,
-        KeepMapsJob(asked),
+        KeepMapsJob([wanted.heads for wanted in asked]),
         batch_size=options.batch_size,
         max_length=options.max_length,
         advance=lambda count: None,  # all inputs of the run have been counted
     )
+    kept_inputs = (kept_input for shard in shards for kept_input in shard)
     return [
         InputMaps(
             kept_input.example(),
@@ -133,9 +143,9 @@ def keep_maps_of_inputs(
                 for layer, heads in kept_input.asked.items()
                 for head in heads
             },
+            cells,
         )
-        for shard in shards
-        for kept_input in shard
+        for kept_input, cells in zip(kept_inputs, counted, strict=True)
     ]
 
 

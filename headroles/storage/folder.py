@@ -39,9 +39,10 @@ DIVERGENCE, CLUSTERS, CHOICES = "divergence.npz", "clusters.csv", "choices.csv"
 CLAIMS, NEIGHBOURS = "claims.csv", "neighbours.csv"
 CLUSTER_FILES = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
 """Files that only runs that cluster heads have."""
-TYPICAL, SHOWN, MAPS = "typical.csv", "shown.parquet", "maps.parquet"
-KEPT_MAP_FILES = (TYPICAL, SHOWN, MAPS)
-"""Files of runs of sieves that keep attention maps; ``shown.parquet`` has the text of inputs."""
+TYPICAL, SHOWN, MAPS, CELLS = "typical.csv", "shown.parquet", "maps.parquet", "cells.parquet"
+KEPT_MAP_FILES = (TYPICAL, SHOWN, MAPS, CELLS)
+"""Files of runs of sieves that keep attention maps; ``shown.parquet`` has the text of inputs, and
+``cells.parquet`` is there where sieves count cells."""
 FIGURES, FIGURE_ENDINGS = "figures", frozenset({".svg", ".pdf", ".png"})
 """The folder of figure files, and the endings of their names."""
 

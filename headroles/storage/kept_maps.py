@@ -1,23 +1,32 @@
-"""Attention maps of typical inputs: choosing them for head cards, and their files in a run folder.
+"""Attention maps of a few inputs of each head: choosing them for the head panel, and their files.
 
-Head cards show the examples with the highest and the lowest scores of every role that a head holds. No
-pickle is written or read.
+The panel shows the inputs with the highest and the lowest scores of every role that a head holds. Of heads
+without a role it shows the same few inputs, chosen by a hash of their keys. No pickle is written or read.
 """
 
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 
 from headroles.records.example import Example, Scores
 from headroles.records.findings import Findings
-from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, KeptMaps, TypicalInput
-from headroles.storage.folder import MAPS, SHOWN, TYPICAL
+from headroles.records.kept_maps import (
+    ANY_INPUT,
+    LEAST_TYPICAL,
+    MOST_TYPICAL,
+    KeptMaps,
+    TypicalInput,
+    WantedMaps,
+)
+from headroles.storage.folder import CELLS, MAPS, SHOWN, TYPICAL
 from headroles.storage.scores import read_parquet
 from headroles.storage.tables import csv_text, read_records
 
@@ -28,18 +37,19 @@ LARGEST = 2_250_000
 WHOLE = 64_000_000
 """Most bytes of all maps together before compression, such as 4,000 maps of 126 tokens."""
 
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, less their whole part, spread evenly."""
+
 Place = tuple[int, int, int]
 """Example (its index among those of the run), layer and head of a map."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A typical input that a head card may show.
+    """An input that the head panel may show.
 
     Attributes:
-        sieve: The role.
-        rank: 1, 2, 3 for the highest scores; −1, −2 for the lowest.
-        score: Score of the head on the example.
+        sieve, rank, score: As in ``TypicalInput``.
         place: Example, layer and head of its map.
     """
 
@@ -50,10 +60,10 @@ class Candidate:
 
 
 def candidates(findings: Findings, scores: Scores) -> list[Candidate]:
-    """Return typical inputs of every role that a head holds, in the order of keeping their maps.
+    """Return inputs of every head, typical ones of every role that it holds, in the order of keeping maps.
 
     There is one round per rank: most typical examples first. Within a round roles alternate, each with its
-    heads from the highest mean score to the lowest, so that a limit keeps some maps of every role.
+    heads from the highest mean to the lowest. Heads without a role take turns as if they held one.
 
     Args:
         findings: Heads and their roles.
@@ -76,7 +86,41 @@ def candidates(findings: Findings, scores: Scores) -> list[Candidate]:
                 )
                 for rank, example in rank_examples(head_scores)
             ]
+    rows += _of_heads_without_roles(findings, scores)
     return [candidate for _, _, candidate in sorted(rows, key=lambda row: row[:2])]
+
+
+def _of_heads_without_roles(findings: Findings, scores: Scores) -> list[tuple[int, int, Candidate]]:
+    """Return round, turn and input of every head that holds no role; neighbours in turn are far apart."""
+    roles = [findings.of(name) for name in findings.roles]
+    layers, heads = np.nonzero(~(findings.decision[roles] == 0).any(axis=0))
+    turns = np.argsort(np.arange(len(layers)) * GOLDEN % 1, kind="stable")
+    examples = examples_by_hash(scores.examples, scores.tokens)
+    return [
+        (number, turn, Candidate(ANY_INPUT, number + 1, float("nan"), (example, *place)))
+        for number, example in enumerate(examples)
+        for turn, place in enumerate(zip(layers[turns].tolist(), heads[turns].tolist(), strict=True))
+    ]
+
+
+def examples_by_hash(keys: Sequence[str], tokens: Int[np.ndarray, " examples"]) -> list[int]:
+    """Return examples for heads without a role, whatever their scores are.
+
+    They are those whose keys have the smallest SHA-256, among the examples no longer than the median.
+
+    Args:
+        keys: Keys of the examples.
+        tokens: Their lengths.
+
+    Returns:
+        Indices of at most ``MOST_TYPICAL`` examples.
+
+    Example:
+        >>> examples_by_hash(["a", "b", "c", "d", "e"], np.array([9, 5, 5, 5, 7]))
+        [3, 2, 1]
+    """
+    short = np.flatnonzero(tokens <= np.median(tokens)).tolist() if len(tokens) else []
+    return sorted(short, key=lambda index: (sha256(keys[index].encode()).digest(), index))[:MOST_TYPICAL]
 
 
 def rank_examples(scores: Float[np.ndarray, " examples"]) -> list[tuple[int, int]]:
@@ -117,14 +161,34 @@ def wanted_maps(
     return places[: int(np.searchsorted(sizes, bound, side="right"))]
 
 
+def wanted_by_example(found: Sequence[Candidate], places: Sequence[Place]) -> dict[int, WantedMaps]:
+    """Return the heads whose maps are wanted, and the roles whose cells are, by example in rising order.
+
+    Args:
+        found: Candidates, as ``candidates`` returns them.
+        places: The wanted maps among theirs.
+    """
+    examples = sorted({example for example, _, _ in places})
+    heads: dict[int, dict[int, list[int]]] = {example: {} for example in examples}
+    for example, layer, head in places:
+        heads[example].setdefault(layer, []).append(head)
+    sieves: dict[int, set[str]] = {example: set() for example in examples}
+    chosen = set(places)
+    for row in found:
+        if row.place in chosen and row.sieve != ANY_INPUT:
+            sieves[row.place[0]].add(row.sieve)
+    return {example: WantedMaps(heads[example], tuple(sorted(sieves[example]))) for example in examples}
+
+
 def choose_kept_maps(
     found: Sequence[Candidate],
     maps: Mapping[Place, UInt8[np.ndarray, "_ _"]],
     examples: Mapping[int, Example],
     limit: int,
     bound: int = LARGEST,
+    counted: Mapping[tuple[int, str], Bool[np.ndarray, "_ _"]] = MappingProxyType({}),
 ) -> KeptMaps:
-    """Return the candidates whose maps are among the first that fit, with these maps, for head cards.
+    """Return the candidates whose maps are among the first that fit, with these maps, for the head panel.
 
     Args:
         found: Candidates, as ``candidates`` returns them.
@@ -132,6 +196,7 @@ def choose_kept_maps(
         examples: At least the examples of the maps, by their indices.
         limit: Most maps that were requested.
         bound: Most bytes of the maps, compressed one by one.
+        counted: The cells that a role's sieve counts on an example; cells of other examples are left out.
     """
     kept = sorted(_fitting_maps(maps, bound))
     shown = sorted({example for example, _, _ in kept})
@@ -141,6 +206,7 @@ def choose_kept_maps(
         (candidate for candidate in found if candidate.place in number),
         key=lambda candidate: (order[candidate.sieve], candidate.place[1:], RANKS.index(candidate.rank)),
     )
+    pairs = {(candidate.place[0], candidate.sieve) for candidate in listed}
     return KeptMaps(
         examples=tuple(examples[index] for index in shown),
         places=np.array([(shown.index(place[0]), *place[1:]) for place in kept], np.int64).reshape(-1, 3),
@@ -151,6 +217,11 @@ def choose_kept_maps(
         ),
         left=len(found) - len(listed),
         limit=limit,
+        counted={
+            (shown.index(example), name): cells
+            for (example, name), cells in counted.items()
+            if (example, name) in pairs
+        },
     )
 
 
@@ -165,8 +236,8 @@ def _fitting_maps(maps: Mapping[Place, np.ndarray], bound: int) -> list[Place]:
     return kept
 
 
-def pack_map(weights: UInt8[np.ndarray, "queries keys"]) -> bytes:
-    """Compress a map with zlib, row by row.
+def pack_map(weights: UInt8[np.ndarray, "..."]) -> bytes:
+    """Compress a map, or the bits of its cells, with zlib, row by row.
 
     Example:
         >>> len(pack_map(np.zeros((64, 64), np.uint8)))
@@ -181,7 +252,7 @@ def left_out_note(exhibited: KeptMaps) -> list[str]:
         return []
     total = exhibited.left + len(exhibited.exhibits)
     return [
-        f"{exhibited.left} of {total} most and least typical inputs of heads are not on the head cards: at "
+        f"{exhibited.left} of {total} inputs chosen for heads are not on their panels: at "
         f"most {exhibited.limit} attention maps are kept (--maps), and {LARGEST / 1e6:g} MB of them."
     ]
 
@@ -194,15 +265,15 @@ COUNTS = ("left", "limit", "rows")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of ``typical.csv``: a typical input of a role and head.
+    """Row of ``typical.csv``: a typical input of a role and head, or an input of a head without a role.
 
     Attributes:
-        sieve: The role.
+        sieve: The role; empty for a head without one.
         layer: Layer of the head.
         head: The head.
         rank: 1, 2, 3 for the highest scores; −1, −2 for the lowest.
         example: Key of the example.
-        score: Score of the head on it.
+        score: Score of the head on it; empty without a role.
         map: Row of ``maps.parquet``, from 0.
     """
 
@@ -221,13 +292,15 @@ def kept_map_files(exhibited: KeptMaps) -> dict[str, str | bytes]:
     ``shown.parquet`` has a row per example: key, tokens, and per token text, kind and word as lists.
     ``maps.parquet`` has a row per map: row of its example, layer, head, and the weights, steps of 1/255
     as zlib bytes, row by row; its metadata has the number of typical inputs left out, the limit, and the
-    number of rows of ``typical.csv``.
+    number of rows of ``typical.csv``. ``cells.parquet`` has a row per example and role whose sieve counts
+    cells: row of the example, role, and the cells as bits, row by row, as zlib bytes.
     """
-    return {
+    files: dict[str, str | bytes] = {
         TYPICAL: csv_text(Row, _rows(exhibited)),
         SHOWN: _examples_bytes(exhibited),
         MAPS: _maps_bytes(exhibited),
     }
+    return files | ({CELLS: _cells_bytes(exhibited)} if exhibited.counted else {})
 
 
 def _rows(exhibited: KeptMaps) -> list[Row]:
@@ -272,6 +345,19 @@ def _maps_bytes(exhibited: KeptMaps) -> bytes:
     return _parquet(pa.table(columns).replace_schema_metadata(metadata), "none")
 
 
+def _cells_bytes(exhibited: KeptMaps) -> bytes:
+    import pyarrow as pa
+
+    keys = sorted(exhibited.counted)
+    packed = [pack_map(np.packbits(exhibited.counted[key])) for key in keys]
+    columns: dict[str, Any] = {
+        "example": pa.array([example for example, _ in keys], pa.int32()),
+        "sieve": pa.array([name for _, name in keys], pa.string()),
+        "cells": pa.array(packed, pa.binary()),
+    }
+    return _parquet(pa.table(columns), "zstd")
+
+
 def _parquet(table: Any, compression: str) -> bytes:
     import pyarrow.parquet as pq
 
@@ -309,7 +395,24 @@ def read_kept_maps(folder: Path, scores: Scores) -> KeptMaps:
         TypicalInput(row.sieve, row.layer, row.head, row.rank, row.score, row.map) for row in rows
     )
     _check_rows(rows, examples, places, scores)
-    return KeptMaps(examples, places, weights, exhibits, left, limit)
+    return KeptMaps(examples, places, weights, exhibits, left, limit, _read_cells(folder / CELLS, examples))
+
+
+def _read_cells(path: Path, examples: Sequence[Example]) -> dict[tuple[int, str], np.ndarray]:
+    """Read the cells of roles on examples; older folders have none."""
+    if not path.is_file():
+        return {}
+    table = _read_table(path, ("example", "sieve", "cells"))
+    counted = {}
+    for place, name, content in zip(*table.values(), strict=True):
+        if place is None or name is None or not 0 <= place < len(examples):
+            raise ValueError(f"{CELLS} has an example or a role that is not there")
+        size = examples[place].size
+        bits = np.frombuffer(_unpack(content, -(-(size**2) // 8), CELLS), dtype=np.uint8)
+        counted[place, name] = np.unpackbits(bits, count=size**2).astype(np.bool_).reshape(size, size)
+    if len(counted) < len(table["cells"]):
+        raise ValueError(f"{CELLS} has the cells of an example and a role twice")
+    return counted
 
 
 def _read_examples(path: Path, scores: Scores) -> tuple[Example, ...]:
@@ -345,12 +448,17 @@ def _check_rows(
     if len({(row.sieve, row.layer, row.head, row.rank) for row in rows}) < len(rows):
         raise ValueError(f"{TYPICAL} has a rank of a role and head twice")
     for row in rows:
-        known = row.sieve in scores.sieves and row.rank in RANKS and 0 <= row.map < len(places)
+        sieves = (*scores.sieves, ANY_INPUT)
+        known = row.sieve in sieves and row.rank in RANKS and 0 <= row.map < len(places)
         if not known:
             raise ValueError(f"{TYPICAL} has a sieve, rank or map that is not there")
         example, layer, head = places[row.map].tolist()
         if (row.example, row.layer, row.head) != (examples[example].key, layer, head):
             raise ValueError(f"{TYPICAL} names a map of {MAPS} that is of another example or head")
+        if row.sieve == ANY_INPUT:
+            if not np.isnan(row.score) or row.rank < 1:
+                raise ValueError(f"{TYPICAL} has a score or a low rank without a role")
+            continue
         head_scores = scores.values[scores.sieves.index(row.sieve), :, layer, head]
         same_key = [index for index, key in enumerate(scores.examples) if key == row.example]
         if row.score not in head_scores[same_key].tolist():
@@ -358,15 +466,20 @@ def _check_rows(
 
 
 def _unpack_map(content: Any, size: int) -> UInt8[np.ndarray, "queries keys"]:
-    """Decompress a map of known size; never decompress more bytes than that."""
+    """Decompress a map of known size."""
+    return np.frombuffer(_unpack(content, size**2, MAPS), dtype=np.uint8).reshape(size, size)
+
+
+def _unpack(content: Any, size: int, file: str) -> bytes:
+    """Decompress bytes of known number; never decompress more than that."""
     decompressor = zlib.decompressobj()
     try:
-        data = decompressor.decompress(content, size**2 + 1)
+        data = decompressor.decompress(content, size + 1)
     except (zlib.error, TypeError) as error:
-        raise ValueError(f"{MAPS} has a map that is damaged") from error
-    if len(data) != size**2 or not decompressor.eof or decompressor.unused_data:
-        raise ValueError(f"{MAPS} has a map of another size than its example")
-    return np.frombuffer(data, dtype=np.uint8).reshape(size, size)
+        raise ValueError(f"{file} has a map that is damaged") from error
+    if len(data) != size or not decompressor.eof or decompressor.unused_data:
+        raise ValueError(f"{file} has a map of another size than its example")
+    return data
 
 
 def _read_table(path: Path, names: tuple[str, ...]) -> dict[str, list[Any]]:

@@ -113,7 +113,7 @@ def load(
             "layers": reading.layers,
             "heads": reading.heads,
             "kv_heads": one_or_list(reading.key_heads),
-            "weights_sha256": _weights_sha256(checkpoint, network),
+            "weights_sha256": hash_weights(checkpoint, network),
             "missing_weights": opened.missing,
             "capture": reading.way.name,
             "dtype": dtype,
@@ -343,7 +343,7 @@ def one_or_list(key_heads: tuple[int, ...]) -> int | list[int]:
     return key_heads[0] if len(set(key_heads)) == 1 else list(key_heads)
 
 
-def _weights_sha256(checkpoint: Checkpoint, network: Any) -> str:
+def hash_weights(checkpoint: Checkpoint, network: Any) -> str:
     """Return the SHA-256 of the weights: of a given model's, or of the files of a checkpoint."""
     if checkpoint.given is not None:
         return checkpoint.given.sha256

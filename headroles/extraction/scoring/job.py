@@ -58,6 +58,12 @@ class SieveJob:
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
         """Annotate a batch and lay the sieves over it."""
+        batch = self.annotate(tokenised, places)
+        self._lay(batch)
+        return batch
+
+    def annotate(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
+        """Return a batch with the annotation that the sieves read."""
         inputs = [tokenised[place] for place in places]
         passages = [parsed_part(given) for given in inputs]
         words = self._annotator.words(passages) if self._annotator else [None] * len(inputs)
@@ -71,7 +77,6 @@ class SieveJob:
                 example = replace(example, partner=example_of(tokenised[partner], None, arcs=False))
             batch.append(Prepared(int(place), given, example))
         self._look_up(batch, self._cleaned(passages))
-        self._lay(batch)
         return batch
 
     def _cleaned(self, passages: Iterable[Passage]) -> dict[int, Passage]:

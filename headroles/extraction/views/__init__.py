@@ -1,5 +1,5 @@
-"""Views: the attention of a model over one input, with the queries and keys behind it.
+"""Views: the attention of a model over an input, with the queries and keys behind it.
 
 These modules import records, errors and the folders ``texts``, ``capture``, ``model`` and ``jobs``.
-Start at ``view.read_view``, which takes a checkpoint and texts and returns a view.
+Start at ``view.read_views``, which takes a checkpoint and texts and returns views.
 """

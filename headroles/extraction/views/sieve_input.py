@@ -1,6 +1,5 @@
 """Read one text or a pair as the example that a sieve gets, with the annotation that it needs."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from headroles.errors import BadInput
@@ -15,13 +14,10 @@ from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.example import Example
 from headroles.records.passage import Passage
 
-KEY = "shown"
-"""Key of the example."""
-
 
 def read_example(
     checkpoint: Checkpoint,
-    texts: Sequence[str],
+    passage: Passage,
     sieve: str,
     needs: frozenset[str],
     *,
@@ -29,11 +25,11 @@ def read_example(
     vectors: str | None = None,
     max_length: int = 512,
 ) -> tuple[Example, tuple[str, ...]]:
-    """Read texts as the example that a sieve gets, and return notes on its annotation.
+    """Read an input as the example that a sieve gets, and return notes on its annotation.
 
     Args:
         checkpoint: Whose tokenizer reads the texts.
-        texts: One text or two, not blank.
+        passage: One text or two, not blank, with their annotation where they have some.
         sieve: Name of the sieve, for errors.
         needs: Annotation that the sieve reads.
         parser: An installed spaCy pipeline or its path; None for the one shipped.
@@ -43,12 +39,11 @@ def read_example(
     Raises:
         BadInput: When the input has more tokens, or the texts cannot have annotation that is needed.
     """
-    if "mentions" in needs:
+    if "mentions" in needs and passage.mentions is None:
         raise BadInput(
             f"the sieve {sieve!r} needs mentions of entities, which a plain text does not have; give an "
             f"Example with mentions in Python"
         )
-    passage = Passage(KEY, tuple(texts))
     with silence_library():
         tokenizer = load_tokenizer(checkpoint)
         (tokenised,) = tokenise(tokenizer, [passage], NO_TRUNCATION)
@@ -56,8 +51,8 @@ def read_example(
         raise BadInput(
             f"a sieve is shown on at most {max_length:,} tokens, but got {tokenised.size:,}; shorten the text"
         )
-    notes, words, lexicon = [], None, Lexicon()
-    if needs - {"frequencies"}:
+    notes, words, lexicon = [], passage.words, Lexicon()
+    if needs - {"frequencies"} and (words is None or "likeness" in needs):
         pipeline, described = load_parser(parser)
         annotator = Annotator(pipeline)
         (words,) = annotator.words([passage])

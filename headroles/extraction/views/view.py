@@ -1,4 +1,4 @@
-"""Read the attention of one input for a view, given a checkpoint and texts."""
+"""Read the attention of inputs for views, given a checkpoint and texts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +11,7 @@ from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import (
     DTYPES,
     OpenNetwork,
+    hash_weights,
     load_tokenizer,
     open_network,
     silence_library,
@@ -29,9 +30,9 @@ MOST_WEIGHTS, MOST_NEURONS = 128 * MEBIBYTE, 64 * MEBIBYTE
 """Most bytes of weights, and of queries, keys and biases, in a view."""
 
 
-def read_view(
+def read_views(
     checkpoint: Checkpoint,
-    texts: str | Sequence[str],
+    inputs: Sequence[Sequence[str]],
     *,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
@@ -40,8 +41,9 @@ def read_view(
     dtype: str = "float32",
     max_length: int = 512,
     device_map: DeviceMap | None = None,
-) -> View:
-    """Read a model's attention over one input, with the queries and keys behind it.
+    weights: str | None = None,
+) -> list[View]:
+    """Read a model's attention over some inputs, with the queries and keys behind it.
 
     A model with one stack reads one text or a pair, and gives maps of kind "self". An encoder-decoder
     reads the first text with its encoder, and the second, shifted right, with its decoder. It gives maps
@@ -50,7 +52,7 @@ def read_view(
 
     Args:
         checkpoint: From ``headroles.extraction.model.checkpoint.find_checkpoint``.
-        texts: One text or two, not blank; none is truncated.
+        inputs: Of each input one text or two, not blank; none is truncated.
         layers: Numbers of the layers to keep, from 0, counted in each stack; None for all.
         heads: Numbers of the heads to keep, from 0; None for all.
         neurons: Whether queries and keys are kept too, where the weights can be recomputed from them and
@@ -59,20 +61,50 @@ def read_view(
         dtype: "float32", "bfloat16" or "float16".
         max_length: Most tokens of an input; the model may take fewer.
         device_map: As ``headroles.extraction.model.load.load`` takes it; None for one device.
+        weights: SHA-256 that the weights of the model must have; None for any.
 
     Returns:
-        The view; its notes state what was left out and why.
+        A view of each input; its notes state what was left out and why.
 
     Raises:
         UnknownName: For another dtype or device map.
         MissingExtra: When a package is missing that a device map or quantised weights need.
         BadInput: When the model cannot be loaded or is read wrongly, the input is blank or too long,
-            layers or heads do not exist, or the weights take more than 128 MiB.
+            layers or heads do not exist, the weights take more than 128 MiB, or the model is another one.
     """
     if dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
-    given = check_texts(texts)
+    given = [check_texts(texts) for texts in inputs]
     opened = open_network(checkpoint, device=device, dtype=dtype, device_map=device_map)
+    if weights is not None:
+        check_weights(checkpoint, opened.network, weights)
+    return [_read(checkpoint, opened, texts, layers, heads, neurons, max_length) for texts in given]
+
+
+def check_weights(checkpoint: Checkpoint, network: Any, weights: str) -> None:
+    """Check that a model has the weights that a run was made with.
+
+    Raises:
+        BadInput: When it has others.
+    """
+    got = hash_weights(checkpoint, network)
+    if got != weights:
+        raise BadInput(
+            f"a view of a run shows the run's own model, whose weights have SHA-256 {weights[:12]}…, but "
+            f"those of {checkpoint.name!r} have {got[:12]}… now; restore them, or leave --run out"
+        )
+
+
+def _read(
+    checkpoint: Checkpoint,
+    opened: OpenNetwork,
+    given: tuple[str, ...],
+    layers: Sequence[int] | None,
+    heads: Sequence[int] | None,
+    neurons: bool,
+    max_length: int,
+) -> View:
+    """Read the attention of an open model over one input."""
     network, entry = _prepare(checkpoint, opened, given, max_length)
     with (
         silence_library(),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.inputs.corpora import Corpus
+    from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Facts, ShardWork
 
@@ -91,19 +92,29 @@ class ClusterRun(LabelRun):
         """Read divergences and clusters."""
         return read_clusters(folder, (scores.layers, scores.heads), len(set(scores.units)))
 
+    def page(self, labelling: Labelling) -> str:
+        """Return the report of clusters."""
+        from headroles.reports.clusters_page import clusters_page
+
+        return clusters_page(labelling)
+
     def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
         """Return tables of roles, heads, clusters and findings."""
         from headroles.reports.print.run_tables import cluster_tables
 
         return cluster_tables(labelling)
 
-    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
-        """Print the clusters, then the roles."""
-        from headroles.terminal.cluster import show_clusters
+    def answer(self, labelling: Labelling) -> Answer:
+        """Return what clustering found, in a few sentences."""
+        from headroles.reports.answer.clusters import answer_of
 
-        show_clusters(console, labelling)
-        console.print()
-        super().show(console, labelling, folder)
+        return answer_of(labelling)
+
+    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
+        """Print the clusters; the roles, too, if more is asked for."""
+        from headroles.terminal.cluster import show_clustering
+
+        show_clustering(console, labelling, folder, detail)
 
 
 KIND = ClusterRun()

@@ -2,12 +2,12 @@
 
 from headroles.options.cluster import ClusterOptions
 from headroles.options.keywords import keywords_of
-from headroles.progress import Progress
+from headroles.progress import Phases, Progress
 from headroles.records.findings import Labelling
 
 
 @keywords_of(ClusterOptions, "task")
-def cluster(options: ClusterOptions, *, progress: Progress | None = None) -> Labelling:
+def cluster(options: ClusterOptions, *, progress: Progress | Phases | None = None) -> Labelling:
     """Label the heads of a model, and cluster them by the Jensen-Shannon divergence of their attention.
 
     Distances and scores are computed in one pass over the inputs. Maps for head cards are computed in a

@@ -1,13 +1,12 @@
 """Score shards by sieves, and sum the divergences between heads of the same attention in one pass."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from headroles.extraction.jobs.both import JointJob
 from headroles.extraction.jobs.divergence import BlockLayout, DivergenceJob, DivergenceSums, max_batch_size
 from headroles.inputs.corpora import Corpus
 from headroles.options.cluster import ClusterOptions
+from headroles.progress import Advance
 from headroles.runs.label.work import SieveWork
 from headroles.runs.sources import longest_input
 from headroles.shards.work import ShardResult, Task
@@ -28,7 +27,7 @@ class ClusterWork(SieveWork):
         longest = longest_input(source, options.max_length)
         self.batch_size = max_batch_size(source.layers, source.heads, longest, options.batch_size)
 
-    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+    def read(self, task: Task, advance: Advance) -> ShardResult:
         """Score the inputs of a shard, and sum their divergences by block of units."""
         source, how = self.source, self.clustering
         layout = BlockLayout.of(task.units_of_run, source.layers, source.heads)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headroles.judging.scores import judge_scores
 from headroles.options.label import LabelOptions, Options
 from headroles.options.values import record_of, stored_settings
+from headroles.progress import KEEP
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import Labelling
 from headroles.runs.roles import RolesRun
@@ -17,6 +18,7 @@ from headroles.runs.roles import RolesRun
 if TYPE_CHECKING:
     from headroles.inputs.corpora import Corpus
     from headroles.progress import Progress
+    from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Engine, Facts, ShardWork
 
@@ -70,11 +72,15 @@ class LabelRun(RolesRun):
     def complete(
         self, options: Options, judged: Labelling, corpus: Corpus, engine: Engine, progress: Progress
     ) -> tuple[Labelling, list[str]]:
-        """Keep the attention maps that head cards show, in a second pass over a few inputs."""
+        """Keep the attention maps that the head panel shows, in a second pass over a few inputs."""
         from headroles.runs.card_maps import keep_card_maps
 
         maps, notes = keep_card_maps(judged, options.maps, corpus, engine.keep)
         return replace(judged, exhibited=maps), notes
+
+    def later(self, options: Options) -> str:
+        """Return the phase that keeps maps, unless none are kept."""
+        return KEEP if options.maps else ""
 
     def record(
         self, options: Options, scored: ScoredRun, judged: Labelling, corpus: Corpus
@@ -107,11 +113,18 @@ class LabelRun(RolesRun):
 
         return role_tables(labelling)
 
-    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
+    def answer(self, labelling: Labelling) -> Answer:
+        """Return what heads do, in a few sentences."""
+        from headroles.reports.answer.label import answer_of
+        from headroles.reports.summary.summary import summarise
+
+        return answer_of(summarise(labelling))
+
+    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
         """Print the roles."""
         from headroles.terminal.label import show_labelling
 
-        show_labelling(console, labelling, folder)
+        show_labelling(console, labelling, folder, detail)
 
 
 KIND = LabelRun()

@@ -2,12 +2,12 @@
 
 from headroles.options.keywords import keywords_of
 from headroles.options.label import LabelOptions
-from headroles.progress import Progress
+from headroles.progress import Phases, Progress
 from headroles.records.findings import Labelling
 
 
 @keywords_of(LabelOptions, "task")
-def label(options: LabelOptions, *, progress: Progress | None = None) -> Labelling:
+def label(options: LabelOptions, *, progress: Progress | Phases | None = None) -> Labelling:
     """Label the heads of a model with the roles that survive their tests.
 
     Args:

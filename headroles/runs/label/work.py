@@ -1,10 +1,14 @@
 """Score shards by sieves, with the model, parser and vectors loaded once."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
+from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import Job, stream_tokenised
@@ -13,12 +17,15 @@ from headroles.inputs.annotation import AnnotatedSieves, load_annotation
 from headroles.inputs.corpora import Corpus
 from headroles.maps.stored import annotate_maps
 from headroles.options.label import Options
+from headroles.progress import PARSE, Advance
 from headroles.records.example import Rule
+from headroles.records.passage import Passage
 from headroles.runs.label.sieves import selection_of_run
 from headroles.runs.sources import MapsCorpus, longest_input, open_source
 from headroles.shards.identity import sieves_digest
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
+from headroles.sieves.weights.cells import count_cells
 
 
 class SieveWork:
@@ -49,7 +56,7 @@ class SieveWork:
         self.known = _known(self.sieves, longest_input(self.source, options.max_length))
         self.batch_size = options.batch_size
 
-    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+    def read(self, task: Task, advance: Advance) -> ShardResult:
         """Score the inputs of a shard."""
         shard = self.stream(task, self.job(task), advance)
         return result_of(shard, task, self.rules, counts=shard.counts)
@@ -58,14 +65,39 @@ class SieveWork:
         """Return the job of scoring a shard."""
         return self.sieves.sieving(self.source, task.units, task.members)
 
-    def stream(self, task: Task, job: Job[Any, Any, Any], advance: Callable[[int], None]) -> Any:
+    def stream(self, task: Task, job: Job[Any, Any, Any], advance: Advance) -> Any:
         """Hand the attention over the inputs of a shard to a job, and return its result."""
         tokenised = tokenise(self.source.tokenizer, task.passages, self.options.max_length)
         shards = stream_tokenised(
-            self.source, iter([tokenised]), job, batch_size=self.batch_size, advance=advance
+            self.source,
+            iter([tokenised]),
+            job,
+            batch_size=self.batch_size,
+            advance=advance,
+            prepared=partial(advance, phase=PARSE),
         )
         (result,) = shards
         return result
+
+    def count_cells(
+        self, passages: Sequence[Passage], sieves: Sequence[Sequence[str]]
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the (queries, keys) cells, bool, that the named sieves count on each input.
+
+        Sieves that compute from attention count no cells and are left out.
+        """
+        masks = {sieve.name: sieve for sieve in self.sieves.selection.masks}
+        tokenised = tokenise(self.source.tokenizer, passages, self.options.max_length)
+        batch = self.sieves.sieving(self.source).annotate(tokenised, np.arange(len(tokenised)))
+        visible = [expected_visible(given, self.source.way.causal) for given in tokenised]
+        return [
+            {
+                name: count_cells(masks[name], prepared.example, seen).counted
+                for name in names
+                if name in masks
+            }
+            for names, prepared, seen in zip(sieves, batch, visible, strict=True)
+        ]
 
     def expect(self, task: Task) -> None:
         """Announce a later shard, so that parser processes can parse its texts ahead."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headroles.judging.scores import judge_scores
 from headroles.options.probe import ProbeOptions
 from headroles.options.values import record_of, stored_settings
+from headroles.progress import TRAIN
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import ProbeResults
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.progress import Progress
+    from headroles.reports.answer.records import Answer
     from headroles.runs.probe.inputs import ProbeCorpus
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Engine, Facts, ShardWork
@@ -37,6 +39,12 @@ class ProbeRun(RolesRun):
     outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable")
     baselines: ClassVar[bool] = True
     keeps_inputs: ClassVar[bool] = False
+
+    def page(self, labelling: Labelling) -> str:
+        """Return the report of probes."""
+        from headroles.reports.probes_page import probes_page
+
+        return probes_page(labelling)
 
     def check(self, options: ProbeOptions) -> None:
         """Refuse a layout of gold annotation that does not exist."""
@@ -87,6 +95,10 @@ class ProbeRun(RolesRun):
         from headroles.runs.probe.classifiers import add_trained_probes
 
         return add_trained_probes(options, judged, corpus, engine.source, progress)
+
+    def later(self, options: ProbeOptions) -> str:
+        """Return the phase that trains, unless no classifier is named."""
+        return TRAIN if options.classifier else ""
 
     def record(
         self, options: ProbeOptions, scored: ScoredRun, judged: Labelling, corpus: ProbeCorpus
@@ -139,11 +151,17 @@ class ProbeRun(RolesRun):
 
         return probe_tables(labelling)
 
-    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
+    def answer(self, labelling: Labelling) -> Answer:
+        """Return what probes found, in a few sentences."""
+        from headroles.reports.answer.probes import answer_of
+
+        return answer_of(labelling)
+
+    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
         """Print the best heads."""
         from headroles.terminal.probe import show_probe
 
-        show_probe(console, labelling, folder)
+        show_probe(console, labelling, folder, detail)
 
 
 KIND = ProbeRun()

@@ -2,12 +2,12 @@
 
 from headroles.options.keywords import keywords_of
 from headroles.options.probe import ProbeOptions
-from headroles.progress import Progress
+from headroles.progress import Phases, Progress
 from headroles.records.findings import Labelling
 
 
 @keywords_of(ProbeOptions, "probes")
-def probe(options: ProbeOptions, *, progress: Progress | None = None) -> Labelling:
+def probe(options: ProbeOptions, *, progress: Progress | Phases | None = None) -> Labelling:
     """Ask every head questions with right answers: head words, trees, antecedents.
 
     Several probes share one pass over the data.

@@ -1,6 +1,6 @@
 """Ask every head questions about the windows of a shard, and join the answers of all shards."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Int
@@ -10,6 +10,7 @@ from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import stream_tokenised
 from headroles.extraction.texts.tokens import tokenise
 from headroles.options.probe import ProbeOptions
+from headroles.progress import Advance
 from headroles.records.example import Rule, Scores
 from headroles.records.probes import BaselineCounts, ChoiceProbe, DecodingProbe
 from headroles.runs.probe.inputs import ProbeCorpus
@@ -45,7 +46,7 @@ class ProbeWork:
         self.rules: Sequence[Rule] = column_rules(names, margin_of(options))
         self.known = Known(components={"documents": corpus.digest})
 
-    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+    def read(self, task: Task, advance: Advance) -> ShardResult:
         """Ask every head about the windows of a shard."""
         tokenised = tokenise(self.source.tokenizer, task.passages, self._size)
         (answers,) = stream_tokenised(

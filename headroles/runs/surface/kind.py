@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headroles.kinds import RunKind
 from headroles.options.surface import SurfaceOptions
 from headroles.options.values import record_of, stored_settings
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.surface import SurfaceResults
+from headroles.runs.notebook import NotebookRun
 from headroles.runs.surface.judging import judge_surface
 from headroles.storage.folder import SURFACE_FILES
 from headroles.storage.surface import read_surface, surface_texts
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.inputs.corpora import Corpus
+    from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Facts, ShardWork
 
 
-class SurfaceRun(RunKind):
+class SurfaceRun(NotebookRun):
     """Statistics of attention are tested against even attention, without roles."""
 
     name: ClassVar[str] = "surface"
@@ -127,11 +128,29 @@ class SurfaceRun(RunKind):
 
         return surface_tables(labelling)
 
-    def show(self, console: Any, labelling: Labelling, folder: str) -> None:
+    def answer(self, labelling: Labelling) -> Answer:
+        """Return what heads look at, in a few sentences."""
+        from headroles.reports.answer.surface import answer_of
+
+        return answer_of(labelling)
+
+    def notebook(self, labelling: Labelling) -> str:
+        """Return the answer, and the statistics as tables."""
+        from headroles.reports.notebook import tables_html
+
+        return tables_html(labelling, self.answer(labelling))
+
+    def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
+        """Return where one head looks more than even attention does."""
+        from headroles.reports.answer.surface_heads import head_sentence
+
+        return head_sentence(labelling, layer, head)
+
+    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
         """Print the statistics."""
         from headroles.terminal.surface import show_surface
 
-        show_surface(console, labelling, folder)
+        show_surface(console, labelling, folder, detail)
 
 
 KIND = SurfaceRun()

@@ -2,12 +2,12 @@
 
 from headroles.options.keywords import keywords_of
 from headroles.options.surface import SurfaceOptions
-from headroles.progress import Progress
+from headroles.progress import Phases, Progress
 from headroles.records.findings import Labelling
 
 
 @keywords_of(SurfaceOptions, "task")
-def surface(options: SurfaceOptions, *, progress: Progress | None = None) -> Labelling:
+def surface(options: SurfaceOptions, *, progress: Progress | Phases | None = None) -> Labelling:
     """Describe for every head which tokens it attends to, and test this against even attention.
 
     Mean attention to the first or class token, to separators (from all tokens, from separators, from

@@ -26,6 +26,7 @@ from headroles.extraction.texts.tokens import tokenise
 from headroles.inputs.corpora import Corpus
 from headroles.options.surface import MASK, SurfaceOptions
 from headroles.plans.plan import SurfacePlan
+from headroles.progress import Advance
 from headroles.records.example import Example, Rule
 from headroles.records.objects import DataObject
 from headroles.records.passage import Passage
@@ -131,7 +132,7 @@ class SurfaceWork:
             noted={"loss": loss, "longest": longest},
         )
 
-    def read(self, task: Task, advance: Callable[[int], None]) -> ShardResult:
+    def read(self, task: Task, advance: Advance) -> ShardResult:
         """Compute the statistics of the inputs of a shard; with gradients in a second pass, importances."""
         options, source = self._options, self.source
         job = SurfaceJob(source, surface_counting(options.marks, options.smoothing))

@@ -5,27 +5,28 @@ runs that use them. ``engine_of`` chooses the engine; a newcomer starts with ``h
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
 from headroles.options.run import CommonOptions
+from headroles.progress import Advance
 from headroles.records.objects import ModelObject
 from headroles.shards.work import Engine, Order
 from headroles.storage.places import Place
 
 
 @contextmanager
-def engine_of(order: Order, place: Place, corpus: Corpus, advance: Callable[[int], None]) -> Iterator[Engine]:
+def engine_of(order: Order, place: Place, corpus: Corpus, advance: Advance) -> Iterator[Engine]:
     """Give the engine that the options name, with its first worker ready; stop all workers at the end.
 
     Args:
         order: Instructions for its workers.
         place: Where shards are written.
         corpus: The inputs.
-        advance: Called with the number of examples done since the last call; negative when examples that
-            were counted have to be done again.
+        advance: Called with the number of examples scored or parsed since the last call; negative when
+            examples that were counted have to be done again.
 
     Raises:
         MissingExtra: When the engine is not installed.

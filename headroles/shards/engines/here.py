@@ -1,13 +1,14 @@
 """The engine that scores shards one after the other in this process."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
 from headroles.extraction.model.machine import use_threads
 from headroles.extraction.source import AttentionSource
 from headroles.inputs.corpora import Corpus
-from headroles.records.kept_maps import InputMaps
+from headroles.progress import Advance
+from headroles.records.kept_maps import InputMaps, WantedMaps
 from headroles.records.passage import Passage
 from headroles.shards.work import Facts, Order, Receipt, Task
 from headroles.shards.worker import Worker
@@ -17,14 +18,14 @@ from headroles.storage.places import Place
 class InProcess:
     """One worker, in this process."""
 
-    def __init__(self, order: Order, place: Place, corpus: Corpus, advance: Callable[[int], None]) -> None:
+    def __init__(self, order: Order, place: Place, corpus: Corpus, advance: Advance) -> None:
         """Keep the instructions; the worker is made when the engine is entered.
 
         Args:
             order: Instructions for the worker.
             place: Where it writes.
             corpus: The inputs.
-            advance: Called with the number of examples done since the last call.
+            advance: Called with the number of examples scored or parsed since the last call.
         """
         self._order, self._place, self._corpus, self._advance = order, place, corpus, advance
         self._worker: Worker | None = None
@@ -55,8 +56,8 @@ class InProcess:
             yield self._ready_worker().score(task, self._advance)
             task = next_task
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
+    def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
+        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
         return self._ready_worker().keep(passages, asked)
 
     def _ready_worker(self) -> Worker:

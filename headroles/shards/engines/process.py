@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
@@ -51,7 +52,7 @@ class Process:
     Attributes:
         task: The shard that it scores; None while it scores none.
         loaded: Whether it has loaded the model.
-        advanced: Number of examples of its shard that it has reported.
+        advanced: Number of examples of its shard that it has reported, by phase.
     """
 
     def __init__(self, order: Order, messages: SimpleQueue[tuple[Process, Any]]) -> None:
@@ -64,7 +65,7 @@ class Process:
         """
         self.task: Task | None = None
         self.loaded = False
-        self.advanced = 0
+        self.advanced: Counter[str] = Counter()
         threads = str(order.threads or 1)
         limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
         self._process = subprocess.Popen(

@@ -7,13 +7,14 @@ its workers see the end of their pipes and end, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.records.kept_maps import InputMaps
+from headroles.progress import PARSE, SCORE, Advance
+from headroles.records.kept_maps import InputMaps, WantedMaps
 from headroles.records.passage import Passage
 from headroles.shards.engines.losses import MOST_LOSSES, describe_scoring, lost_worker_error
 from headroles.shards.engines.process import Process, error_of_worker
@@ -23,13 +24,13 @@ from headroles.shards.work import Facts, Order, Receipt, Task
 class Processes:
     """Workers in processes of their own."""
 
-    def __init__(self, order: Order, advance: Callable[[int], None]) -> None:
+    def __init__(self, order: Order, advance: Advance) -> None:
         """Keep the instructions; the first worker is started when the engine is entered.
 
         Args:
             order: Instructions for the workers.
-            advance: Called with the number of examples done since the last call; negative when the shard of
-                a lost worker has to be done again.
+            advance: Called with the number of examples scored or parsed since the last call; negative when
+                the shard of a lost worker has to be done again.
         """
         self._order, self._advance = order, advance
         self._workers: list[Process] = []
@@ -67,8 +68,8 @@ class Processes:
                 self._hand_out(feed)  # before the caller takes time for it
                 yield receipt
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
+    def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
+        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
         for _ in range(MOST_LOSSES):
             worker = self._ready()
             worker.send(("keep", list(passages), list(asked)))
@@ -112,13 +113,15 @@ class Processes:
         task = worker.task
         if kind == "receipt" and task is not None:
             worker.task = None
-            if remaining := len(task.passages) - worker.advanced:
-                self._advance(remaining)
-            worker.advanced = 0
+            for phase in (PARSE, SCORE):
+                if (remaining := len(task.passages) - worker.advanced[phase]) > 0:
+                    self._advance(remaining, phase)
+            worker.advanced.clear()
             receipt: Receipt = content
             return receipt
         if kind == "lost" and task is not None:
-            self._advance(-worker.advanced)
+            for phase, count in worker.advanced.items():
+                self._advance(-count, phase)
             feed.give_back(task, content)
         self._note(worker, kind, content)
         return None
@@ -135,8 +138,9 @@ class Processes:
                     "than the first; do not change them while a run is made, and start it again"
                 )
         elif kind == "advance":
-            worker.advanced += content
-            self._advance(content)
+            count, phase = content
+            worker.advanced[phase] += count
+            self._advance(count, phase)
         elif kind == "error":
             raise error_of_worker(*content)
         elif kind == "lost":

@@ -10,6 +10,7 @@ from threading import Lock, Thread
 from typing import Any, BinaryIO
 
 from headroles.errors import HeadrolesError
+from headroles.progress import SCORE
 
 
 def serve() -> None:
@@ -46,6 +47,9 @@ class _Answers:
             pickle.dump((kind, content), self._pipe)
             self._pipe.flush()
 
+    def advance(self, count: int, phase: str = SCORE) -> None:
+        self.send("advance", (count, phase))
+
 
 def _answer(answers: _Answers, messages: "SimpleQueue[Any]") -> None:
     """Answer messages one after the other; an error is sent as an answer."""
@@ -60,7 +64,7 @@ def _answer(answers: _Answers, messages: "SimpleQueue[Any]") -> None:
             while True:
                 kind, *content = messages.get()
                 if kind == "score":
-                    receipt = worker.score(content[0], lambda count: answers.send("advance", count))
+                    receipt = worker.score(content[0], answers.advance)
                     answers.send("receipt", receipt)
                 else:
                     answers.send("kept", worker.keep(*content))

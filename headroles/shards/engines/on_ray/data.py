@@ -9,7 +9,8 @@ from weakref import finalize
 
 from headroles import errors
 from headroles.addresses import is_address
-from headroles.records.kept_maps import InputMaps
+from headroles.progress import PARSE, Advance, ignore_advance
+from headroles.records.kept_maps import InputMaps, WantedMaps
 from headroles.records.passage import Passage
 from headroles.shards.engines.on_ray.feed import FACTS
 from headroles.shards.engines.on_ray.pool import Pool
@@ -35,14 +36,14 @@ class RayEngine:
     def __init__(
         self,
         order: Order,
-        advance: Callable[[int], None] = lambda count: None,
+        advance: Advance = ignore_advance,
         make: Callable[[Order], Any] = worker_of,
     ) -> None:
         """Keep the instructions; the workers are made when the engine is entered.
 
         Args:
             order: Instructions for the workers; its options state their number and the cluster.
-            advance: Called with the number of examples done since the last call.
+            advance: Called with the number of examples scored or parsed since the last call.
             make: Makes a worker in the process of an actor.
         """
         self._order, self._advance, self._make = order, advance, make
@@ -79,11 +80,12 @@ class RayEngine:
             receipt: Receipt = self._running_pool().answer()
             waiting -= 1
             self._check_place(receipt)
+            self._advance(receipt.examples, PARSE)
             self._advance(receipt.examples)
             yield receipt
 
-    def keep(self, passages: Sequence[Passage], asked: Sequence[dict[int, list[int]]]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the attention maps of the requested heads by layer."""
+    def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
+        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
         self._running_pool().ask((list(passages), list(asked)))
         kept: list[InputMaps] = self._running_pool().answer()
         return kept

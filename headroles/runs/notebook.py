@@ -1,0 +1,46 @@
+"""What runs of roles show in notebooks: answer, maps, one head, and a view of their model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headroles.kinds import RunKind
+from headroles.storage.folder import REPORT
+
+if TYPE_CHECKING:
+    from headroles.records.findings import Labelling
+    from headroles.viewing import Viewed
+
+
+class NotebookRun(RunKind):
+    """A kind of run whose answer, maps and heads are shown in notebooks."""
+
+    def notebook(self, labelling: Labelling) -> str:
+        """Return the answer and the maps of all roles."""
+        from headroles.reports.answer.heads import head_sentences
+        from headroles.reports.notebook import notebook_html
+        from headroles.reports.summary.summary import summarise
+
+        summary = summarise(labelling)
+        return notebook_html(labelling, summary, self.answer(labelling), head_sentences(summary))
+
+    def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
+        """Return what one head does."""
+        from headroles.reports.answer.heads import head_sentence
+        from headroles.reports.summary.summary import summarise
+
+        return head_sentence(summarise(labelling), layer, head)
+
+    def report_path(self, labelling: Labelling) -> Path | None:
+        """Return the file of the report; None where the run has none on this machine."""
+        if labelling.folder is None:
+            return None
+        path = Path(labelling.folder) / REPORT
+        return path if path.is_file() else None
+
+    def view(self, labelling: Labelling, text: str | None, text_b: str | None, **options: Any) -> Viewed:
+        """Return the attention of the run's model over a text, with the roles of its heads."""
+        from headroles.viewing import view
+
+        return view(text, text_b, run=labelling, **options)
