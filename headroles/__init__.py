@@ -40,6 +40,7 @@ _HOMES = {
     "judge_again": "headroles.judging.again",
     "label": "headroles.runs.label.run",
     "load": "headroles.storage.run",
+    "methods": "headroles.exporting",
     "preprocess_depparse": "headroles.preprocessing.trees",
     "preprocess_unlabeled": "headroles.preprocessing.pairs",
     "probe": "headroles.runs.probe.run",

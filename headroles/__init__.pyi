@@ -9,6 +9,7 @@ from headroles.arrays import score as score
 from headroles.arrays import surface_of as surface_of
 from headroles.errors import HeadrolesError as HeadrolesError
 from headroles.exporting import figures as figures
+from headroles.exporting import methods as methods
 from headroles.exporting import save as save
 from headroles.maps.adapters import from_nnsight as from_nnsight
 from headroles.maps.adapters import from_transformer_lens as from_transformer_lens
@@ -18,6 +19,7 @@ from headroles.plain import head_distances as head_distances
 from headroles.plain import probe_of as probe_of
 from headroles.preprocessing.pairs import PairFile
 from headroles.preprocessing.trees import TreeFile
+from headroles.progress import Phases
 from headroles.records.comparison import Comparison as Comparison
 from headroles.records.example import Arc as Arc
 from headroles.records.example import Example as Example
@@ -78,6 +80,7 @@ __all__ = [
     "judge_again",
     "label",
     "load",
+    "methods",
     "preprocess_depparse",
     "preprocess_unlabeled",
     "probe",
@@ -98,7 +101,7 @@ __all__ = [
 def cluster(
     task: str | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | Phases | None = None,
     attention: str | Path | None = None,
     model: str | Path | Any | None = None,
     tokenizer: Any | None = None,
@@ -211,7 +214,7 @@ def judge_again(
 def label(
     task: str | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | Phases | None = None,
     attention: str | Path | None = None,
     model: str | Path | Any | None = None,
     tokenizer: Any | None = None,
@@ -294,7 +297,7 @@ def preprocess_unlabeled(
 def probe(
     probes: str | Sequence[str] = (),
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | Phases | None = None,
     attention: str | Path | None = None,
     model: str | Path | Any | None = None,
     tokenizer: Any | None = None,
@@ -353,7 +356,7 @@ def replicate(
 def surface(
     task: str | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | Phases | None = None,
     attention: str | Path | None = None,
     model: str | Path | Any | None = None,
     tokenizer: Any | None = None,
@@ -402,6 +405,7 @@ def table(
     name: str | None = None,
     format: str = "markdown",
     *,
+    methods: bool = False,
     out: str | Path | None = None,
     overwrite: bool = False,
 ) -> str:
@@ -412,6 +416,8 @@ def view(
     text_b: str | Any | None = None,
     *,
     segments: Any = None,
+    run: str | Path | Labelling | None = None,
+    also: str | Sequence[str] = (),
     attention: str | Path | None = None,
     example: str | None = None,
     model: str | Path | Any | None = None,
@@ -426,6 +432,8 @@ def view(
     dtype: str = "float32",
     out: str | Path | None = None,
     svg: str | Path | None = None,
+    as_: str = "lines",
+    token: str | int | None = None,
     overwrite: bool = False,
     kind: str | None = None,
 ) -> Viewed:

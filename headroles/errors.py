@@ -85,6 +85,17 @@ class HeadrolesError(Exception):
         """Keep the sentence; line feeds of names in it are spelled out."""
         super().__init__(sentence.replace("\n", "\\n").replace("\r", "\\r"))
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython and notebooks show in place of a traceback: one line with the sentence.
+
+        Scripts and pytest show the whole traceback, and ``%debug`` still opens at the line that raised.
+
+        Example:
+            >>> BadInput("alpha is a number, but got 'five'")._render_traceback_()
+            ["BadInput: alpha is a number, but got 'five'"]
+        """
+        return [f"{type(self).__name__}: {visible(str(self))}"]
+
 
 class UnknownName(HeadrolesError):
     """A task, sieve, preset, test or correction that does not exist."""

@@ -137,8 +137,7 @@ def figures(
     where = _figure_address(folder, out) or _figure_folder(Path(folder), out)
     own = isinstance(where, Path) and where.resolve() == (Path(folder) / FIGURES).resolve()
     with lock_present_folder(folder) if own else nullcontext():
-        with local_copy(folder) as run_folder:
-            result = _load_run_or_comparison(run_folder)
+        result = load_result(folder)
         from headroles.reports.print.figures import figures_of
         from headroles.reports.print.files import files_of
 
@@ -175,7 +174,7 @@ def table(options: TableOptions) -> str:
     """Return a table of a run or a comparison as text for a paper, and write it to a file on request.
 
     Markdown and LaTeX have the numbers as the report writes them, and a caption with test, correction, alpha
-    and units. CSV has all digits.
+    and units. CSV has all digits. ``methods`` gives the text of ``headroles.methods`` instead.
 
     Args:
         {options}
@@ -190,15 +189,49 @@ def table(options: TableOptions) -> str:
     folder, out = options.folder, options.out
     if out is not None:
         _check_table_file(folder, out)
-    with local_copy(folder) as run_folder:
-        result = _load_run_or_comparison(run_folder)
-    from headroles.reports.print.tables import table_text
+    result = load_result(folder)
+    if options.methods:
+        text = methods(result, options.format)
+    else:
+        from headroles.reports.print.tables import table_text
 
-    text = table_text(result, options.name, options.format)
+        text = table_text(result, options.name, options.format)
     if out is not None:
         check_replaceable(Path(out), mark_of(text), options.overwrite)
         write_text(Path(out), text)
     return text
+
+
+def methods(run: Labelling | Comparison | str | Path, form: str = "markdown") -> str:
+    r"""Return the methods of a run or a comparison as a paragraph for a paper, every number filled in.
+
+    The paragraph names model, inputs, units, roles with chance values and margins, test, correction, what was
+    left out, and versions. It says only what the run records.
+
+    Args:
+        run: A run of any kind, a comparison, the folder of one, or its address.
+        form: "markdown" for the paragraph and its references, "latex" for LaTeX with ``\citep`` and the
+            entries of BibTeX as comments, or "bibtex" for these entries alone.
+
+    Returns:
+        The text, ending with a line feed.
+
+    Raises:
+        HeadrolesError: When the folder holds neither, or there is no such form.
+    """
+    if isinstance(run, Labelling | Comparison):
+        result = run
+    elif isinstance(run, str | Path):
+        check_place(run)
+        result = load_result(run)
+    else:
+        raise BadInput(
+            f"methods() describes a run or a comparison, but got {describe_object(run)}; give one, or its "
+            f"folder"
+        )
+    from headroles.reports.print.methods import methods_document
+
+    return methods_document(result, form)
 
 
 def _check_table_file(folder: str | Path, out: str | Path) -> None:
@@ -233,9 +266,17 @@ def _figure_address(folder: str | Path, out: str | Path | None) -> Place | None:
     return place_of(target)
 
 
-def _load_run_or_comparison(folder: Path) -> Labelling | Comparison:
-    """Load the run or comparison of a folder."""
-    return load_comparison(folder) if is_comparison(folder) else load(folder)
+def load_result(folder: str | Path) -> Labelling | Comparison:
+    """Return the run or the comparison of a folder.
+
+    Args:
+        folder: Folder of a run of any kind or of a comparison, or the address of one.
+
+    Raises:
+        BadInput: When the folder holds neither, or is damaged.
+    """
+    with local_copy(folder) as run_folder:
+        return load_comparison(run_folder) if is_comparison(run_folder) else load(run_folder)
 
 
 def _figure_folder(folder: Path, out: str | Path | None) -> Path:

@@ -90,7 +90,7 @@ class Study:
             "(the default test) finds it less often: collect more.",
         ]
         if self.examples < ENOUGH_FOR_NOT:
-            notes.append(f'"not" is said from {ENOUGH_FOR_NOT} units on only.')
+            notes.append(f'"not" needs at least {ENOUGH_FOR_NOT} units.')
         return tuple(notes)
 
 

@@ -9,6 +9,7 @@ from headroles.catalogue import check_usable, sieve_of
 from headroles.errors import BadInput, shorten
 from headroles.plans.cells import SieveCells
 from headroles.records.example import Example
+from headroles.records.passage import Passage
 from headroles.reports.sections.map_data import visible_pieces
 from headroles.reports.views import units
 from headroles.reports.views.sieve_svg import LONGEST, MOST, describe_cells, sieve_svg
@@ -17,6 +18,8 @@ from headroles.sieves.weights.cells import count_cells
 from headroles.storage.folder import write_text
 from headroles.storage.integrity.origin import SVG_MARK, check_replaceable
 
+KEY = "shown"
+"""Key of an example made from texts."""
 LINES = 10
 """Most queries in the text of a shown sieve."""
 KEYS = 6
@@ -134,7 +137,13 @@ def show_sieve(
         from headroles.extraction.views.sieve_input import read_example, sees_earlier_keys_only
 
         example, notes = read_example(
-            checkpoint, texts, sieve.name, sieve.needs, parser=parser, vectors=vectors, max_length=max_length
+            checkpoint,
+            Passage(KEY, texts),
+            sieve.name,
+            sieve.needs,
+            parser=parser,
+            vectors=vectors,
+            max_length=max_length,
         )
         if causal is None and model is not None:
             causal = sees_earlier_keys_only(checkpoint, max_length)

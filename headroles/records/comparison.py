@@ -204,6 +204,10 @@ class Comparison:
             columns[name] = [";".join(np.array(names, dtype=object)[roles]) for roles in held.T]
         return pd.DataFrame(columns)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the same as ``frame``."""
+        return self.frame()
+
     def by_layer(self) -> pd.DataFrame:
         """Return one row per sieve and layer, with the columns of ``layers.csv``."""
         return _table(LayerChange, self.layers)
@@ -213,13 +217,24 @@ class Comparison:
         return _table(RoleChange, self.swaps)
 
     def __repr__(self) -> str:
-        """Return both models and counts of changed heads per sieve, in at most 20 lines."""
-        return comparison_text(self.differences, self.decision, self.bound, self.manifest)
+        """Return both models, the answer and counts of changed heads per sieve, in at most 20 lines."""
+        from headroles.kinds import comparison_answer
+
+        answer = [sentence.text for sentence in comparison_answer(self).sentences]
+        return comparison_text(self.differences, self.decision, self.bound, self.manifest, answer)
 
     def _repr_html_(self) -> str:
-        """Return counts per sieve with its largest change, and roles gained and lost, for notebooks."""
+        """Return the answer, counts per sieve, and roles gained and lost, for notebooks."""
+        from headroles.kinds import comparison_answer
+
         return comparison_html(
-            self.differences, self.before, self.after, self.decision, self.bound, self.manifest
+            self.differences,
+            self.before,
+            self.after,
+            self.decision,
+            self.bound,
+            self.manifest,
+            comparison_answer(self),
         )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import webbrowser
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, shorten
 from headroles.records.arrays import key_groups, read_only
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.clusters import ClusterResults
@@ -19,12 +21,17 @@ from headroles.records.kept_maps import KeptMaps
 from headroles.records.moments import Moments
 from headroles.records.probes import ProbeResults
 from headroles.records.shown.brief import brief
-from headroles.records.shown.notebook import labelling_html
+from headroles.records.shown.controls import controls_of
+from headroles.records.shown.heads import Head, RoleMap, head_of
+from headroles.records.shown.kernel import display, in_notebook
 from headroles.records.shown.results import labelling_text
 from headroles.records.surface import SurfaceResults
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from headroles.viewing import Viewed
 
 DECISIONS = ("role", "not", "undetermined", "untestable", "explained")
 """Decisions by code. Runs of older versions know the first four."""
@@ -278,21 +285,145 @@ class Labelling:
             columns["kv_group"] = groups.ravel()
         return pd.DataFrame(columns)
 
-    def __repr__(self) -> str:
-        """Return model, inputs and counts of heads per role, in at most 20 lines."""
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the same as ``frame``."""
+        return self.frame()
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return scores and findings as arrays with named axes, for xarray and ArviZ.
+
+        Returns:
+            ``score`` (sieve × input × layer × head, float32, NaN without a value), ``chance`` and ``queries``
+            (sieve × input: chance values and eligible queries), and every column of ``findings.csv`` with the
+            ``decision`` in words (sieve × layer × head). Coordinates name ``sieve``, ``input``, ``layer``,
+            ``head``, the ``unit`` and the ``tokens`` of each input, and whether a sieve can be a ``role``.
+        """
+        from headroles.records.shown.dataset import dataset_of
+
+        return dataset_of(self)
+
+    def evidence(self) -> pd.DataFrame:
+        """Return one row per role × layer × head with the verdict in words, contrasts within their row.
+
+        Columns: ``sieve``, ``layer``, ``head``, ``verdict`` ("role", "not", "absent", "explained by distance"
+        and the like, "undetermined" or "untestable"), ``mean`` with the ends ``low`` and ``high`` of its 95 %
+        interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN without a contrast), and ``q``.
+        """
+        import pandas as pd
+
+        findings = self.findings
+        roles = [place for place, rule in enumerate(findings.rules) if rule.role]
+        names = findings.sieves
+        low, high = self.mean_intervals()
+        threshold = findings.null + findings.margin
+        grids = {"verdict": self._verdicts(), "mean": findings.mean, "low": low, "high": high}
+        grids |= {"threshold": threshold}
+        for name, values in (("contrast", findings.mean), ("contrast_threshold", threshold)):
+            grids[name] = np.full(findings.mean.shape, np.nan)
+            for place in roles:
+                if findings.rules[place].contrast in names:
+                    grids[name][place] = values[findings.of(findings.rules[place].contrast)]
+        grids["q"] = findings.q
+        sieve, layer, head = (index.ravel() for index in np.indices((len(roles), *findings.count.shape[1:])))
+        columns: dict[str, Any] = {"sieve": np.array(findings.roles, dtype=object)[sieve]}
+        columns |= {"layer": layer, "head": head}
+        return pd.DataFrame(columns | {name: grid[roles].ravel() for name, grid in grids.items()})
+
+    def _verdicts(self) -> np.ndarray:
+        """Return the verdict of every sieve, layer and head in words; "" on contrasts."""
         from headroles.kinds import kind_of
 
-        outcomes = kind_of(self).outcomes
+        findings = self.findings
+        outcomes = np.array([*kind_of(self).outcomes[:4], "explained", ""], dtype=object)
+        words: np.ndarray = outcomes[findings.decision]
+        for place, rule in enumerate(findings.rules):
+            if control := controls_of(rule.weaker, rule.contrast):
+                words[place][findings.decision[place] == 4] = f"explained by {control}"
+        if self.assessment is not None:
+            words[absent_heads(findings, self.assessment.precision, self.decision)] = "absent"
+        return words
+
+    @property
+    def roles(self) -> RoleMap:
+        """Return the roles by name: ``run.roles["local"]`` has the heads, counts and a table."""
+        return RoleMap(self)
+
+    def head(self, layer: int, head: int) -> Head:
+        """Return one head: a sentence on what it does, its roles, and the evidence as a small table.
+
+        Args:
+            layer: From 0.
+            head: From 0, within its layer.
+
+        Raises:
+            BadInput: When the run has no such head.
+        """
+        from headroles.kinds import kind_of
+
+        for name, value, size in zip(
+            ("layer", "head"), (layer, head), self.findings.count.shape[1:], strict=True
+        ):
+            if not isinstance(value, int | np.integer) or not 0 <= value < size:
+                raise BadInput(
+                    f"this run has {name}s from 0 to {size - 1}, but got {name} {shorten(value)}; "
+                    f"name one of those"
+                )
+        link = f"{self.report_path}#head-{layer}-{head}" if self.report_path else ""
+        return head_of(
+            self, int(layer), int(head), kind_of(self).head_sentence(self, int(layer), int(head)), link
+        )
+
+    @property
+    def report_path(self) -> Path | None:
+        """Return the file of the report; None where the run was not written to this machine."""
+        from headroles.kinds import kind_of
+
+        return kind_of(self).report_path(self)
+
+    def view(self, text: str | None = None, text_b: str | None = None, **options: Any) -> Viewed:
+        """Return the attention of the run's model over a text or a pair, with the roles of its heads.
+
+        Args:
+            text: The text; None for a typical input that the run kept.
+            text_b: The second text of a pair.
+            **options: Further keywords of ``headroles.view``.
+
+        Raises:
+            HeadrolesError: One of its subclasses, as ``headroles.view`` raises them.
+        """
+        from headroles.kinds import kind_of
+
+        return kind_of(self).view(self, text, text_b, **options)
+
+    def show(self) -> None:
+        """Show the run: its maps in a notebook, its report in the browser anywhere else.
+
+        Raises:
+            BadInput: Outside of a notebook, when the run has no report on this machine.
+        """
+        if in_notebook():
+            display(self)
+            return
+        report = self.report_path
+        if report is None:
+            raise BadInput(
+                f"a run that was written to this machine has a report to show, but got one of folder "
+                f"{shorten(self.folder)}; run with out=, or load(folder)"
+            )
+        webbrowser.open(report.resolve().as_uri())
+
+    def __repr__(self) -> str:
+        """Return model, inputs, the answer and counts of heads per role, in at most 20 lines."""
+        from headroles.kinds import kind_of
+
+        kind = kind_of(self)
+        answer = [sentence.text for sentence in kind.answer(self).sentences]
         return labelling_text(
-            self.findings, self.decision, self.manifest, outcomes, len(self.skipped), self.folder
+            self.findings, self.decision, self.manifest, kind.outcomes, len(self.skipped), self.folder, answer
         )
 
     def _repr_html_(self) -> str:
-        """Return counts per role with its strongest head, and every head's roles, for notebooks."""
+        """Return the answer in sentences, and the maps of all roles or tables, for notebooks."""
         from headroles.kinds import kind_of
 
-        outcomes = kind_of(self).outcomes
-        strong = stronger_roles(self.findings, self.decision)
-        return labelling_html(
-            self.findings, self.mean_intervals(), self.decision, self.manifest, outcomes, strong
-        )
+        return kind_of(self).notebook(self)

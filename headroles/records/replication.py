@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from headroles.records.example import Decision
+from headroles.records.shown.notebook import replication_html
 from headroles.records.shown.results import replication_text
 
 if TYPE_CHECKING:
@@ -183,8 +184,8 @@ class Replication:
         return replication_text(self.rows, self.outcomes, self.decision, len(self.notes))
 
     def _repr_html_(self) -> str:
-        """Return counts per row, as a small table for notebooks."""
-        return str(self.by_row().to_html(border=0, index=False))
+        """Return how many roles hold again, and counts per row as a table, for notebooks."""
+        return replication_html(self.rows, self.outcomes, self.decision, self.notes)
 
 
 def _table(kind: type, records: tuple[Any, ...]) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, UInt8
+from jaxtyping import Bool, Float, Float32, Int, UInt8
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
@@ -93,6 +93,45 @@ class Maps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ViewRoles:
+    """What a run found about the heads of one kind of attention, and the keys of its roles on the input.
+
+    Attributes:
+        run: Name of the run.
+        kind: Kind of the maps whose heads were tested, one of ``KINDS``.
+        names: Names of the roles.
+        decision: Code of each decision, in the order of the layers and heads of the maps; 0 is a role.
+        mean: Mean score of each head in the run; NaN where it was not testable.
+        control: What explains the score of a head whose decision is "explained", by role; "" for others.
+        keys: By role, whether a key counts for a query of the input; None where it is not known.
+
+    Raises:
+        BadInput: When an array does not have one entry per role, or the arrays differ in shape.
+    """
+
+    run: str
+    kind: str
+    names: tuple[str, ...]
+    decision: Int[np.ndarray, "roles layers heads"]
+    mean: Float[np.ndarray, "roles layers heads"]
+    control: tuple[str, ...]
+    keys: tuple[Bool[np.ndarray, "queries keys"] | None, ...]
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        """Check the shapes, and make the arrays read-only."""
+        lengths = {len(self.decision), len(self.control), len(self.keys)}
+        if lengths != {len(self.names)} or self.decision.shape != self.mean.shape:
+            raise BadInput(
+                f"roles of a view have a decision, a mean and keys each, but got {len(self.names)} names for "
+                f"decisions of shape {self.decision.shape} and means of shape {self.mean.shape}"
+            )
+        for name in ("decision", "mean"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class View:
     """A model's attention over one input.
 
@@ -101,11 +140,13 @@ class View:
         texts: The input, one text or two.
         maps: One of kind "self", or one each of encoder, decoder and cross attention, in this order.
         notes: Notes on reading the maps, one sentence each.
+        roles: Roles that a run found in these heads; None without a run.
     """
 
     model: str
     texts: tuple[str, ...]
     maps: tuple[Maps, ...]
     notes: tuple[str, ...] = ()
+    roles: ViewRoles | None = None
 
     __repr__ = brief

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ MOST_LETTERS = 98
 """Most characters of a line."""
 LEAST_WIDTH, MOST_WIDTH = 9, 24
 """Width of the column of names."""
+MOST_ANSWER = 9
+"""Most lines of sentences."""
 MOST_NAMES = 5
 """Most names of a sequence that are shown."""
 
@@ -34,12 +37,13 @@ def brief(record: Any) -> str:
     )
 
 
-def brief_lines(title: str, facts: Iterable[tuple[str, str]]) -> str:
-    """Return a title and facts as lines of text, cut to ``MOST_LINES`` and ``MOST_LETTERS``.
+def brief_lines(title: str, facts: Iterable[tuple[str, str]], sentences: Iterable[str] = ()) -> str:
+    """Return a title, sentences and facts as lines of text, cut to ``MOST_LINES`` and ``MOST_LETTERS``.
 
     Args:
         title: The first line.
         facts: Name and text of each fact.
+        sentences: What stands between them. See ``sentence_lines``.
 
     Example:
         >>> print(brief_lines("Labelling", [("model", "tiny"), ("heads", "72")]))
@@ -49,10 +53,27 @@ def brief_lines(title: str, facts: Iterable[tuple[str, str]]) -> str:
     """
     listed = [(visible(name), text) for name, text in facts]
     width = min(max([LEAST_WIDTH, *(len(name) for name, _ in listed)]), MOST_WIDTH)
-    lines = [title, *(f"  {name:<{width}} {text}" for name, text in listed)]
+    lines = [title, *sentence_lines(sentences), *(f"  {name:<{width}} {text}" for name, text in listed)]
     if len(lines) > MOST_LINES:
         lines[MOST_LINES - 1 :] = [f"  and {len(lines) - MOST_LINES + 1} more"]
     return "\n".join(_cut(visible(line.replace("\n", " "))) for line in lines)
+
+
+def sentence_lines(sentences: Iterable[str]) -> list[str]:
+    """Return sentences as lines of text, at most ``MOST_ANSWER`` of them.
+
+    Example:
+        >>> sentence_lines(["21 heads look at neighbouring tokens."])
+        ['  21 heads look at neighbouring tokens.']
+    """
+    lines = [
+        line
+        for sentence in sentences
+        for line in wrap(visible(sentence), MOST_LETTERS, initial_indent="  ", subsequent_indent="    ")
+    ]
+    if len(lines) > MOST_ANSWER:
+        lines[MOST_ANSWER - 1 :] = [f"{lines[MOST_ANSWER - 1][: MOST_LETTERS - 2]} …"]
+    return lines
 
 
 def _cut(line: str) -> str:

@@ -14,3 +14,16 @@ def control_of(column: str) -> str:
         ('position', 'distance', '')
     """
     return next((control for ending, control in CONTROLS.items() if column.endswith(ending)), "")
+
+
+def controls_of(*columns: str) -> str:
+    """Return what the contrasts of a role control for, joined by "or"; "" without a contrast.
+
+    Args:
+        *columns: Names of the contrasts; "" is left out.
+
+    Example:
+        >>> controls_of("block:matched", "block:swap"), controls_of("", "mine:plain"), controls_of("")
+        ('distance or position', 'its contrast', '')
+    """
+    return " or ".join(control_of(name) or "its contrast" for name in columns if name)

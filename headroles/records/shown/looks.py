@@ -34,6 +34,8 @@ MARKS = {
     "related:other": "Ro", "rare": "R", "bag-of-words": "Bw", "subword": "W", "subword:completing": "Wc",
 }  # fmt: skip
 """Marks that never depend on the other roles of a run."""
+NO_WHOLES = frozenset({"local", "offset", "punctuation", "identical"})
+"""Roles that others extend by name without being a part: local:5 is wider than local, not within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def looks_of(names: Sequence[str]) -> tuple[Look, ...]:
     for name, mark in zip(names, role_marks(names), strict=True):
         family = family_of(name)
         tone = tone_of(family, seen[family])
-        looks.append(Look(family, mark, tone, seen[family] % SYMBOLS))
+        looks.append(Look(family, mark, tone, (seen[family] + seen[family] // SYMBOLS) % SYMBOLS))
         seen[family] += 1
     return tuple(looks)
 
@@ -124,11 +126,18 @@ def role_marks(names: Sequence[str]) -> tuple[str, ...]:
 def parts_of(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the names that are a part of another, by the other one.
 
+    A part is named "whole:part". A few names extend another one that does not contain them, such as
+    identical:other; those are roles of their own.
+
     Example:
         >>> parts_of(["delimiter", "delimiter:cls", "local"])
         {'delimiter': ('delimiter:cls',)}
     """
-    found = {whole: tuple(name for name in names if name.startswith(f"{whole}:")) for whole in names}
+    found = {
+        whole: tuple(name for name in names if name.startswith(f"{whole}:"))
+        for whole in names
+        if whole not in NO_WHOLES
+    }
     return {whole: parts for whole, parts in found.items() if parts}
 
 

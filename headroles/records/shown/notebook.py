@@ -4,10 +4,12 @@ The HTML has no script and no style but that of its elements, and every text is 
 of the notebook, light or dark. Reports use the same marks and wording.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,6 +17,9 @@ from jaxtyping import Bool, Float, Int
 from headroles.records.example import Decision, Rule
 from headroles.records.shown.controls import control_of
 from headroles.records.shown.looks import role_marks
+
+if TYPE_CHECKING:
+    from headroles.reports.answer.records import Answer
 
 LONGEST = 80
 """Characters of a name that are shown."""
@@ -84,6 +89,27 @@ class DifferencesGrid(TestGrid, Protocol):
         """0 changed, 1 equivalent, 2 undetermined, 3 untestable."""
 
 
+def answer_html(answer: Answer) -> str:
+    """Return title, line, sentences and warnings of an answer, in the colours of the notebook."""
+    items = "".join(
+        f"<li><strong>{escape(sentence.lead)}</strong>{escape(sentence.text[len(sentence.lead) :])}</li>"
+        for sentence in answer.sentences
+    )
+    warnings = "".join(f"<li>{escape(warning)}</li>" for warning in answer.warnings)
+    count = len(answer.warnings)
+    more = (
+        f'<details style="margin:.5em 0"><summary>{count} warning{"s" * (count > 1)}</summary>'
+        f'<ul style="max-width:62em">{warnings}</ul></details>'
+        if warnings
+        else ""
+    )
+    return (
+        paragraph(f"<strong>{escape(answer.title)}</strong>")
+        + paragraph(escape(answer.line))
+        + f'<ul style="max-width:62em;margin:.5em 0">{items}</ul>{more}'
+    )
+
+
 def labelling_html(
     findings: FindingsGrid,
     ends: tuple[np.ndarray, np.ndarray],
@@ -119,7 +145,7 @@ def labelling_html(
         rows.append((name, [*cells, *([] if _many(held) else [mark])]))
     heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
     summary = paragraph(
-        f"<strong>{escape_name(_model(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
+        f"<strong>{escape_name(model_name(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
     )
     counts = counts_table("Heads by role", heads, rows)
     return summary + _strong_counts(findings, held, strong) + counts + _roles(held, marks, strong)
@@ -132,8 +158,9 @@ def comparison_html(
     decision: Decision,
     bound: float,
     facts: Mapping[str, Any],
+    answer: Answer,
 ) -> str:
-    """Return counts per sieve with its largest change, and the roles that every head gained and lost.
+    """Return the answer, counts per sieve with its largest change, and the roles each head gained and lost.
 
     Args:
         differences: Differences B − A.
@@ -142,6 +169,7 @@ def comparison_html(
         decision: Test, correction and level that judged both.
         bound: Differences within ± bound are equivalent, on the score scale.
         facts: The comparison's manifest; missing facts are left out.
+        answer: What changed, in sentences.
 
     Returns:
         HTML without scripts.
@@ -165,16 +193,45 @@ def comparison_html(
             moved = [int(gained[role].sum()), int(lost[role].sum()), "" if _many(held[0]) else marks[role]]
         rows.append((rule.sieve, [*cells, *moved]))
     heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
-    a, b = (escape_name(_model(facts.get(name))) for name in ("a", "b"))
+    a, b = (escape_name(model_name(facts.get(name))) for name in ("a", "b"))
     summary = paragraph(
         f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {bound:g} is equivalent. "
         f"{_method(decision, before)}"
     )
     return (
-        summary
+        answer_html(answer)
+        + summary
         + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
         + _moves(gained, lost, marks)
     )
+
+
+def replication_html(
+    counts: Sequence[Any], outcomes: Mapping[str, int], decision: Decision, notes: Sequence[str]
+) -> str:
+    """Return how many roles of run A hold in run B, and a table of them.
+
+    Args:
+        counts: Counts of roles per row, with the fields of ``ReplicationCounts``.
+        outcomes: Number of roles of A per decision in B.
+        decision: Test, correction and level that judged B.
+        notes: Remarks, one sentence each.
+    """
+    roles = sum(outcomes.values())
+    words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
+    summary = paragraph(
+        f"<strong>{outcomes.get('role', 0)} of {roles} roles of run A hold in run B</strong>: "
+        f"{escape(words)}. "
+        f"{escape_name(decision.test)}, {escape_name(decision.correction)}, alpha {decision.alpha:g}."
+    )
+    names = ("roles", "role", "not_role", "undetermined", "untestable", "explained", "heads")
+    rows = [
+        (row.name, [*(getattr(row, name) for name in names), mean(row.correlation), mark])
+        for row, mark in zip(counts, role_marks([row.name for row in counts]), strict=True)
+    ]
+    heads = ["roles of A", "role in B", "not", "undetermined", "untestable", "explained", "heads"]
+    remarks = "".join(paragraph(escape(note)) for note in notes)
+    return summary + counts_table("Roles of A, tested in B", [*heads, "r of means", "mark"], rows) + remarks
 
 
 def _outcome_counts(decision: np.ndarray, outcomes: int) -> list[object]:
@@ -273,7 +330,7 @@ def _method(decision: Decision, tests: TestGrid) -> str:
     return f"{correction}, alpha {decision.alpha:g}."
 
 
-def _model(facts: Any) -> str:
+def model_name(facts: Any) -> str:
     """Return the name of a run's model from its manifest."""
     return str(_nested(facts, "model", "name") or "a model without a name")
 

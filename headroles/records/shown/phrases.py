@@ -12,6 +12,20 @@ RELATIONS = {
     "obl": ("oblique", "verb"), "prep": ("preposition", "head word"), "pobj": ("object", "preposition"),
     "appos": ("apposition", "noun"), "acl": ("clause", "noun"), "advcl": ("adverbial clause", "verb"),
     "xcomp": ("open complement", "verb"), "ccomp": ("clausal complement", "verb"),
+    "nsubj:pass": ("passive subject", "verb"), "nsubjpass": ("passive subject", "verb"),
+    "csubj:pass": ("passive clausal subject", "verb"), "aux:pass": ("passive auxiliary", "verb"),
+    "auxpass": ("passive auxiliary", "verb"), "obl:unmarked": ("bare oblique", "verb"),
+    "obl:agent": ("agent", "verb"), "nmod:poss": ("possessor", "noun"),
+    "nmod:unmarked": ("bare modifier", "noun"), "acl:relcl": ("relative clause", "noun"),
+    "relcl": ("relative clause", "noun"),
+    "advcl:relcl": ("relative clause", "clause"), "compound:prt": ("verb particle", "verb"),
+    "prt": ("verb particle", "verb"), "det:predet": ("predeterminer", "noun"),
+    "cc:preconj": ("first conjunction", "conjunct"), "flat": ("later name part", "first name part"),
+    "fixed": ("later phrase part", "first phrase part"), "expl": ("expletive", "verb"),
+    "discourse": ("discourse word", "head word"), "parataxis": ("side clause", "verb"),
+    "vocative": ("vocative", "verb"), "list": ("list item", "first list item"),
+    "goeswith": ("split word part", "first word part"), "punct": ("punctuation mark", "head word"),
+    "pcomp": ("complement", "preposition"), "neg": ("negation", "head word"),
 }  # fmt: skip
 """Dependent and head word of a relation, each in the singular."""
 TITLES = {
@@ -36,8 +50,18 @@ TITLES = {
     "self": ("the token itself", "looks at the token itself"),
     "subword": ("other pieces of the word", "looks at the other pieces of the word"),
     "subword:completing": ("piece that completes the word", "looks at the piece that completes the word"),
+    "surface:first": ("first token", "looks at the first token"),
+    "surface:separator": ("separators", "looks at separators"),
+    "surface:separator→separator": ("separators → separators", "looks from separators to separators"),
+    "surface:other→separator": ("other tokens → separators", "looks from other tokens to separators"),
+    "surface:punctuation": ("punctuation", "looks at punctuation"),
+    "surface:previous": ("previous token", "looks at the previous token"),
+    "surface:next": ("next token", "looks at the next token"),
+    "surface:self": ("the token itself", "looks at the token itself"),
+    "surface:entropy": ("entropy of all rows", "spreads its attention"),
+    "surface:entropy-first": ("entropy of the first row", "spreads the attention of the first token"),
 }
-"""Title and singular predicate of the built-in sieves."""
+"""Title and singular predicate of the built-in sieves, and of statistics of attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +88,8 @@ def phrase_of(name: str) -> Phrase:
     Example:
         >>> phrase_of("syntactic:amod").one, phrase_of("local").many
         ('looks from adjectives to their noun', 'look at neighbouring tokens')
+        >>> phrase_of("dependency:obj:←").one, phrase_of("dependency:all:→").title
+        ('looks from verbs to their objects', 'word → its head word')
         >>> phrase_of("mine")
         Phrase(title='mine', one='has the role mine', many='have the role mine')
     """
@@ -71,10 +97,12 @@ def phrase_of(name: str) -> Phrase:
         return _phrase(*TITLES[name])
     root, _, rest = name.partition(":")
     if root == "syntactic" and rest:
-        if rest not in RELATIONS:
-            return _phrase(f"{rest} → its head word", f"looks from {rest} dependents to their head word")
-        dependent, head = RELATIONS[rest]
-        return _phrase(f"{dependent} → {head}", f"looks from {_plural(dependent)} to their {head}")
+        return _relation(rest, "→")
+    if root == "dependency" and rest[-2:] in (":→", ":←"):
+        return _relation(rest[:-2], rest[-1])
+    if root == "coreference" and rest:
+        kind, mentions = ("any mention", "mentions") if rest == "all" else (rest, f"{rest} mentions")
+        return _phrase(f"{kind} → earlier mention", f"looks from {mentions} to an earlier mention")
     if root == "local" and rest:
         return _phrase(f"neighbours (±{rest})", f"looks at tokens at most {rest} away")
     if root == "offset" and rest:
@@ -82,6 +110,21 @@ def phrase_of(name: str) -> Phrase:
     if root == "punctuation" and rest:
         return _phrase(f"punctuation {rest}", f"looks at the marks {rest}")
     return Phrase(name, f"has the role {name}", f"have the role {name}")
+
+
+def _relation(relation: str, direction: str) -> Phrase:
+    """Return a dependency, looked at from the dependent word (→) or from its head word (←)."""
+    if relation in RELATIONS:
+        dependent, head = RELATIONS[relation]
+        dependents, title = _plural(dependent), head
+    else:
+        dependent, dependents = (
+            ("word", "words") if relation == "all" else (relation, f"{relation} dependents")
+        )
+        head, title = "head word", "its head word"
+    if direction == "←":
+        return _phrase(f"{dependent} ← {title}", f"looks from {_plural(head)} to their {dependents}")
+    return _phrase(f"{dependent} → {title}", f"looks from {dependents} to their {head}")
 
 
 def _phrase(title: str, one: str) -> Phrase:

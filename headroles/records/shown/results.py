@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from headroles.records.example import Decision
-from headroles.records.shown.brief import brief_lines
+from headroles.records.shown.brief import MOST_LINES, brief_lines, sentence_lines
 from headroles.records.shown.notebook import DifferencesGrid, FindingsGrid
 
 MOST_ROLES = 10
-"""Most sieves with a line of their own."""
+"""Most lines for sieves of a comparison or replication."""
+TABLES = '.roles["name"], .head(layer, head), .to_pandas(), .to_xarray()'
+"""What a run offers at the prompt."""
 CHANGES = ("changed", "equivalent", "undetermined", "untestable")
 
 
@@ -21,8 +23,9 @@ def labelling_text(
     outcomes: Sequence[str],
     notes: int,
     folder: str | None,
+    answer: Sequence[str],
 ) -> str:
-    """Return a run as text: model, inputs, decision, and counts of heads per role.
+    """Return a run as text: model, inputs, decision, the answer, and counts of heads per role.
 
     Args:
         findings: Findings of the run.
@@ -31,42 +34,52 @@ def labelling_text(
         outcomes: The decisions in words, in their order.
         notes: Number of notes on what was left out.
         folder: Folder of the run; None where it is not known, or nothing was written.
+        answer: What the run found, in sentences. Roles have the lines that these leave.
     """
     places = [place for place, rule in enumerate(findings.rules) if rule.role]
     names = [findings.rules[place].sieve for place in places]
     counts = [_counts(findings.decision[place], outcomes) for place in places]
-    facts = [
+    before = [
         *_account(manifest),
         ("decision", _decision(decision)),
-        *_first(names, counts, "role"),
+    ]
+    after = [
         *([("notes", f"{notes} on what was left out (.skipped)")] if notes else []),
         *([("folder", folder)] if folder else []),
-        ("tables", ".frame() has a row per sieve and head, .labels() a row per head"),
+        ("more", TABLES),
     ]
-    return brief_lines(f"Labelling of {_heads(findings.decision)}", facts)
+    left = MOST_LINES - 1 - len(sentence_lines(answer)) - len(before) - len(after)
+    facts = [*before, *_first(names, counts, "role", left), *after]
+    return brief_lines(f"Labelling of {_heads(findings.decision)}", facts, answer)
 
 
 def comparison_text(
-    differences: DifferencesGrid, decision: Decision, bound: float, manifest: Mapping[str, Any]
+    differences: DifferencesGrid,
+    decision: Decision,
+    bound: float,
+    manifest: Mapping[str, Any],
+    answer: Sequence[str],
 ) -> str:
-    """Return a comparison as text: both models, decision, and counts of changed heads per sieve.
+    """Return a comparison as text: the answer, both models, decision, and counts of changed heads per sieve.
 
     Args:
         differences: Differences B − A.
         decision: Test, correction and level that judged both.
         bound: Differences within ± bound are equivalent.
         manifest: The comparison's manifest; missing facts are left out.
+        answer: What changed, in sentences. Sieves have the lines that these leave.
     """
     names = [rule.sieve for rule in differences.rules]
     counts = [_counts(outcome, CHANGES) for outcome in differences.outcome]
     runs = [(f"run {name.upper()}", _model(manifest.get(name))) for name in ("a", "b")]
-    facts = [
+    before = [
         *((name, model) for name, model in runs if model),
         ("decision", f"{_decision(decision)}; within ± {bound:g} is equivalent"),
-        *_first(names, counts, "sieve"),
-        ("tables", ".frame(), .labels(), .by_layer(), .by_role()"),
     ]
-    return brief_lines(f"Comparison of {_heads(differences.outcome)}", facts)
+    after = [("tables", ".to_pandas(), .labels(), .by_layer(), .by_role()")]
+    left = MOST_LINES - 1 - len(sentence_lines(answer)) - len(before) - len(after)
+    facts = [*before, *_first(names, counts, "sieve", left), *after]
+    return brief_lines(f"Comparison of {_heads(differences.outcome)}", facts, answer)
 
 
 def replication_text(
@@ -92,9 +105,12 @@ def replication_text(
     return brief_lines(f"Replication of {sum(outcomes.values())} roles of run A", facts)
 
 
-def _first(names: Sequence[str], lines: Sequence[str], noun: str) -> list[tuple[str, str]]:
-    """Return the first lines with their names, and how many more there are."""
-    facts = [*zip(names, lines, strict=True)][:MOST_ROLES]
+def _first(
+    names: Sequence[str], lines: Sequence[str], noun: str, most: int = MOST_ROLES
+) -> list[tuple[str, str]]:
+    """Return the first lines with their names, and how many more there are, in at most ``most`` lines."""
+    shown = len(names) if len(names) <= most else most - 1
+    facts = [*zip(names, lines, strict=True)][:shown]
     left = len(names) - len(facts)
     return [*facts, *([("…", f"{left} more {noun}{'s' * (left > 1)}")] if left else [])]
 
