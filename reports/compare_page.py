@@ -4,21 +4,36 @@ import base64
 import json
 
 import numpy as np
+from jaxtyping import Bool
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
-from headroles.reports.document import environment, policy, template
-from headroles.reports.figures.compare import Plot, plots
+from headroles.records.findings import Findings
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.answer.comparison import answer_of
+from headroles.reports.figures.compare import plots
 from headroles.reports.files import comparison_files, files_json
-from headroles.reports.sections.compare_sheets import layers_sheet
+from headroles.reports.framed import framed_page
+from headroles.reports.sections.compare_sheets import changed_sheet, layers_sheet, outcome_sheets
 from headroles.reports.summary.embedded import manifest_json, script_json
-from headroles.reports.summary.two_runs import run_rows, subtitle
+from headroles.reports.summary.two_runs import run_rows
 from headroles.reports.words import compare, words
+from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.compare import run_names, sieve_verdict
+from headroles.reports.words.methods import methods_text
 
-SCRIPTS = ("shared/page.js", "shared/plots.js", "shared/sheets.js", "shared/files.js", "compare/compare.js")
-STYLES = ("shared/page.css", "compare/compare.css")
+SCRIPTS = ("heads/maps.js", "shared/sheets.js", "shared/files.js", "compare/compare.js", "compare/maps.js")
+STYLES = (
+    "heads/maps.css",
+    "compare/compare.css",
+)
+SECTIONS = (
+    ("answer", "Answer"), ("verdicts", "Heads"), ("layers", "Layers"), ("sieves", "Sieves"),
+    ("swaps", "Roles moved"), ("findings", "All numbers"), ("methods", "Methods"),
+)  # fmt: skip
+"""Sections of the page, by their ids."""
+MOST = 15
+"""Largest changes in the table on the page at most."""
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -33,45 +48,46 @@ def comparison_page(comparison: Comparison) -> str:
     Returns:
         A complete HTML document.
     """
-    scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
     differences = comparison.differences
-    map_plot, means, outcomes, moved = plots(comparison)
+    _, means, outcomes, moved = plots(comparison)
     files, layers = comparison_files(comparison), layers_sheet(comparison)
-    return environment().get_template("compare/compare.html").render(
+    return framed_page(
+        "compare/compare.html",
+        STYLES,
+        SCRIPTS,
         comparison=comparison,
+        answer=answer_of(comparison),
+        sections=SECTIONS,
         found=differences,
         names=run_names(comparison),
+        methods=methods_text(comparison),
+        bibtex=citation_bibtex(comparison),
         command=str(comparison.manifest.get("command") or ""),
         drawn=_swap_count(comparison),
-        subtitle=subtitle(comparison),
         runs=run_rows(comparison.manifest),
-        words=words,
         tested=compare.test_line(comparison.decision, comparison.bound),
         outcomes=compare.outcomes_sentence(comparison),
         roles_moved=compare.role_change_sentence(comparison),
         scores_moved=compare.score_change_sentence(comparison),
         labels_moved=compare.label_change_text(comparison.swaps[-1]) if comparison.swaps else "",
-        how_to_read=compare.how_to_read(comparison),
-        layer_header=layers.header,
+        glossary=compare.glossary(comparison),
         sieve_header=compare.SIEVE_HEADER,
         sieve_rows=compare.sieve_rows(comparison),
         with_range=words.with_range,
         swap_p=compare.swap_p,
         verdicts=[sieve_verdict(comparison, place) for place in range(len(differences.rules))],
-        layers=layers.texts,
+        changed=changed_sheet(comparison, MOST),
+        changes=outcome_sheets(comparison),
+        choices=_titles(comparison),
+        layers=layers,
         heads=_heads(comparison),
-        map=map_plot,
         beside=(means, outcomes),
         moved=moved,
-        plot=_plot,
-        style=Markup("\n".join(template(name) for name in STYLES)),
-        scripts=[Markup(script) for script in scripts],
-        policy=policy(scripts),
         differences=Markup(_differences_json(comparison)),
         files=("differences.csv", *files, "manifest.json"),
         embedded=Markup(files_json(files)),
         manifest=Markup(manifest_json(comparison.manifest)),
-    )  # fmt: skip
+    )
 
 
 def _swap_count(comparison: Comparison) -> int:
@@ -89,11 +105,6 @@ def _heads(comparison: Comparison) -> list[tuple[str, str, str]]:
     ]
 
 
-def _plot(plot: Plot) -> Markup:
-    """Return a figure as JSON for the page."""
-    return Markup(script_json(plot.figure.to_json(validate=False)))
-
-
 def _differences_json(comparison: Comparison) -> str:
     """Return every difference by column for the page's scripts: 64-bit floats, little-endian, base64."""
     differences = comparison.differences
@@ -105,9 +116,25 @@ def _differences_json(comparison: Comparison) -> str:
         "precision": [],
         "columns": {name: _base64(getattr(differences, name), "<f8") for name in COLUMNS},
         "decision": _base64(differences.outcome, "u1"),
+        "bound": comparison.bound,
+        "titles": _titles(comparison),
         "outcomes": OUTCOMES,
+        "roles": [place for place, rule in enumerate(differences.rules) if rule.role],
+        "held": [_base64(_held(run), "u1") for run in (comparison.before, comparison.after)],
     }
     return script_json(json.dumps(content, separators=(",", ":")))
+
+
+def _titles(comparison: Comparison) -> list[str]:
+    """Return the titles of the maps: roles in plain words, contrasts by their names."""
+    rules = comparison.differences.rules
+    return [phrase_of(rule.sieve).title if rule.role else rule.sieve for rule in rules]
+
+
+def _held(findings: Findings) -> Bool[np.ndarray, "sieves layers heads"]:
+    """Return which heads hold which role; contrasts are no roles."""
+    held: np.ndarray = findings.decision == 0
+    return held
 
 
 def _base64(values: np.ndarray, kind: str) -> str:

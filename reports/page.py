@@ -4,47 +4,46 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
-from headroles.reports.document import environment, policy, template
-from headroles.reports.figures.panel import Panel, SecondPlot
+from headroles.records.shown.looks import parts_of
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.answer.label import answer_of
 from headroles.reports.figures.run import figures
 from headroles.reports.files import files_json, files_of
+from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.records import Role, Summary
-from headroles.reports.sections import clusters
 from headroles.reports.sections.calibration import calibration_note
-from headroles.reports.sections.head_cards import cards_json, cards_of
-from headroles.reports.sections.probes import section
+from headroles.reports.sections.head_cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json, cards_of
 from headroles.reports.sections.role_sheets import HEADER, depth_rows, verdict_sheet
-from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
+from headroles.reports.summary.embedded import findings_json, manifest_json
 from headroles.reports.summary.pairs import (
     MOST_SENTENCES,
     expected_text,
     notable_pairs,
     pair_sentence,
     pairs_of,
-    published_overlap,
 )
 from headroles.reports.summary.summary import summarise
 from headroles.reports.summary.verdicts import support_sentence
-from headroles.reports.words import words
-from headroles.reports.words.probes import PUBLISHED
+from headroles.reports.words.glossary import glossary
 
 SCRIPTS = (
-    "shared/page.js", "shared/plots.js", "page/matrix.js", "shared/files.js", "shared/table.js",
-    "shared/sheets.js", "clusters/clusters.js", "attention/attention.js", "attention/draw.js",
-    "cards/spread.js", "cards/examples.js", "cards/cards.js",
+    "page/tip.js", "page/matrix.js", "page/maps.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
+    *PANEL_SCRIPTS, "page/heads.js",
 )  # fmt: skip
-STYLES = (
-    "shared/page.css", "probes/probes.css", "clusters/clusters.css", "attention/attention.css",
-    "cards/cards.css",
+STYLES = ("page/page.css", "probes/probes.css", *PANEL_STYLES)
+
+SECTIONS = (
+    ("answer", "Answer"), ("heads", "Heads"), ("sure", "How sure"), ("depth", "Depth"),
+    ("together", "Overlap"), ("findings", "All numbers"), ("methods", "Methods"),
 )  # fmt: skip
+"""Sections of the rail, by their ids."""
 
 
 def page(labelling: Labelling) -> str:
-    """Return the report of a run with roles, probes or clusters: one HTML file that requests nothing.
+    """Return the report of a run of roles: one HTML file that requests nothing.
 
     The same labelling gives the same text, byte for byte. Text from data is escaped everywhere,
     and the page's own policy lets only its own scripts run.
@@ -56,32 +55,35 @@ def page(labelling: Labelling) -> str:
         A complete HTML document.
     """
     summary = summarise(labelling)
-    scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
-    return environment().get_template("page/page.html").render(
+    return framed_page(
+        "page/page.html",
+        STYLES,
+        SCRIPTS,
         summary=summary,
-        words=words,
-        panels=figures(summary),
-        style=Markup("\n".join(template(name) for name in STYLES)),
-        scripts=[Markup(script) for script in scripts],
-        policy=policy(scripts),
-        plot=_plot,
-        supports=_supports(summary),
-        verdict_sheet=verdict_sheet(summary) if summary.many else None,
+        answer=answer_of(summary),
+        sections=SECTIONS,
+        panels={panel.key: panel for panel in figures(summary)},
+        glossary=glossary(summary),
+        titles=[phrase_of(role.sieve).title for role in summary.roles],
+        wholes=list(parts_of([role.sieve for role in summary.roles])),
+        supports=[
+            (role.sieve, support_sentence(firmness, bool(role.contrast)))
+            for role, firmness in zip(summary.roles, summary.supports, strict=False)
+        ],
+        verdict_sheet=verdict_sheet(summary),
         depth=depth_rows(summary),
         calibration=calibration_note(summary),
         depth_header=HEADER,
-        probes=section(labelling),
-        clusters=clusters.section(labelling, summary),
-        told_published=PUBLISHED,
         steady=_has_values(summary, "stability"),
         bayes=_has_values(summary, "bayes_factor"),
         marks=_marks(summary),
         kinds_of_verdicts=_kinds_of_verdicts(summary),
         stronger=sorted({role.stronger for role in summary.roles if role.tally.strong}),
         slots=_slots(summary),
+        **for_papers(labelling),
         **_embedded(labelling, summary),
         **_pairs(summary),
-    )  # fmt: skip
+    )
 
 
 def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:
@@ -97,26 +99,12 @@ def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:
 
 
 def _pairs(summary: Summary) -> dict[str, Any]:
-    """Return pairs of roles, sentences about the notable ones, and the published overlap."""
+    """Return pairs of roles, and sentences about the notable ones."""
     return {
         "pairs": pairs_of(summary),
         "told": [pair_sentence(pair) for pair in notable_pairs(summary)[:MOST_SENTENCES]],
-        "published": published_overlap(summary),
-        "dealt": expected_text,
+        "by_chance": expected_text,
     }
-
-
-def _plot(panel: Panel | SecondPlot) -> Markup:
-    """Return a figure as JSON for the page."""
-    return Markup(script_json(panel.figure.to_json(validate=False)))
-
-
-def _supports(summary: Summary) -> tuple[str, ...]:
-    """Return how firm each role's labels are, in words; "" where there is no value."""
-    if not summary.supports:
-        return ("",) * len(summary.roles)
-    pairs = zip(summary.roles, summary.supports, strict=True)
-    return tuple(support_sentence(firmness, bool(role.contrast)) for role, firmness in pairs)
 
 
 def _has_values(summary: Summary, column: str) -> bool:

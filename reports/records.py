@@ -43,6 +43,8 @@ class Account:
         main: The lines shown at once.
         rest: Every other recorded value.
         warnings: What must be known before anything is concluded, one sentence each.
+        model: Name of the model without its owner or folder; "" when not recorded.
+        facts: Task, data, and the numbers of inputs and units, as far as they are recorded.
     """
 
     title: str
@@ -53,6 +55,8 @@ class Account:
     main: tuple[Line, ...]
     rest: tuple[Line, ...]
     warnings: tuple[str, ...]
+    model: str = ""
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +242,6 @@ class Summary:
         account: What was run.
         decision: Test, correction and levels that turned scores into decisions.
         roles: The sieves that can be roles.
-        verdicts: One or more sentences per role.
         supports: How firm each role's labels are; empty without an assessment.
         held: Whether a head holds a role, per role, layer and head.
         strong: Whether it is a strong role: beyond its second contrast, too.
@@ -252,7 +255,6 @@ class Summary:
     account: Account
     decision: Decision
     roles: tuple[Role, ...]
-    verdicts: tuple[str, ...]
     supports: tuple[Support, ...]
     held: Bool[np.ndarray, "roles layers heads"]
     strong: Bool[np.ndarray, "roles layers heads"]

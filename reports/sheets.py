@@ -24,10 +24,12 @@ class Cell:
         text: What is shown.
         key: What it is sorted by; NaN comes last, and words sort by their text. A column without words holds
             numbers, and is right-aligned.
+        note: A second, small line on the page; "" for none.
     """
 
     text: str
     key: int | float | str
+    note: str = ""
 
 
 MISSING = Cell("–", math.nan)

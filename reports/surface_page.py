@@ -7,36 +7,36 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean, NoOp
-from headroles.reports.document import environment, policy, template
-from headroles.reports.figures.panel import Panel
+from headroles.reports.answer.surface import answer_of
 from headroles.reports.figures.surface import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
+from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.records import Account, Line
 from headroles.reports.sections.surface_sheets import noop_sheet, statistics_sheet
 from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words import surface as surface_words
-from headroles.reports.words import words
 from headroles.reports.words.surface import (
     DECISION_WORDS,
+    ENTROPIES,
     GROUP,
     MEASURES,
     column_name,
     column_sentence,
+    glossary,
     has_scores,
+    map_title,
     noop_sentences,
-    promise,
 )
 
 SCRIPTS = (
-    "shared/page.js", "shared/plots.js", "surface/surface.js", "shared/files.js", "shared/table.js",
-    "shared/sheets.js", "surface/heads.js",
+    "heads/maps.js", "surface/surface.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
+    "surface/heads.js", "surface/maps.js",
 )  # fmt: skip
-STYLES = ("shared/page.css", "probes/probes.css", "surface/surface.css")
+STYLES = ("heads/maps.css", "probes/probes.css", "surface/surface.css")
 FAMILIES = {
     "sieve": "the heads of one statistic",
     "run": "all heads and statistics of the run",
@@ -71,48 +71,58 @@ def surface_page(labelling: Labelling) -> str:
     Returns:
         A complete HTML document.
     """
-    scripts = [get_plotlyjs(), "\n".join(template(name) for name in SCRIPTS)]
-    summary = summarise(labelling)
-    panels = figures(labelling)
-    return environment().get_template("surface/surface.html").render(
-        account=_account(summary.account, labelling),
-        words=words,
+    summary, panels = summarise(labelling), figures(labelling)
+    account, answer = _account(summary.account, labelling), answer_of(labelling)
+    parts = {name: _figures_of(panels, name) for name in (ATTENTION, ENTROPY, IMPORTANCE)}
+    tests = noop_sheet(labelling)
+    return framed_page(
+        "surface/surface.html",
+        STYLES,
+        SCRIPTS,
+        account=account,
+        answer=answer,
+        sections=_sections(parts, bool(tests)),
+        choices=[map_title(name) for name in _known(labelling)],
         verdicts=_verdicts(labelling),
         statistics=statistics_sheet(labelling),
-        promise=promise(labelling.decision),
-        attention=_figures_of(panels, ATTENTION),
-        entropy=_figures_of(panels, ENTROPY),
-        importance=_figures_of(panels, IMPORTANCE),
+        glossary=glossary(labelling.decision),
+        attention=parts[ATTENTION],
+        entropy=parts[ENTROPY],
+        importance=parts[IMPORTANCE],
         harmless=noop_sentences(labelling),
-        tests=noop_sheet(labelling),
+        tests=tests.pick(name for name in tests.header if name != "statistic") if tests else None,
         importances=_importances(labelling),
         marks=_marks(labelling),
         skipped=labelling.skipped,
         precision=bool(summary.table.precision),
         noop=bool(labelling.surface and labelling.surface.noop),
-        plot=_plot,
-        style=Markup("\n".join(template(name) for name in STYLES)),
-        scripts=[Markup(script) for script in scripts],
-        policy=policy(scripts),
         findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
         layers=Markup(_layers_json(labelling)),
         manifest=Markup(manifest_json(labelling.manifest)),
+        **for_papers(labelling),
     )  # fmt: skip
+
+
+def _sections(parts: Mapping[str, Sequence[Figure]], tested: bool) -> list[tuple[str, str]]:
+    """Return id and label of every section of the page."""
+    known = [
+        ("attention", "Layers", bool(parts[ATTENTION])), ("entropies", "How broad", bool(parts[ENTROPY])),
+        ("importance", "Loss", bool(parts[IMPORTANCE]) or tested),
+    ]  # fmt: skip
+    middle = [(key, label) for key, label, drawn in known if drawn]
+    last = [("verdicts", "How sure"), ("findings", "All numbers"), ("methods", "Methods")]
+    return [("answer", "Answer"), ("profiles", "Heads"), *middle, *last]
+
+
+def _known(labelling: Labelling) -> list[str]:
+    """Return the columns with scores, in their order."""
+    return [name for name in labelling.findings.sieves if has_scores(labelling.findings, name)]
 
 
 def _account(account: Account, labelling: Labelling) -> Account:
     """Return what was run, in the words of tests against even attention."""
     decision = labelling.decision
-    name = labelling.manifest.get("model", {}).get("name")
-    heads = f"the attention heads of {words.isolate(str(name))}" if name else "attention heads"
-    notes = labelling.manifest.get("notes") or ()
-    remarks = labelling.assessment.remarks if labelling.assessment else ()
-    return replace(
-        account,
-        title=f"Where {heads} look",
-        main=tuple(_line(line, decision) for line in account.main),
-        warnings=(*([notes] if isinstance(notes, str) else map(str, notes)), *remarks),
-    )
+    return replace(account, main=tuple(_line(line, decision) for line in account.main))
 
 
 def _line(line: Line, decision: Decision) -> Line:
@@ -159,11 +169,6 @@ def _importances(labelling: Labelling) -> list[tuple[str, str]]:
     ]
 
 
-def _plot(panel: Panel) -> Markup:
-    """Return a figure as JSON for the page."""
-    return Markup(script_json(panel.figure.to_json(validate=False)))
-
-
 def _layers_json(labelling: Labelling) -> str:
     """Return names of columns in words, and means over layers and tests of attention as in their files."""
     surface, findings = labelling.surface, labelling.findings
@@ -172,6 +177,9 @@ def _layers_json(labelling: Labelling) -> str:
         "names": [column_name(name) for name in findings.sieves],
         "fine": [name.partition(":")[0] in MEASURES for name in findings.sieves],
         "known": [has_scores(findings, name) for name in findings.sieves],
+        "titles": [map_title(name) for name in findings.sieves],
+        "tested": [name.startswith(GROUP) for name in findings.sieves],
+        "broad": [name in ENTROPIES for name in findings.sieves],
         "layers.csv": _rows(LayerMean, surface.layers if surface else ()),
         "noop.csv": _rows(NoOp, surface.noop if surface else ()),
     }

@@ -11,7 +11,9 @@ class Sentence:
         lead: Its first words, shown in bold; they hold the count.
         rest: The other words, with their own punctuation; "" for none.
         sieve: The role that a click filters the page by; "" for none.
-        decision: The decision that a click filters by, as in ``findings.csv``; "" for "role".
+        decision: The decision that a click filters by, as in ``findings.csv``; "" for "role". Three more
+            name heads: "only" (no role outside the family of the sieve), "family" (any role of its family)
+            and "none" (no role at all, without a sieve).
     """
 
     lead: str

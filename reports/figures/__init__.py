@@ -1,6 +1,6 @@
-"""Plotly figures of the page, each with its sentence, caption and table.
+"""Figures of the page as plain dictionaries in plotly's JSON, each with its sentence, caption and table.
 
-Colours are CSS variables, so that the page can fill in the reader's theme. A module here may import
-reports.records, reports.summary and reports.words, but no section and no template. Start at panel.py for the
-common layout, then run.py for the order of the figures.
+Colours are CSS variables, which the page fills in. The page's script of plotly knows scatter and bar charts
+only. A module here may import reports.records, reports.summary and reports.words, but no section and no
+template. Start at drawing.py for the common layout, then run.py for the order of the figures.
 """

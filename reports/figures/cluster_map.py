@@ -6,11 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Bool, Float
 
 from headroles.records.clusters import ClusterResults, Neighbours
-from headroles.reports.figures.panel import FAINT, INK, SOFT, SYMBOLS, blank, plain
+from headroles.reports.figures.drawing import (
+    FAINT,
+    INK,
+    SOFT,
+    SYMBOLS,
+    Figure,
+    add_scatter,
+    blank,
+    set_axis,
+)
+from headroles.reports.figures.panel import plain
 from headroles.reports.records import Combination, Role
 from headroles.reports.words.cluster_facts import NOISE, head_name
 from headroles.reports.words.clusters import cluster_name, three_decimals
@@ -49,7 +58,7 @@ def look_of(cluster: int) -> Look:
     return Look(cluster % TONES, (cluster + cluster // TONES) % len(SYMBOLS))
 
 
-def map_figure(clustered: ClusterResults, hover: Sequence[str]) -> go.Figure:
+def map_figure(clustered: ClusterResults, hover: Sequence[str]) -> Figure:
     """Draw all heads at their places, coloured by cluster, with hidden outlines of their uncertainty.
 
     Args:
@@ -58,22 +67,22 @@ def map_figure(clustered: ClusterResults, hover: Sequence[str]) -> go.Figure:
     """
     figure = blank(600, margin={"l": 8, "r": 8, "t": 8, "b": 8})
     cloud = ellipses(clustered.cloud)
-    figure.add_scatter(
-        x=cloud[:, 0].astype(np.float32), y=cloud[:, 1].astype(np.float32), mode="lines", name="cloud",
-        line={"color": SOFT, "width": 1.2}, hoverinfo="skip", meta={"role": 0},
+    add_scatter(
+        figure, x=cloud[:, 0].astype(np.float32), y=cloud[:, 1].astype(np.float32), mode="lines",
+        name="cloud", line={"color": SOFT, "width": 1.2}, hoverinfo="skip", meta={"role": 0},
     )  # fmt: skip
     line = {"color": FAINT, "width": 1}
-    figure.add_scatter(x=[], y=[], mode="lines", name="near", line=line, hoverinfo="skip")
-    figure.add_scatter(
-        x=clustered.place[:, 0].astype(np.float32), y=clustered.place[:, 1].astype(np.float32),
+    add_scatter(figure, x=[], y=[], mode="lines", name="near", line=line, hoverinfo="skip")
+    add_scatter(
+        figure, x=clustered.place[:, 0].astype(np.float32), y=clustered.place[:, 1].astype(np.float32),
         name="heads", hovertext=list(hover), hovertemplate="%{hovertext}<extra></extra>",
         **by_cluster(clustered),
     )  # fmt: skip
     ring = {"symbol": "circle-open", "size": 22, "color": INK, "line": {"width": 2}}
-    figure.add_scatter(x=[], y=[], mode="markers", name="chosen", marker=ring, hoverinfo="skip")
+    add_scatter(figure, x=[], y=[], mode="markers", name="chosen", marker=ring, hoverinfo="skip")
     bare: dict[str, Any] = {"showgrid": False, "showticklabels": False, "ticks": "", "showline": False}
-    figure.update_xaxes(**bare)
-    figure.update_yaxes(scaleanchor="x", **bare)
+    set_axis(figure, "xaxis", **bare)
+    set_axis(figure, "yaxis", scaleanchor="x", **bare)
     return figure
 
 

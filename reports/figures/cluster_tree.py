@@ -1,12 +1,13 @@
 """The tree of average linkage above the distances between all heads, in the order of its leaves."""
 
+from typing import Any
+
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
 from headroles.records.clusters import ClusterResults
 from headroles.reports.figures.cluster_map import TONES
-from headroles.reports.figures.panel import FAINT, SOFT, blank
+from headroles.reports.figures.drawing import FAINT, SOFT, Figure, add_bar, add_scatter, blank, set_axis
 from headroles.reports.words.cluster_facts import NOISE, head_name
 
 EXACT = 200
@@ -69,7 +70,7 @@ def brackets(
 
 def tree_figure(
     clustered: ClusterResults, distance: Float[np.ndarray, "heads heads"], order: Int[np.ndarray, " heads"]
-) -> go.Figure:
+) -> Figure:
     """Draw tree, clusters and distances over one axis of heads.
 
     Args:
@@ -85,24 +86,26 @@ def tree_figure(
     step = -(-size // MOST_NAMES)
     places = list(range(0, size, step))
     names = [head_name(int(order[place]), clustered.divergence.heads) for place in places]
-    ticks = {
+    ticks: dict[str, Any] = {
         "tickvals": places,
         "ticktext": names,
         "showgrid": False,
         "tickfont": {"size": 10, "color": SOFT},
     }
-    figure.update_xaxes(range=[-0.5, size - 0.5], constrain="domain", tickangle=-90, anchor="y", **ticks)
-    figure.update_layout(
-        yaxis={"domain": MAP, "range": [size - 0.5, -0.5], "scaleanchor": "x", "constrain": "domain",
-               "constraintoward": "top", **ticks},
-        yaxis2={"domain": TREE, "range": [0, 1.04 * float(clustered.linkage[:, 2].max(initial=1e-9))],
-                "title": {"text": "distance"}, "showgrid": True, "nticks": 4},
-        yaxis3={"domain": BAR, "showticklabels": False, "ticks": "", "showgrid": False},
+    set_axis(
+        figure, "xaxis", range=[-0.5, size - 0.5], constrain="domain", tickangle=-90, anchor="y", **ticks
+    )
+    set_axis(
+        figure, "yaxis", domain=MAP, range=[size - 0.5, -0.5], scaleanchor="x", constrain="domain",
+        constraintoward="top", **ticks,
     )  # fmt: skip
+    highest = 1.04 * float(clustered.linkage[:, 2].max(initial=1e-9))
+    set_axis(figure, "yaxis2", title="distance", domain=TREE, range=[0, highest], nticks=4)
+    set_axis(figure, "yaxis3", domain=BAR, range=[0, 1], showticklabels=False, ticks="", showgrid=False)
     return figure
 
 
-def _tree(figure: go.Figure, clustered: ClusterResults) -> None:
+def _tree(figure: Figure, clustered: ClusterResults) -> None:
     """Draw the tree's lines, those within a cluster in its colour."""
     corners, own = brackets(clustered.linkage, clustered.cluster)
     colours = np.where(own == NOISE, TONES, own % TONES)
@@ -111,28 +114,34 @@ def _tree(figure: go.Figure, clustered: ClusterResults) -> None:
         lines = np.concatenate([own_corners, np.full((len(own_corners), 1, 2), np.nan)], axis=1).reshape(
             -1, 2
         )
-        figure.add_scatter(
-            x=lines[:, 0].astype(np.float32), y=lines[:, 1].astype(np.float32), mode="lines", yaxis="y2",
+        add_scatter(
+            figure, x=lines[:, 0].astype(np.float32), y=lines[:, 1].astype(np.float32), mode="lines",
             line={"color": FAINT if colour == TONES else f"var(--tone-{colour})", "width": 1.2},
-            hoverinfo="skip", name="tree",
+            yaxis="y2", hoverinfo="skip", name="tree",
         )  # fmt: skip
 
 
-def _bar(figure: go.Figure, cluster: Int[np.ndarray, " heads"]) -> None:
+def _bar(figure: Figure, cluster: Int[np.ndarray, " heads"]) -> None:
     """Draw the cluster of every head as a band of colours, with the numbers of those that have room."""
-    colours = np.where(cluster == NOISE, TONES, cluster % TONES)
-    tones = [*(f"var(--tone-{number})" for number in range(TONES)), "var(--rule)"]
-    scale = [[(number + side) / len(tones), colour] for number, colour in enumerate(tones) for side in (0, 1)]
-    figure.add_heatmap(
-        z=colours[None].astype(np.uint8), zmin=-0.5, zmax=TONES + 0.5, colorscale=scale, showscale=False,
-        yaxis="y3", hoverinfo="skip", name="clusters",
+    stretches = _runs(cluster)
+    middles = [start + (size - 1) / 2 for _, start, size in stretches]
+    add_bar(
+        figure, x=middles, y=[1] * len(stretches), width=[size for *_, size in stretches], yaxis="y3",
+        marker={"color": [_colour(number) for number, *_ in stretches], "line": {"width": 0}},
+        customdata=[number for number, *_ in stretches], hoverinfo="skip", name="clusters",
     )  # fmt: skip
-    runs = [run for run in _runs(cluster) if run[2] >= 0.025 * len(cluster) and run[0] != NOISE]
-    figure.add_scatter(
-        x=[start + (size - 1) / 2 for _, start, size in runs], y=[0] * len(runs), mode="text", yaxis="y3",
-        text=[str(number) for number, *_ in runs], textfont={"color": "var(--on-tone)", "size": 12},
+    places = zip(middles, stretches, strict=True)
+    named = [(middle, run[0]) for middle, run in places if run[2] >= 0.025 * len(cluster) and run[0] != NOISE]
+    add_scatter(
+        figure, x=[middle for middle, _ in named], y=[0.5] * len(named), mode="text", yaxis="y3",
+        text=[str(number) for _, number in named], textfont={"color": "var(--on-tone)", "size": 12},
         hoverinfo="skip", name="numbers",
     )  # fmt: skip
+
+
+def _colour(cluster: int) -> str:
+    """Return the colour of a cluster's stretch of the band."""
+    return "var(--rule)" if cluster == NOISE else f"var(--tone-{cluster % TONES})"
 
 
 def _runs(cluster: Int[np.ndarray, " heads"]) -> list[tuple[int, int, int]]:
@@ -142,8 +151,11 @@ def _runs(cluster: Int[np.ndarray, " heads"]) -> list[tuple[int, int, int]]:
     return [(int(cluster[start]), int(start), int(size)) for start, size in zip(starts, lengths, strict=True)]
 
 
-def _distances(figure: go.Figure, ordered: Float[np.ndarray, "heads heads"]) -> None:
-    """Draw the square of distances; the nearer two heads, the stronger the colour."""
+def _distances(figure: Figure, ordered: Float[np.ndarray, "heads heads"]) -> None:
+    """Draw the square of distances; the nearer two heads, the stronger the colour.
+
+    The page paints this trace as a picture, because its script of plotly has no heat maps.
+    """
     cells, factor = shrink(ordered)
     low, step = scale_of(ordered)
     first = (factor - 1) / 2
@@ -160,12 +172,13 @@ def _distances(figure: go.Figure, ordered: Float[np.ndarray, "heads heads"]) -> 
         if step
         else cells.astype(np.float32)
     )
-    figure.add_heatmap(
-        z=z, x0=first, dx=factor, y0=first, dy=factor, zmin=0 if step else low,
-        zmax=STEPS if step else float(ordered.max(initial=0.0)),
-        colorscale=[[0, "var(--tone-0)"], [1, "var(--panel)"]], colorbar=key, hoverinfo="none",
-        name="distances",
-    )  # fmt: skip
+    square = {
+        "type": "heatmap", "z": z, "x0": first, "dx": factor, "y0": first, "dy": factor,
+        "zmin": 0 if step else low, "zmax": STEPS if step else float(ordered.max(initial=0.0)),
+        "colorscale": [[0, "var(--tone-0)"], [1, "var(--panel)"]], "colorbar": key, "hoverinfo": "none",
+        "name": "distances",
+    }  # fmt: skip
+    figure["data"].append(square)
 
 
 def shrink(ordered: Float[np.ndarray, "heads heads"]) -> tuple[Float[np.ndarray, "rows rows"], int]:

@@ -3,11 +3,23 @@
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Float
 
 from headroles.records.comparison import OUTCOMES, Comparison, Differences
-from headroles.reports.figures.panel import ACCENT, FAINT, INK, SOFT, blank, plain
+from headroles.reports.figures.drawing import (
+    ACCENT,
+    FAINT,
+    INK,
+    SOFT,
+    Figure,
+    add_bar,
+    add_cells,
+    add_scatter,
+    add_stroke,
+    blank,
+    set_axis,
+)
+from headroles.reports.figures.panel import plain
 
 CHANGED, EQUIVALENT, UNDETERMINED = "var(--tone-1)", "var(--tone-0)", "var(--tone-7)"
 LOOKS = ((CHANGED, "diamond"), (EQUIVALENT, "circle-open"), (UNDETERMINED, "x-thin-open"), (FAINT, "circle"))
@@ -30,7 +42,7 @@ class Plot:
 
     key: str
     sentence: str
-    figure: go.Figure
+    figure: Figure
 
 
 def plots(comparison: Comparison) -> tuple[Plot, ...]:
@@ -47,18 +59,18 @@ def _map(comparison: Comparison) -> Plot:
         difference = differences.difference[place]
         known = np.abs(difference[~np.isnan(difference)])
         reach = max(float(known.max(initial=0.0)), comparison.bound)
-        marks = _marks(comparison, place)
-        figure.add_heatmap(
-            x=list(range(heads)), y=list(range(layers)), z=difference.astype(np.float32),
-            zmin=-reach, zmax=reach, xgap=2, ygap=2, meta={"role": place}, visible=place == 0,
-            colorscale=[[0, EQUIVALENT], [0.5, "var(--panel)"], [1, CHANGED]],
-            colorbar={"thickness": 12, "outlinewidth": 0, "tickfont": {"color": SOFT, "size": 12}},
-            text=marks, texttemplate="%{text}", customdata=_hover_numbers(differences, place),
-            hovertext=np.array(OUTCOMES, dtype=object)[differences.outcome[place]].tolist(), name=plain(name),
-            hovertemplate="%{fullData.name}: %{hovertext}<br>layer %{y} head %{x}<br>" + _HOVER,
+        shown = ~np.isnan(difference)
+        add_cells(
+            figure, difference, (EQUIVALENT, "var(--panel)", CHANGED), (-reach, reach),
+            text=_marks(comparison, place), numbers=_hover_numbers(differences, place),
+            colorbar={"tickfont": {"color": SOFT, "size": 12}}, meta={"role": place}, visible=place == 0,
+            hovertext=np.array(OUTCOMES, dtype=object)[differences.outcome[place][shown]].tolist(),
+            name=plain(name),
+            hovertemplate="%{fullData.name}: %{hovertext}<br>layer %{customdata[0]} head %{customdata[1]}<br>"
+            + _hover_text(3),
         )  # fmt: skip
-    figure.update_yaxes(title_text="layer", autorange="reversed", dtick=_step(layers), showgrid=False)
-    figure.update_xaxes(title_text="head", dtick=_step(heads), showgrid=False)
+    set_axis(figure, "yaxis", title="layer", dtick=_step(layers))
+    set_axis(figure, "xaxis", title="head", dtick=_step(heads))
     return Plot("map", "Difference B − A of every head, layers as rows and heads as columns.", figure)
 
 
@@ -67,11 +79,13 @@ def _step(size: int) -> int:
     return 1 if size <= 16 else 4
 
 
-_HOVER = (
-    "A %{customdata[0]:.3f}, B %{customdata[1]:.3f}<br>difference %{customdata[2]:.3f} "
-    "[%{customdata[3]:.3f}, %{customdata[4]:.3f}]<br>q %{customdata[5]:.2e}, "
-    "q of equivalence %{customdata[6]:.2e}<extra></extra>"
-)
+def _hover_text(start: int) -> str:
+    """Return the hover text of the numbers of one head, which stand in ``customdata`` from a place on."""
+    a, b, change, low, high, q, equivalent = (f"%{{customdata[{start + place}]" for place in range(7))
+    return (
+        f"A {a}:.3f}}, B {b}:.3f}}<br>difference {change}:.3f}} [{low}:.3f}}, {high}:.3f}}]<br>"
+        f"q {q}:.2e}}, q of equivalence {equivalent}:.2e}}<extra></extra>"
+    )
 
 
 def _hover_numbers(differences: Differences, place: int) -> Float[np.ndarray, "layers heads numbers"]:
@@ -107,28 +121,29 @@ def _means(comparison: Comparison) -> Plot:
         _guides(figure, place, numbers[:, :2], comparison.bound)
         for code, (colour, symbol) in enumerate(LOOKS[:3]):
             chosen = differences.outcome[place].ravel() == code
-            figure.add_scatter(
-                x=numbers[chosen, 0], y=numbers[chosen, 1], customdata=custom[chosen], mode="markers",
+            add_scatter(
+                figure, x=numbers[chosen, 0], y=numbers[chosen, 1], customdata=custom[chosen], mode="markers",
                 name=OUTCOMES[code], meta={"role": place}, visible=place == 0,
                 marker={"color": colour, "symbol": symbol, "size": 9, "line": {"color": colour, "width": 2}},
-                hovertemplate="%{fullData.name}<br>layer %{customdata[7]} head %{customdata[8]}<br>" + _HOVER,
+                hovertemplate="%{fullData.name}<br>layer %{customdata[7]} head %{customdata[8]}<br>"
+                + _hover_text(0),
             )  # fmt: skip
-    figure.update_xaxes(title_text="mean in A", showline=True)
-    figure.update_yaxes(title_text="mean in B", showline=True)
+    set_axis(figure, "xaxis", title="mean in A", showline=True)
+    set_axis(figure, "yaxis", title="mean in B", showline=True)
     return Plot(
         "means", "Mean score in A against mean score in B; the dashed lines lie at ± the bound.", figure
     )
 
 
-def _guides(figure: go.Figure, place: int, means: Float[np.ndarray, "heads 2"], bound: float) -> None:
+def _guides(figure: Figure, place: int, means: Float[np.ndarray, "heads 2"], bound: float) -> None:
     """Draw where A and B are equal, and where they differ by the bound, as far as the means go."""
     known = means[~np.isnan(means)]
     if not known.size:
         return
     ends = np.array([float(known.min()), float(known.max())])
     for shift, colour, dash in ((0.0, SOFT, "solid"), (bound, FAINT, "dash"), (-bound, FAINT, "dash")):
-        figure.add_scatter(
-            x=ends, y=ends + shift, mode="lines", line={"color": colour, "width": 1, "dash": dash},
+        add_scatter(
+            figure, x=ends, y=ends + shift, mode="lines", line={"color": colour, "width": 1, "dash": dash},
             hoverinfo="skip", meta={"role": place}, visible=place == 0,
         )  # fmt: skip
 
@@ -141,14 +156,14 @@ def _layers(comparison: Comparison) -> Plot:
     for place in range(len(differences.rules)):
         for code, (colour, _) in enumerate(LOOKS):
             heads = (differences.outcome[place] == code).sum(axis=1)
-            figure.add_bar(
-                x=list(range(layers)), y=heads.tolist(), name=OUTCOMES[code], meta={"role": place},
+            add_bar(
+                figure, x=list(range(layers)), y=heads.tolist(), name=OUTCOMES[code], meta={"role": place},
                 visible=place == 0,
                 marker={"color": colour, "pattern": {"shape": PATTERNS[code], "fillmode": "replace"}},
                 hovertemplate="layer %{x}: %{y} %{fullData.name}<extra></extra>",
             )  # fmt: skip
-    figure.update_xaxes(title_text="layer", showgrid=False, dtick=_step(layers))
-    figure.update_yaxes(title_text="heads", rangemode="tozero")
+    set_axis(figure, "xaxis", title="layer", showgrid=False, dtick=_step(layers))
+    set_axis(figure, "yaxis", title="heads", rangemode="tozero")
     return Plot("outcomes", "Heads in each layer that changed, are equivalent, or neither.", figure)
 
 
@@ -164,15 +179,16 @@ def _label_changes(comparison: Comparison) -> Plot:
         ("gained", gained, 1, "var(--tone-2)"),
         ("lost", lost, -1, ACCENT),
     ):
-        figure.add_bar(
-            x=list(range(layers)), y=(sign * counts).tolist(), name=name, marker={"color": colour},
+        add_bar(
+            figure, x=list(range(layers)), y=(sign * counts).tolist(), name=name, marker={"color": colour},
             text=[f"{GAINED if sign > 0 else LOST}{count}" if count else "" for count in counts],
             textposition="outside", cliponaxis=False, textfont={"color": INK, "size": 12},
             customdata=counts.tolist(),
             hovertemplate="layer %{x}: %{customdata} %{fullData.name}<extra></extra>",
         )  # fmt: skip
     reach = max(int(gained.max(initial=0)), int(lost.max(initial=0)), 1)
-    figure.update_xaxes(title_text="layer", showgrid=False, dtick=_step(layers))
-    figure.update_yaxes(title_text="labels", range=[-1.25 * reach, 1.25 * reach])
-    figure.add_hline(y=0, line={"color": FAINT, "width": 1})
+    set_axis(figure, "xaxis", title="layer", showgrid=False, dtick=_step(layers))
+    whole = {"dtick": 1} if reach <= 5 else {}
+    set_axis(figure, "yaxis", title="labels", range=[-1.25 * reach, 1.25 * reach], **whole)
+    add_stroke(figure, 0, along="y", color=FAINT, width=1)
     return Plot("moved", "Labels gained (up) and lost (down) in each layer, all roles together.", figure)

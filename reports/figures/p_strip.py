@@ -3,17 +3,28 @@
 import math
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Float
 
 from headroles.records.example import Decision
-from headroles.reports.figures.evidence import CLOSE, SMALLEST, marks, spread
-from headroles.reports.figures.panel import ACCENT, INK, Panel, blank, plain
+from headroles.reports.figures.drawing import (
+    ACCENT,
+    INK,
+    Figure,
+    add_note,
+    add_shape,
+    add_stroke,
+    blank,
+    set_axis,
+)
+from headroles.reports.figures.means import CLOSE, marks, spread
+from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.records import Role, Summary
 from headroles.reports.words.words import p_text, plural
 
-STEP = 42
+STEP = 34
 """Height of a row in pixels where there are few."""
+SMALLEST = 1e-16
+"""Smaller p values are drawn at this one."""
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -38,7 +49,8 @@ def p_strip(summary: Summary) -> Panel:
         capped += int((p[shown] < SMALLEST).sum())
         strength = -np.log10(np.maximum(p, SMALLEST))
         points = (strength, level + spread(p.size), shown)
-        marks(figure, summary.table, role, place, points=points, position=role.position, size=6)
+        hover = "<br>p %{customdata[5]}"
+        marks(figure, summary.table, role, place, points=points, position=role.position, more=hover)
         largest = _largest_p(summary, role, p)
         _stroke(figure, largest, level)
         rows.append(_row(summary, role, p[shown], largest))
@@ -69,12 +81,12 @@ def _header(decision: Decision) -> str:
     return "largest p of a role" if decision.correction == "none" else "largest p left by the correction"
 
 
-def _stroke(figure: go.Figure, largest: float, level: float) -> None:
+def _stroke(figure: Figure, largest: float, level: float) -> None:
     """Draw the largest p of a role as an upright stroke; nothing for NaN."""
     if not math.isnan(largest):
         x = -math.log10(max(largest, SMALLEST))
         line = {"color": INK, "width": 2}
-        figure.add_shape(type="line", x0=x, x1=x, y0=level - 0.42, y1=level + 0.42, line=line)
+        add_shape(figure, type="line", x0=x, x1=x, y0=level - 0.42, y1=level + 0.42, line=line)
 
 
 def _row(summary: Summary, role: Role, p: Float[np.ndarray, " tested"], largest: float) -> tuple[str, ...]:
@@ -96,25 +108,22 @@ def exponent(p: float) -> str:
     return f"{p:.1e}" if p < 0.001 else p_text(p)
 
 
-def _axes(figure: go.Figure, summary: Summary) -> None:
+def _axes(figure: Figure, summary: Summary) -> None:
     """Draw both axes and the line at the level."""
     roles, alpha = summary.roles, summary.decision.alpha
     level = -math.log10(alpha)
-    figure.add_vline(x=level, line={"color": ACCENT, "width": 1, "dash": "dash"})
-    figure.add_annotation(
-        x=level, y=1, yref="paper", yanchor="bottom", showarrow=False, text=f"p = {alpha:g}",
-        font={"color": ACCENT, "size": 12},
-    )  # fmt: skip
+    add_stroke(figure, level, color=ACCENT, width=1, dash="dash")
+    add_note(figure, f"p = {alpha:g}", color=ACCENT, x=level, y=1, yref="paper", yanchor="bottom")
     ticks = list(range(0, round(-math.log10(SMALLEST)) + 1, 2))
-    figure.update_xaxes(
-        title_text="p, smaller to the right", showline=True, tickmode="array", tickvals=ticks,
+    set_axis(
+        figure, "xaxis", title="p, smaller to the right", showline=True, tickmode="array", tickvals=ticks,
         ticktext=["1", *(f"10<sup>−{tick}</sup>" for tick in ticks[1:])], range=[-0.3, ticks[-1] + 0.4],
     )  # fmt: skip
-    figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(roles))), showgrid=False,
+    set_axis(
+        figure, "yaxis", tickmode="array", tickvals=list(range(len(roles))), showgrid=False,
         ticktext=[plain(role.sieve) for role in reversed(roles)], range=[-0.6, max(len(roles), 1) - 0.4],
     )  # fmt: skip
-    figure.update_layout(margin={"l": 56, "r": 16, "t": 28, "b": 52})
+    figure["layout"]["margin"] = {"l": 56, "r": 16, "t": 28, "b": 52}
 
 
 def _sentence(summary: Summary) -> str:
@@ -131,24 +140,17 @@ def _caption(summary: Summary, capped: int) -> str:
     """Return how to read the figure."""
     decision, parts = summary.decision, []
     if decision.correction == "none":
-        parts.append("Dashed: the level, which nothing corrects here; solid: the largest p of a role.")
+        parts.append("Dashed: the level; nothing corrects it here. Solid: the largest p of a role.")
     else:
         parts.append(
-            "Dashed: the level before any correction. Solid: the largest p that the correction leaves as a "
-            f"role ({decision.correction}); marks to the right of the dashed line, but to the left of the "
-            "solid one, would be roles without it."
+            "Dashed: the level before correction. Solid: the largest p that the correction leaves as a role "
+            f"({decision.correction}). Between the two: significant before correction only."
         )
     if decision.family == "layer" and decision.correction != "none":
-        parts.append("Each layer is corrected by itself, so some heads beyond the solid stroke are no role.")
+        parts.append("Each layer is corrected by itself, so some heads beyond the solid stroke hold no role.")
     if any(role.contrast for role in summary.roles):
-        parts.append("Where a contrast is asked for, p is the larger of the two tests.")
+        parts.append("With a contrast, p is the larger of the two tests.")
     if capped:
         verb = "is" if capped == 1 else "are"
-        parts.append(
-            f"{plural(capped, 'value')} of p below {SMALLEST:g} (0 included) {verb} drawn at {SMALLEST:g}."
-        )
-    parts.append(
-        "Heads below θ crowd at the left, near 1: θ lies a margin above chance. "
-        "Height within a row only keeps marks apart; every p is in the table of all findings."
-    )
+        parts.append(f"{plural(capped, 'value')} of p below {SMALLEST:g} {verb} drawn at {SMALLEST:g}.")
     return " ".join(parts)

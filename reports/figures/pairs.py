@@ -1,132 +1,122 @@
-"""The figure of pairs of roles: shares with their intervals over the range expected under permuted labels."""
+"""The map of pairs of roles: shared heads over the number that shuffled labels would share."""
 
-import plotly.graph_objects as go
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
 
 from headroles.records.assessment import RoleOverlap
-from headroles.reports.figures.panel import FAINT, INK, RULE, SOFT, SYMBOLS, Panel, blank, plain, tone
-from headroles.reports.records import Role, Summary
-from headroles.reports.summary.pairs import (
-    expected_text,
-    is_outside,
-    notable_pairs,
-    overlap_text,
-    pair_rows,
-    pairs_of,
-)
-from headroles.reports.words.words import RELABELLINGS, plural
+from headroles.reports.figures.drawing import SOFT, Figure, add_cells, add_note, blank, set_axis
+from headroles.reports.figures.panel import Panel, plain
+from headroles.reports.records import Summary
+from headroles.reports.summary.pairs import is_outside, is_part, notable_pairs, pair_rows, pairs_of
+from headroles.reports.words.words import plural
 
-MOST_ROWS = 14
-"""Rows after which no further pair is drawn."""
-STEP = 40
+MOST = 24
+"""Roles drawn at most: those of the most notable pairs."""
+REACH = 2.0
+"""Doublings, or halvings, at the ends of the scale."""
+ROW = 26
 """Height of a row in pixels."""
+FEWER, MORE = "var(--tone-0)", "var(--tone-1)"
+"""Colours of pairs that share fewer and more heads than by chance."""
 HEADER = (
     "of the first, also the second", "contrasts", "heads of the first", "of the second",
-    "of both [95\u00a0%]", "share of the first [95\u00a0%]", "dealt within layers [95\u00a0% range]",
+    "of both [95\u00a0%]", "share of the first [95\u00a0%]", "by chance [95\u00a0% range]",
 )  # fmt: skip
+
+Pairs = Mapping[tuple[str, str], RoleOverlap]
 
 
 def pairs(summary: Summary) -> Panel | None:
-    """Draw the overlap of the most notable pairs; None where the run computed none."""
-    all_pairs = pairs_of(summary)
-    if not all_pairs:
+    """Draw how many heads every two roles share, over the number by chance; None where the run has none."""
+    overlaps = {names: pair.found for names, pair in pairs_of(summary).items()}
+    if not overlaps:
         return None
     chosen = notable_pairs(summary)
-    lines: list[RoleOverlap] = []
-    for pair in chosen:
-        lines += [row for row in (pair.found, pair.bare) if row is not None and row.heads_first]
-        if len(lines) >= MOST_ROWS:
-            break
+    names = _drawn_roles(summary)
     outliers = sum(is_outside(pair.found) for pair in chosen)
-    figure = _figure(summary, lines)
+    limit = f" The {len(names)} roles of the most notable pairs are drawn." if summary.many else ""
     return Panel(
         key="pairs",
         title="Pairs of roles",
-        sentence=(
-            "Share of one role's heads that also hold another role, beside the share that dealing labels at "
-            "random within layers gives."
+        sentence="Heads that two roles share, against the number by chance (labels shuffled within layers).",
+        caption=(
+            "Number: heads of both roles. Orange: more than by chance, blue: fewer; a dot: outside "
+            f"95\u00a0% of the shuffles ({outliers} of {plural(len(chosen), 'pair')}).{limit} Not drawn: a "
+            "role with its own part. Heads are not a sample, so nothing is tested."
         ),
-        caption=_caption(outliers, len(chosen), len(lines)),
-        figure=figure,
+        figure=_figure(summary, names, overlaps),
         header=HEADER,
         rows=pair_rows(summary),
     )
 
 
-def _caption(beyond: int, chosen: int, lines: int) -> str:
-    """Return how to read the figure, and how many pairs lie outside the expected range."""
-    lie, come = ("lies", "comes") if beyond == 1 else ("lie", "come")
-    outliers = f"{beyond} {lie} outside this range (a few would by chance) and {come} first"
-    limit = f" The first {lines} rows are drawn." if lines >= MOST_ROWS else ""
-    return (
-        "Mark: the share this run found, hollow without the contrast beyond distance. Whiskers: its "
-        f"95\u00a0% interval over {RELABELLINGS} resamples of the inputs. Bar: 95\u00a0% range of dealing "
-        "the second role's labels anew within each layer, its mean as a stroke. Of "
-        f"{plural(chosen, 'pair')} with a head in common, "
-        f"{outliers if beyond else 'none lies outside this range'}.{limit} Pairs of a sieve and its own "
-        "part are in the table only. Heads are not a sample: this describes the model and tests nothing."
-    )
+def _drawn_roles(summary: Summary) -> list[str]:
+    """Return the roles to draw, in their order; of many, those of the most notable pairs."""
+    names = [role.sieve for role in summary.roles if role.tally.role]
+    if not summary.many:
+        return names
+    wanted: list[str] = []
+    for pair in notable_pairs(summary):
+        wanted += [name for name in (pair.found.first, pair.found.second) if name not in wanted]
+    return [name for name in names if name in wanted[:MOST]]
 
 
-def _figure(summary: Summary, lines: list[RoleOverlap]) -> go.Figure:
-    """Draw one row per overlap."""
-    figure = blank(70 + STEP * max(len(lines), 1), margin={"l": 12, "r": 20, "t": 8, "b": 52})
-    roles = {role.sieve: role for role in summary.roles}
-    for place, row in enumerate(lines):
-        level = float(len(lines) - 1 - place)
-        _reference(figure, row, level)
-        _mark(figure, row, level, roles[row.first])
-        without = "" if row.contrasts == "with" else ", without the contrast"
-        figure.add_annotation(
-            x=0, y=level + 0.28, xref="paper", xanchor="left", yanchor="middle", showarrow=False,
-            text=f"{_pair_name(row)}: {row.both} of {row.heads_first}{without}",
-            font={"size": 12, "color": SOFT if without else INK},
-        )  # fmt: skip
-    if not lines:
-        figure.add_annotation(
-            x=0.5, y=0, xref="paper", showarrow=False, text="no head is shared", font={"color": SOFT}
-        )  # fmt: skip
-    figure.update_xaxes(
-        title_text="share of the first role's heads", range=[-0.02, 1.02], tickformat=".0%", showline=True,
-        tickvals=[0, 0.25, 0.5, 0.75, 1],
+def _figure(summary: Summary, names: list[str], overlaps: Pairs) -> Figure:
+    """Draw the lower half of the map of roles by roles, a cell per pair."""
+    rows, columns = names[1:], names[:-1]
+    figure = blank(80 + ROW * max(len(rows), 1), margin={"l": 12, "r": 12, "t": 8, "b": 48})
+    ratio, numbers, texts = _cells(rows, columns, overlaps)
+    drawn = zip(*np.nonzero(~np.isnan(ratio)), strict=True)
+    add_cells(
+        figure, ratio, (FEWER, "var(--panel)", MORE), (-REACH, REACH), text=texts, numbers=numbers, size=11,
+        hovertext=[f"{plain(rows[row])} and {plain(columns[column])}" for row, column in drawn],
+        name="pairs", hovertemplate="%{hovertext}<br>heads of both: %{customdata[3]}<br>"
+        "by chance %{customdata[4]:.1f} [%{customdata[5]:.1f}, %{customdata[6]:.1f}]<extra></extra>",
+        colorbar={
+            "tickvals": [-REACH, 0, REACH], "ticktext": ["¼", "1", "4"],
+            "title": {"text": "times chance", "side": "right", "font": {"color": SOFT, "size": 12}},
+            "tickfont": {"color": SOFT, "size": 12},
+        },
     )  # fmt: skip
-    figure.update_yaxes(visible=False, range=[-0.5, max(len(lines), 1) - 0.4])
+    if not numbers[..., 0].any(where=~np.isnan(ratio)):
+        add_note(figure, "no head is shared", x=0.5, xref="paper", y=0.5, yref="paper")
+    codes = {role.sieve: f"<b>{role.code}</b>" for role in summary.roles}
+    ticks = {"tickmode": "array", "ticks": ""}
+    sides = [f"{plain(name)}  {codes[name]}" for name in rows]
+    set_axis(figure, "yaxis", tickvals=list(range(len(rows))), ticktext=sides, **ticks)
+    feet = [codes[name] for name in columns]
+    set_axis(figure, "xaxis", tickvals=list(range(len(columns))), ticktext=feet, tickangle=0, **ticks)
     return figure
 
 
-def _reference(figure: go.Figure, row: RoleOverlap, level: float) -> None:
-    """Draw the range of permuted labels as a bar, its mean as a stroke."""
-    low, mean, high = (
-        value / row.heads_first for value in (row.expected_low, row.expected, row.expected_high)
-    )
-    box = {"type": "rect", "y0": level - 0.27, "y1": level - 0.01, "layer": "below"}
-    box |= {"fillcolor": RULE, "line": {"color": FAINT, "width": 1}}
-    figure.add_shape(**box, x0=low - 0.002, x1=high + 0.002)
-    figure.add_shape(
-        type="line", x0=mean, x1=mean, y0=level - 0.27, y1=level - 0.01, line={"color": SOFT, "width": 2}
-    )
+def _cells(
+    rows: list[str], columns: list[str], overlaps: Pairs
+) -> tuple[Float[np.ndarray, "rows columns"], Float[np.ndarray, "rows columns 4"], list[list[str]]]:
+    """Return doublings beyond chance, the numbers behind them, and the texts; NaN above the diagonal."""
+    shape = (len(rows), len(columns))
+    ratio, numbers = np.full(shape, math.nan), np.full((*shape, 4), math.nan)
+    texts = [[""] * len(columns) for _ in rows]
+    for row, first in enumerate(rows):
+        for column, second in enumerate(columns[: row + 1]):
+            pair = overlaps.get((first, second))
+            if pair is None or is_part(first, second):
+                continue
+            numbers[row, column] = pair.both, pair.expected, pair.expected_low, pair.expected_high
+            ratio[row, column] = _doublings(pair.both, pair.expected)
+            texts[row][column] = f"{pair.both}{' •' * is_outside(pair)}"
+    return ratio, numbers, texts
 
 
-def _pair_name(row: RoleOverlap) -> str:
-    """Return the name of a pair."""
-    return f"{plain(row.first)}, also {plain(row.second)}"
+def _doublings(both: int, expected: float) -> float:
+    """Return how often the expected number doubles to the shared one, within the scale.
 
+    Half a head is added to both, so that small numbers do not look large.
 
-def _mark(figure: go.Figure, row: RoleOverlap, level: float, role: Role) -> None:
-    """Draw the share that the run found over its interval, which need not be centred on it."""
-    figure.add_scatter(
-        x=[row.share_low, row.share_high], y=[level - 0.14] * 2, mode="lines+markers", hoverinfo="skip",
-        line={"color": tone(role), "width": 2},
-        marker={"symbol": "line-ns-open", "size": 9, "color": tone(role), "line": {"width": 2}},
-    )  # fmt: skip
-    figure.add_scatter(
-        x=[row.share], y=[level - 0.14], mode="markers", name=_pair_name(row),
-        marker={
-            "symbol": SYMBOLS[role.symbol], "size": 10,
-            "color": tone(role) if row.contrasts == "with" else "var(--paper)",
-            "line": {"color": tone(role), "width": 2},
-        },
-        hovertemplate=(
-            f"%{{fullData.name}}: {overlap_text(row)}<br>"
-            f"dealt within layers: {expected_text(row)}<extra></extra>"
-        ),
-    )  # fmt: skip
+    Example:
+        >>> _doublings(7, 3.25), _doublings(0, 0.0), _doublings(0, 9.5)
+        (1.0, 0.0, -2.0)
+    """
+    return max(-REACH, min(REACH, math.log2((both + 0.5) / (expected + 0.5))))

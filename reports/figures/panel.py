@@ -1,22 +1,12 @@
-"""A figure with its words and its table, and the layout that all figures share.
-
-Colours are CSS variables, written as ``var(--name)``; the page fills in the colours of the reader's theme.
-Names from data are escaped, because plotly reads text as markup.
-"""
+"""A figure with its words and its table. Names from data are escaped, because plotly reads text as markup."""
 
 import html
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
+from headroles.reports.figures.drawing import Figure
 from headroles.reports.records import Role
 from headroles.reports.words.words import isolate
 
-INK, SOFT, FAINT, RULE, ACCENT = (f"var(--{name})" for name in ("ink", "soft", "faint", "rule", "accent"))
-SYMBOLS = (
-    "circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "hexagon", "x"
-)  # fmt: skip
-"""Plot symbols by ``Role.symbol``; the page's legend draws the same."""
 LONGEST = 48
 """Characters of a name that a figure shows."""
 
@@ -33,7 +23,7 @@ class SecondPlot:
 
     key: str
     sentence: str
-    figure: go.Figure
+    figure: Figure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +46,7 @@ class Panel:
     title: str
     sentence: str
     caption: str
-    figure: go.Figure
+    figure: Figure
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     legend: tuple[int, ...] = ()
@@ -77,38 +67,3 @@ def plain(text: str) -> str:
     """
     short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     return html.escape(isolate(short), quote=False)
-
-
-def blank(height: int, **layout: object) -> go.Figure:
-    """Return an empty figure in the page's own layout."""
-    figure = go.Figure()
-    dress(figure, height, **layout)
-    return figure
-
-
-def dress(figure: go.Figure, height: int, **layout: object) -> None:
-    """Give a figure transparent ground, the page's font, and quiet axes."""
-    figure.update_layout(
-        template="none",
-        height=height,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
-        margin={"l": 56, "r": 16, "t": 12, "b": 52},
-        showlegend=False,
-        hoverlabel={"bgcolor": "var(--panel)", "bordercolor": RULE, "font": {"color": INK, "size": 13}},
-        hovermode="closest",
-        dragmode=False,
-    )
-    figure.update_layout(**layout)
-    axis = {
-        "gridcolor": RULE,
-        "linecolor": FAINT,
-        "tickcolor": FAINT,
-        "zeroline": False,
-        "automargin": True,
-        "title": {"font": {"color": SOFT, "size": 13}, "standoff": 8},
-        "tickfont": {"color": SOFT, "size": 12},
-    }
-    figure.update_xaxes(axis)
-    figure.update_yaxes(axis)

@@ -4,11 +4,22 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Float
 
 from headroles.records.probes import BestHead, ProbeWeight, TrainedProbe
-from headroles.reports.figures.panel import FAINT, INK, RULE, SOFT, blank, plain
+from headroles.reports.figures.drawing import (
+    FAINT,
+    INK,
+    RULE,
+    SOFT,
+    Figure,
+    add_cells,
+    add_note,
+    add_scatter,
+    blank,
+    set_axis,
+)
+from headroles.reports.figures.panel import plain
 from headroles.reports.words.probes import (
     Published,
     accuracy,
@@ -33,7 +44,7 @@ STRONG = 0.5
 """Least part of the largest weight at which a cell bears its sign."""
 
 
-def best_figure(rows: Sequence[BestHead], published: Mapping[str, Published]) -> go.Figure:
+def best_figure(rows: Sequence[BestHead], published: Mapping[str, Published]) -> Figure:
     """Draw one row per relation or kind of mention: tested accuracy, selection, baseline, published value.
 
     Args:
@@ -63,32 +74,31 @@ def best_figure(rows: Sequence[BestHead], published: Mapping[str, Published]) ->
     return figure
 
 
-def _rows(names: Sequence[str]) -> go.Figure:
+def _rows(names: Sequence[str]) -> Figure:
     """Return an empty figure of named rows, from the top down, over per cent."""
     figure = blank(70 + ROW * max(len(names), 1), margin={"l": 12, "r": 16, "t": 8, "b": 48})
-    figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(names))),
+    set_axis(
+        figure, "yaxis", tickmode="array", tickvals=list(range(len(names))),
         ticktext=[plain(name) for name in reversed(names)],
         range=[-0.7, len(names) - 0.3], showgrid=True, gridcolor=RULE,
     )  # fmt: skip
-    figure.update_xaxes(
-        title_text="% right", range=[-2, 102], tickvals=[0, 20, 40, 60, 80, 100], showline=True
-    )
+    ticks = [0, 20, 40, 60, 80, 100]
+    set_axis(figure, "xaxis", title="% right", range=[-2, 102], tickvals=ticks, showline=True)
     return figure
 
 
-def _whiskers(figure: go.Figure, ends: Sequence[tuple[float, float, int]]) -> None:
+def _whiskers(figure: Figure, ends: Sequence[tuple[float, float, int]]) -> None:
     """Draw the intervals of all rows as one trace of separate lines."""
     known = [(low, high, level) for low, high, level in ends if not math.isnan(low + high)]
-    figure.add_scatter(
-        x=[value for low, high, _ in known for value in (100 * low, 100 * high, None)],
+    add_scatter(
+        figure, x=[value for low, high, _ in known for value in (100 * low, 100 * high, None)],
         y=[value for *_, level in known for value in (level, level, None)],
         mode="lines", line={"color": SOFT, "width": 2}, hoverinfo="skip",
     )  # fmt: skip
 
 
 def _marks(
-    figure: go.Figure,
+    figure: Figure,
     name: str,
     values: Sequence[float],
     levels: Sequence[int],
@@ -96,9 +106,9 @@ def _marks(
     mark: dict[str, object],
 ) -> None:
     """Draw one kind of mark; plotly leaves out values without a number."""
-    figure.add_scatter(
-        x=[None if math.isnan(value) else 100 * value for value in values], y=list(levels), mode="markers",
-        name=name, marker=mark, text=list(texts), hovertemplate="%{text}<extra></extra>",
+    add_scatter(
+        figure, x=[None if math.isnan(value) else 100 * value for value in values], y=list(levels),
+        mode="markers", name=name, marker=mark, text=list(texts), hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
 
 
@@ -115,7 +125,7 @@ def _hover(row: BestHead, published: Published | None) -> str:
     return "<br>".join(lines)
 
 
-def trained_figure(trained: Sequence[TrainedProbe], published: Mapping[str, Published]) -> go.Figure:
+def trained_figure(trained: Sequence[TrainedProbe], published: Mapping[str, Published]) -> Figure:
     """Draw the UAS of trained probes with intervals; controls are hollow, baselines square.
 
     Args:
@@ -154,7 +164,7 @@ def trained_figure(trained: Sequence[TrainedProbe], published: Mapping[str, Publ
         texts,
         small,
     )
-    figure.update_xaxes(title_text="UAS, %")
+    set_axis(figure, "xaxis", title="UAS, %")
     return figure
 
 
@@ -165,7 +175,7 @@ def _published_row(trained: TrainedProbe) -> str:
 
 def weights_figure(
     weights: Sequence[ProbeWeight], direction: str, grid: tuple[int, int], reach: float
-) -> go.Figure:
+) -> Figure:
     """Draw layers × heads in one direction, on a scale symmetric around 0.
 
     Args:
@@ -177,21 +187,20 @@ def weights_figure(
     layers, heads = grid
     values = weight_grid(weights, direction, grid)
     figure = blank(80 + (34 if layers <= 16 else 22) * layers, margin={"l": 44, "r": 8, "t": 34, "b": 48})
-    figure.add_heatmap(
-        x=list(range(heads)), y=list(range(layers)), z=values.astype(np.float32), xgap=2, ygap=2,
-        zmin=-reach, zmax=reach, colorscale=[[0, NEGATIVE], [0.5, "var(--panel)"], [1, POSITIVE]],
-        colorbar={"thickness": 12, "outlinewidth": 0, "tickfont": {"color": SOFT, "size": 12}},
-        text=[[_sign(value, reach) for value in row] for row in values.tolist()], texttemplate="%{text}",
-        textfont={"color": INK, "size": 14},
-        hovertemplate=f"{direction} layer %{{y}} head %{{x}}<br>weight %{{z:.2f}}<extra></extra>",
+    signs = [[_sign(value, reach) for value in row] for row in values.tolist()]
+    add_cells(
+        figure, values, (NEGATIVE, "var(--panel)", POSITIVE), (-reach, reach), text=signs, size=14,
+        colorbar={"tickfont": {"color": SOFT, "size": 12}},
+        hovertemplate=f"{direction} layer %{{customdata[0]}} head %{{customdata[1]}}<br>"
+        "weight %{customdata[2]:.2f}<extra></extra>",
     )  # fmt: skip
     meaning = "a word attends to its head" if direction == "→" else "a head word attends to its dependent"
-    figure.add_annotation(
-        x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", showarrow=False,
-        text=f"{direction} {meaning}", font={"size": 13, "color": INK},
+    add_note(
+        figure, f"{direction} {meaning}", size=13, color=INK, x=0, xref="paper", xanchor="left", y=1,
+        yref="paper", yanchor="bottom",
     )  # fmt: skip
-    figure.update_yaxes(title_text="layer", autorange="reversed", dtick=_step(layers), showgrid=False)
-    figure.update_xaxes(title_text="head", dtick=_step(heads), showgrid=False)
+    set_axis(figure, "yaxis", title="layer", dtick=_step(layers))
+    set_axis(figure, "xaxis", title="head", dtick=_step(heads))
     return figure
 
 

@@ -1,7 +1,7 @@
 """The figures of a run in the order of the page; nothing is drawn on a screen."""
 
 from headroles.reports.figures.counts import layers, overlap
-from headroles.reports.figures.evidence import evidence, means
+from headroles.reports.figures.means import means
 from headroles.reports.figures.p_strip import p_strip
 from headroles.reports.figures.pairs import pairs
 from headroles.reports.figures.panel import Panel
@@ -23,7 +23,7 @@ def figures(summary: Summary) -> tuple[Panel, ...]:
     if not summary.roles:
         return ()
     panels = (
-        evidence(summary), p_strip(summary), means(summary), sensitivity(summary),
+        means(summary), p_strip(summary), sensitivity(summary),
         layers(summary), None if summary.many else overlap(summary), pairs(summary),
     )  # fmt: skip
     return tuple(panel for panel in panels if panel is not None)

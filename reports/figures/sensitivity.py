@@ -3,10 +3,18 @@
 import math
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from headroles.records.assessment import SensitivityRow
-from headroles.reports.figures.panel import ACCENT, SYMBOLS, Panel, SecondPlot, blank, plain, tone
+from headroles.reports.figures.drawing import (
+    ACCENT,
+    SYMBOLS,
+    Figure,
+    add_note,
+    add_scatter,
+    add_stroke,
+    blank,
+    set_axis,
+)
+from headroles.reports.figures.panel import Panel, SecondPlot, plain, tone
 from headroles.reports.records import Role, Summary
 from headroles.reports.words.words import exact, isolate, join_names
 
@@ -21,19 +29,16 @@ def sensitivity(summary: Summary) -> Panel | None:
     margins = sorted({_margin(summary, role) for role in summary.roles})
     by_margin = _curves(summary, moved_rows, "margin", margins)
     by_alpha = _curves(summary, moved_rows, "alpha", [summary.decision.alpha])
-    by_alpha.update_xaxes(
-        type="log", tickmode="array", tickvals=(levels := _tried_values(moved_rows, "alpha"))
-    )
-    by_alpha.update_xaxes(
-        tickangle=0, ticktext=[f"{value:g}" if _is_power_of_ten(value) else "" for value in levels]
-    )
+    levels = _tried_values(moved_rows, "alpha")
+    names = [f"{value:g}" if _is_power_of_ten(value) else "" for value in levels]
+    set_axis(by_alpha, "xaxis", type="log", tickmode="array", tickvals=levels, ticktext=names, tickangle=0)
     used = join_names([exact(margin) for margin in margins])
     return Panel(
         key="sensitivity",
         title="Sensitivity to margin and alpha",
         sentence=(
-            "Number of heads that hold each role as one convention moves: the margin "
-            f"(used: {used}), and the level alpha (used: {summary.decision.alpha:g})."
+            f"Heads with each role at other margins (used: {used}) and other levels "
+            f"(used: {summary.decision.alpha:g})."
         ),
         caption=_caption(summary, moved_rows),
         figure=by_margin,
@@ -63,40 +68,42 @@ def _is_power_of_ten(value: float) -> bool:
 
 def _curves(
     summary: Summary, rows: Sequence[SensitivityRow], convention: str, used: Sequence[float]
-) -> go.Figure:
+) -> Figure:
     """Draw the number of heads with each role over the values of one convention."""
-    figure = blank(340)
+    figure = blank(300, margin={"l": 48, "r": 12, "t": 28, "b": 52})
     most = max(max(row.heads for row in rows), 1)
     for number, role in enumerate(summary.roles):
         points = sorted(
             (row.value, row.heads) for row in rows if (row.sieve, row.convention) == (role.sieve, convention)
         )
-        figure.add_scatter(
-            x=[value for value, _ in points], y=[heads for _, heads in points],
+        add_scatter(
+            figure, x=[value for value, _ in points], y=[heads for _, heads in points],
             mode="lines+markers", name=plain(role.sieve), meta={"role": number},
             line={"color": tone(role), "width": 2},
             marker={"symbol": SYMBOLS[role.symbol], "size": 7, "color": tone(role)},
             hovertemplate=f"%{{fullData.name}}<br>{convention} %{{x}}, heads: %{{y}}<extra></extra>",
         )  # fmt: skip
     for value in used:
-        figure.add_vline(x=value, line={"color": ACCENT, "width": 1, "dash": "dash"})
-        figure.add_annotation(
-            x=math.log10(value) if convention == "alpha" else value, y=1, yref="paper", yanchor="bottom",
-            showarrow=False, text=f"used: {value:g}", font={"color": ACCENT, "size": 12},
-        )  # fmt: skip
-    figure.update_layout(margin={"l": 48, "r": 12, "t": 28, "b": 52})
-    figure.update_xaxes(title_text=convention, showline=True)
-    figure.update_yaxes(title_text="heads with the role", range=[0, most * 1.06])
+        add_stroke(figure, value, color=ACCENT, width=1, dash="dash")
+        place = math.log10(value) if convention == "alpha" else value
+        add_note(figure, f"used: {value:g}", color=ACCENT, x=place, y=1, yref="paper", yanchor="bottom")
+    set_axis(figure, "xaxis", title=convention, showline=True)
+    set_axis(figure, "yaxis", title="heads with the role", range=[0, most * 1.06])
     return figure
 
 
 def _caption(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
     """Return how to read the curves, and where they differ from the verdict."""
     parts = [
-        "Margin and alpha are conventions: say so where a role hangs on their exact value. Contrasts keep "
-        "their margins. Each point is a judgement with a correction of its own; the curves are no tests."
+        "Margin and alpha are conventions. Contrasts keep their margins. Each point is decided with a "
+        "correction of its own."
     ]
-    at_used = {row.sieve: row.heads for row in rows if _is_used(summary, row)}
+    margins = {role.sieve: _margin(summary, role) for role in summary.roles}
+    at_used = {
+        row.sieve: row.heads
+        for row in rows
+        if row.convention == "margin" and math.isclose(row.value, margins[row.sieve], abs_tol=1e-6)
+    }
     differing = [
         f"{isolate(role.sieve)} ({at_used[role.sieve]} against {role.tally.role})"
         for role in summary.roles
@@ -104,16 +111,10 @@ def _caption(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
     ]
     if differing:
         parts.append(
-            "At the margin used, the curve differs from the verdict, because it is drawn with another test "
-            f"or correction (see the notes at the top): {join_names(differing)}."
+            "The curve is drawn with another test or correction, so it differs from the verdict at the "
+            f"margin used: {join_names(differing)}."
         )
     return " ".join(parts)
-
-
-def _is_used(summary: Summary, row: SensitivityRow) -> bool:
-    """Return whether a row holds the margin that the run used."""
-    margins = {role.sieve: _margin(summary, role) for role in summary.roles}
-    return row.convention == "margin" and math.isclose(row.value, margins[row.sieve], abs_tol=1e-6)
 
 
 def _rows(summary: Summary, tried: Sequence[SensitivityRow]) -> tuple[tuple[str, ...], ...]:

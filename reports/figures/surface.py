@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Float
 
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean
-from headroles.reports.figures.panel import SOFT, SYMBOLS, Panel, blank, plain
+from headroles.reports.figures import drawing
+from headroles.reports.figures.drawing import SOFT, SYMBOLS, add_scatter, blank, set_axis
+from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.words.surface import (
     DECISION_WORDS,
     GROUP,
@@ -130,18 +131,23 @@ def _figure(
         _heads(figure, labelling, line, shift)
     for line, shift in zip(series, shifts, strict=True):
         _means(figure, line, rows[line.column], shift)
-    figure.update_xaxes(
-        title_text="layer", dtick=1 if layers <= 16 else 4, range=[-0.6, layers - 0.4], showgrid=False
+    set_axis(
+        figure,
+        "xaxis",
+        title="layer",
+        dtick=1 if layers <= 16 else 4,
+        range=[-0.6, layers - 0.4],
+        showgrid=False,
     )
     title = {ATTENTION: "mean attention", ENTROPY: "entropy (nats)", IMPORTANCE: name[1]}[part]
     steep = part == IMPORTANCE and _steep(labelling, series)
-    figure.update_yaxes(title_text=title, **(LOGARITHMIC if steep else LINEAR))
+    set_axis(figure, "yaxis", title=title, **(LOGARITHMIC if steep else LINEAR))
     sentence = _highlight(labelling, series, part)
     panel = Panel(*name, sentence, "", figure, *_table(labelling, series, part))
     return Figure(part, panel, series)
 
 
-def _heads(figure: go.Figure, labelling: Labelling, series: Series, shift: float) -> None:
+def _heads(figure: drawing.Figure, labelling: Labelling, series: Series, shift: float) -> None:
     """Draw a mark per head: filled above even attention, open where it is not."""
     findings = labelling.findings
     place = findings.of(series.column)
@@ -153,8 +159,9 @@ def _heads(figure: go.Figure, labelling: Labelling, series: Series, shift: float
     symbol = SYMBOLS[series.number % len(SYMBOLS)]
     dense = layer.size > DENSE
     custom: Float[np.ndarray, "heads numbers"] = np.column_stack([*values, layer, head])[scored]
-    figure.add_scatter(
-        x=(layer[scored] + shift).astype(np.float32), y=values[0][scored].astype(np.float32), mode="markers",
+    add_scatter(
+        figure, x=(layer[scored] + shift).astype(np.float32), y=values[0][scored].astype(np.float32),
+        mode="markers",
         name=plain(series.label), meta={"role": series.number}, customdata=custom.astype(np.float32),
         text=[DECISION_WORDS[code] for code in decided.tolist()],
         marker={
@@ -168,12 +175,12 @@ def _heads(figure: go.Figure, labelling: Labelling, series: Series, shift: float
     )  # fmt: skip
 
 
-def _means(figure: go.Figure, series: Series, rows: Sequence[LayerMean], shift: float) -> None:
+def _means(figure: drawing.Figure, series: Series, rows: Sequence[LayerMean], shift: float) -> None:
     """Draw a line through the layers' means, each with its 95 % interval."""
     mean = np.array([row.mean for row in rows])
     ends = [np.array([getattr(row, name) for row in rows]) for name in ("low", "high")]
-    figure.add_scatter(
-        x=np.array([row.layer + shift for row in rows]), y=mean, mode="lines+markers",
+    add_scatter(
+        figure, x=np.array([row.layer + shift for row in rows]), y=mean, mode="lines+markers",
         name=plain(series.label), meta={"role": series.number},
         line={"color": series.colour, "width": 2},
         marker={"symbol": "line-ew-open", "size": 11, "color": series.colour, "line": {"width": 3}},
@@ -187,15 +194,15 @@ def _means(figure: go.Figure, series: Series, rows: Sequence[LayerMean], shift: 
     )  # fmt: skip
 
 
-def _even(figure: go.Figure, series: Series, rows: Sequence[LayerMean], part: str) -> None:
+def _even(figure: drawing.Figure, series: Series, rows: Sequence[LayerMean], part: str) -> None:
     """Draw the value of even attention as a broken line from end to end."""
     if not rows:
         return
     value = float(np.mean([row.even for row in rows]))
     ends = np.array([rows[0].layer - 0.5, rows[-1].layer + 0.5])
     alone = part == ENTROPY
-    figure.add_scatter(
-        x=ends, y=np.array([value, value]), mode="lines", meta={"role": series.number},
+    add_scatter(
+        figure, x=ends, y=np.array([value, value]), mode="lines", meta={"role": series.number},
         name=plain(series.label), hovertemplate=f"%{{fullData.name}}, even {value:.3g}<extra></extra>",
         line={"color": SOFT if alone else series.colour, "width": 1.5, "dash": "dash" if alone else "dot"},
     )  # fmt: skip

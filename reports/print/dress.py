@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from headroles.reports.document import template
+from headroles.reports.figures.drawing import Figure
 
 FONTS = "Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 """Fonts of figures; the first that a reader's machine has is used."""
@@ -62,8 +63,8 @@ def pixels(width: float) -> float:
     return width / 25.4 * 96 / scale_to()
 
 
-def dress_for_print(figure: go.Figure, width: float) -> go.Figure:
-    """Return a copy of a figure of the page prepared for print.
+def dress_for_print(figure: Figure, width: float) -> go.Figure:
+    """Return a figure of the page as plotly's own object, prepared for print.
 
     Args:
         figure: As the page has it; with ``layout.showlegend``, the traces that say so get a legend.
@@ -73,7 +74,8 @@ def dress_for_print(figure: go.Figure, width: float) -> go.Figure:
         White ground, the light theme's colours for CSS variables, long names cut, sizes in pixels that
         ``scale_to`` brings to points.
     """
-    copy = go.Figure(_light(figure.to_plotly_json()))
+    copy = go.Figure(_light(figure))
+    copy.update_layout(template="none")
     wide = pixels(width)
     high = float(copy.layout.height or 400)
     if copy.layout.yaxis.scaleanchor:

@@ -13,6 +13,7 @@ from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
+from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.run import figures
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
@@ -20,6 +21,7 @@ from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
 from headroles.reports.print.legend import Entry, probe_legend, with_legend
+from headroles.reports.print.maps import maps
 from headroles.reports.print.matrix import matrix
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.records import Summary
@@ -32,7 +34,7 @@ NAME = 40
 """Letters of a sieve's name in a file's name at most."""
 
 
-def comparison_figures(comparison: Comparison) -> dict[str, go.Figure]:
+def comparison_figures(comparison: Comparison) -> dict[str, Figure]:
     """Draw map, means and outcomes of every sieve, and labels by layer of all roles together.
 
     Args:
@@ -44,12 +46,11 @@ def comparison_figures(comparison: Comparison) -> dict[str, go.Figure]:
     by_name = {}
     differences = comparison.differences
     *by_sieve, moved = plots(comparison)
-    by_name[moved.key] = _legend(go.Figure(moved.figure), ("gained", "lost"))
-    by_name[moved.key].update_layout(meta={"sentence": moved.sentence})
+    by_name[moved.key] = _legend(_with_text(moved.figure, moved.sentence), ("gained", "lost"))
     for place, slug in enumerate(file_names(differences.sieves)):
         for plot in by_sieve:
-            figure = _figure_of_sieve(plot, place)
-            figure.update_layout(meta={"sentence": f"{isolate(differences.sieves[place])}: {plot.sentence}"})
+            sentence = f"{isolate(differences.sieves[place])}: {plot.sentence}"
+            figure = _figure_of_sieve(plot, place, sentence)
             by_name[f"{plot.key}-{slug}"] = _add_legend(plot.key, figure, comparison)
     return by_name
 
@@ -72,32 +73,35 @@ def file_names(names: Iterable[str]) -> list[str]:
     return taken
 
 
-def _figure_of_sieve(plot: Plot, place: int) -> go.Figure:
+def _figure_of_sieve(plot: Plot, place: int, sentence: str) -> Figure:
     """Return a figure of the traces of one sieve, all of them shown."""
-    traces = [trace for trace in plot.figure.data if trace.meta and trace.meta["role"] == place]
-    figure = go.Figure(traces, plot.figure.layout)
-    figure.update_traces(visible=True)
-    return figure
+    figure = _with_text(plot.figure, sentence)
+    traces = [trace for trace in figure["data"] if trace["meta"]["role"] == place]
+    return figure | {"data": [trace | {"visible": True} for trace in traces]}
 
 
-def _add_legend(key: str, figure: go.Figure, comparison: Comparison) -> go.Figure:
+def _add_legend(key: str, figure: Figure, comparison: Comparison) -> Figure:
     """Return the figure with a legend of what its marks mean."""
     if key == "map":
-        figure.update_traces(colorbar={"title": {"text": "B − A", "font": {"size": 12}}}, hovertext=None)
+        for trace in figure["data"]:
+            key_of_colours = trace["marker"]["colorbar"] | {"title": {"text": "B − A", "font": {"size": 12}}}
+            trace["marker"] = trace["marker"] | {"colorbar": key_of_colours}
         meanings = [*zip(MARKS, OUTCOMES, strict=True), (GAINED, "role gained in B"), (LOST, "role lost")]
         return with_legend(figure, (Entry(f"{mark or 'no mark'}  {word}") for mark, word in meanings))
     if key == "means":
-        guides = [trace for trace in figure.data if trace.name is None]
+        guides = [trace for trace in figure["data"] if "name" not in trace]
         for trace, name in zip(guides, ("no difference", f"± {exact(comparison.bound)}"), strict=False):
-            trace.update(name=name)
-        return _legend(figure, (*OUTCOMES, *(trace.name for trace in guides[:2])))
+            trace["name"] = name
+        return _legend(figure, (*OUTCOMES, *(trace["name"] for trace in guides[:2])))
     return _legend(figure, OUTCOMES)
 
 
-def _legend(figure: go.Figure, names: tuple[str, ...]) -> go.Figure:
+def _legend(figure: Figure, names: tuple[str, ...]) -> Figure:
     """Return the figure with a legend of its own traces of some names, those with something to show."""
-    figure.for_each_trace(lambda trace: trace.update(showlegend=trace.name in names and bool(len(trace.x))))
-    return figure.update_layout(showlegend=True)
+    for trace in figure["data"]:
+        trace["showlegend"] = trace.get("name") in names and bool(len(trace["x"]))
+    figure["layout"]["showlegend"] = True
+    return figure
 
 
 ROWS_NAMED = ("p-values", "means", "layers", "overlap", "pairs")
@@ -115,7 +119,7 @@ def figures_of(result: Labelling | Comparison, width: float = WIDTH) -> Mapping[
         Plotly figures with ``layout.meta["sentence"]``; none of the page's colours is left as a variable.
     """
     if isinstance(result, Comparison):
-        plots: Mapping[str, go.Figure] = comparison_figures(result)
+        plots: Mapping[str, Figure] = comparison_figures(result)
     else:
         plots = kind_of(result).figures(result, width)
     return {name: dress_for_print(figure, width) for name, figure in plots.items()}
@@ -126,45 +130,46 @@ def _with_second_plot(panel: Panel) -> list[Panel | SecondPlot]:
     return [panel, *([panel.beside] if panel.beside else [])]
 
 
-def with_sentence(panel: Panel | SecondPlot) -> go.Figure:
+def with_sentence(panel: Panel | SecondPlot) -> Figure:
     """Return a copy of a panel's figure that carries the panel's sentence."""
-    figure = go.Figure(panel.figure)
-    figure.update_layout(meta={"sentence": panel.sentence})
-    return figure
+    return _with_text(panel.figure, panel.sentence)
 
 
-def _panels(summary: Summary) -> dict[str, go.Figure]:
+def _with_text(figure: Figure, sentence: str) -> Figure:
+    """Return a copy of a figure that carries a sentence; its traces and its layout can be changed."""
+    layout = figure["layout"] | {"meta": {"sentence": sentence}}
+    return {"data": [dict(trace) for trace in figure["data"]], "layout": layout}
+
+
+def _panels(summary: Summary) -> dict[str, Figure]:
     """Draw the figures of roles."""
     plots = {}
     for panel in figures(summary):
-        entries = (
-            legend.strokes(panel.figure, panel.key)
-            if panel.key in ROWS_NAMED or not panel.legend
-            else legend.roles(summary, panel.legend, states=panel.key == "evidence")
-        )
+        named = panel.key in ROWS_NAMED or not panel.legend
+        entries = legend.strokes(panel.figure, panel.key) if named else legend.roles(summary, panel.legend)
         for plot in _with_second_plot(panel):
             plots[plot.key] = with_legend(with_sentence(plot), entries)
     return plots
 
 
-def role_plots(labelling: Labelling, width: float) -> dict[str, go.Figure]:
-    """Draw the figures of a run of sieves or probes: the label matrix, evidence, and those of its part.
+def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
+    """Draw the figures of a run of sieves or probes: the label matrix, a map per role, and those of its part.
 
     Args:
         labelling: The result of the run.
         width: Of every figure in millimetres.
     """
     summary = summarise(labelling)
-    label_matrix = matrix(summary, width)
+    drawn = {"matrix": matrix(summary, width), "maps": maps(summary, width)}
     return {
         **_probes(labelling),
         **_clusters(labelling, summary),
-        **({} if label_matrix is None else {"matrix": label_matrix}),
+        **{name: figure for name, figure in drawn.items() if figure is not None},
         **_panels(summary),
     }
 
 
-def surface_plots(labelling: Labelling) -> dict[str, go.Figure]:
+def surface_plots(labelling: Labelling) -> dict[str, Figure]:
     """Draw the figures of a surface run."""
     plots = {}
     for figure in surface_figures(labelling):
@@ -175,7 +180,7 @@ def surface_plots(labelling: Labelling) -> dict[str, go.Figure]:
     return plots
 
 
-def _probes(labelling: Labelling) -> dict[str, go.Figure]:
+def _probes(labelling: Labelling) -> dict[str, Figure]:
     """Draw the figures of probes."""
     probes = section(labelling)
     if probes is None:
@@ -187,7 +192,7 @@ def _probes(labelling: Labelling) -> dict[str, go.Figure]:
     }
 
 
-def _clusters(labelling: Labelling, summary: Summary) -> dict[str, go.Figure]:
+def _clusters(labelling: Labelling, summary: Summary) -> dict[str, Figure]:
     """Draw the map in its three colourings, the tree, and the numbers of clusters."""
     key, clustered = clusters.section(labelling, summary), labelling.clustered
     if key is None or clustered is None:
@@ -204,14 +209,15 @@ def _clusters(labelling: Labelling, summary: Summary) -> dict[str, go.Figure]:
         if view == "roles" and not summary.roles:
             continue
         figure = with_sentence(key.map)
-        figure.for_each_trace(lambda trace: trace.update(visible=trace.name == "heads"))
-        figure.update_traces(looks[view], selector={"name": "heads"})
+        figure["data"] = [trace | looks[view] for trace in figure["data"] if trace["name"] == "heads"]
         name = "cluster-map" if view == "cluster" else f"cluster-map-{view}"
         plots[name] = with_legend(figure, entries)
     plots[key.tree.key] = with_sentence(key.tree)
     if key.choices:
         lines = ("silhouette", "stability")
         figure = with_sentence(key.choices)
-        figure.for_each_trace(lambda trace: trace.update(showlegend=trace.name in lines))
-        plots[key.choices.key] = figure.update_layout(showlegend=True)
+        for trace in figure["data"]:
+            trace["showlegend"] = trace["name"] in lines
+        figure["layout"]["showlegend"] = True
+        plots[key.choices.key] = figure
     return plots

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from headroles.reports.figures.cluster_map import RARE
-from headroles.reports.figures.panel import ACCENT, FAINT, INK, SOFT, SYMBOLS, plain, tone
+from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, Figure, add_scatter
+from headroles.reports.figures.panel import plain, tone
 from headroles.reports.figures.surface import Series
 from headroles.reports.records import Role, Summary
 from headroles.reports.sections.clusters import KeyEntry
@@ -32,7 +31,7 @@ class Entry:
 FILLED = (Entry("holds the role", SOFT, "circle"), Entry("does not", SOFT, "circle-open"))
 
 
-def with_legend(figure: go.Figure, entries: Iterable[Entry]) -> go.Figure:
+def with_legend(figure: Figure, entries: Iterable[Entry]) -> Figure:
     """Add a legend to a figure in place of any other; unchanged where there are no entries.
 
     Args:
@@ -42,15 +41,16 @@ def with_legend(figure: go.Figure, entries: Iterable[Entry]) -> go.Figure:
     lines = tuple(entries)
     if not lines:
         return figure
-    figure.update_traces(showlegend=False)
+    for trace in figure["data"]:
+        trace["showlegend"] = False
     for entry in lines:
         looks = (
             {"mode": "lines", "line": {"color": entry.colour, "dash": entry.line, "width": 2}}
             if entry.line
             else {"mode": "markers", "marker": _mark(entry)}
         )
-        figure.add_scatter(x=[None], y=[None], name=entry.name, showlegend=True, **looks)
-    figure.update_layout(showlegend=True)
+        add_scatter(figure, x=[None], y=[None], name=entry.name, showlegend=True, **looks)
+    figure["layout"]["showlegend"] = True
     return figure
 
 
@@ -61,33 +61,36 @@ def _mark(entry: Entry) -> dict[str, object]:
     return {"symbol": entry.symbol, "color": entry.colour, "size": 10, "line": {"color": entry.colour}}
 
 
-def roles(summary: Summary, numbers: Sequence[int], *, states: bool = False) -> list[Entry]:
-    """Return entries of roles by colour and symbol; where there are many, of their groups.
+def roles(summary: Summary, numbers: Sequence[int]) -> list[Entry]:
+    """Return entries of roles by mark, colour and symbol; where there are many, of their groups.
 
     Args:
         summary: What the page may say.
         numbers: Numbers of the roles that are drawn.
-        states: Whether filled marks hold the role and open ones do not.
     """
     known: dict[tuple[int, int], Entry] = {}
     for number in numbers:
         role = summary.roles[number]
-        name = f"{role.sieve.partition(':')[0]}:…" if summary.many and ":" in role.sieve else role.sieve
+        grouped = summary.many and ":" in role.sieve
+        name = f"{role.sieve.partition(':')[0]}:…" if grouped else f"{role.code}  {role.sieve}"
         known.setdefault((role.tone, role.symbol), Entry(plain(name), tone(role), SYMBOLS[role.symbol]))
-    return [*known.values(), *(FILLED if states else ())]
+    return list(known.values())
 
 
-def strokes(figure: go.Figure, key: str) -> list[Entry]:
+def strokes(figure: Figure, key: str) -> list[Entry]:
     """Return entries of strokes and fillings in figures whose rows bear the names of their roles.
 
     Args:
         figure: As the page draws it.
         key: Its name.
     """
+    if key == "means":
+        lines = (Entry("threshold", INK, line="solid"), Entry("by chance", FAINT, line="dot"))
+        return [*FILLED, *lines]
     if key == "p-values":
         return [*FILLED, Entry("largest p of a role", INK, line="solid")]
-    if key == "overlap" and any(trace.name == "dealt" for trace in figure.data):
-        return [Entry("dealt within layers [95\u00a0% range]", ACCENT, "cross-thin-open")]
+    if key == "overlap" and any(trace.get("name") == "by chance" for trace in figure["data"]):
+        return [Entry("by chance [95\u00a0% range]", ACCENT, "cross-thin-open")]
     return []
 
 
@@ -182,23 +185,19 @@ TRAINED = {
 """Meaning of the marks of trained probes by the names of their traces."""
 
 
-def probe_legend(figure: go.Figure) -> go.Figure:
+def probe_legend(figure: Figure) -> Figure:
     """Add a legend of the marks that a figure of probes has.
 
     Args:
         figure: Of best heads or of trained probes; is changed.
     """
-    names = {trace.name for trace in figure.data}
+    names = {trace.get("name") for trace in figure["data"]}
     meanings = TRAINED if "trained" in names else MEANINGS
     ranks = {name: 1000 + place for place, name in enumerate(meanings)}
-    for trace in figure.data:
-        has_values = trace.name in meanings and any(
-            value is not None and value == value for value in (trace.x if trace.x is not None else ())
-        )
-        trace.update(
-            showlegend=has_values,
-            legendrank=ranks.get(trace.name, 2000),
-            name=meanings.get(trace.name, trace.name),
-        )
-    figure.update_layout(showlegend=True)
+    for trace in figure["data"]:
+        name = trace.get("name", "")
+        trace["showlegend"] = name in meanings and any(value is not None for value in trace["x"])
+        trace["legendrank"] = ranks.get(name, 2000)
+        trace["name"] = meanings.get(name, name)
+    figure["layout"]["showlegend"] = True
     return figure

@@ -4,11 +4,23 @@ import math
 from itertools import groupby
 
 import numpy as np
-import plotly.graph_objects as go
+from jaxtyping import Bool
 
-from headroles.reports.figures.panel import RULE, SYMBOLS, blank, tone
+from headroles.records.shown.looks import without_wholes
+from headroles.reports.figures.drawing import (
+    INK,
+    RULE,
+    SYMBOLS,
+    Figure,
+    add_cells,
+    add_scatter,
+    add_shape,
+    blank,
+    set_axis,
+)
+from headroles.reports.figures.panel import tone
 from headroles.reports.print.dress import pixels
-from headroles.reports.print.legend import matrix_entries, with_legend
+from headroles.reports.print.legend import Entry, matrix_entries, with_legend
 from headroles.reports.records import Role, Summary
 from headroles.reports.words.words import plural
 
@@ -25,11 +37,11 @@ HIGHEST = 1.35
 SIDES = 76
 """Pixels of the margins left and right."""
 
-Mark = tuple[Role, float, float]
-"""A role with the centre of its mark in cells."""
+Mark = tuple[Role, float, float, bool]
+"""A role with the centre of its mark in cells, and whether it is a strong one."""
 
 
-def matrix(summary: Summary, width: float) -> go.Figure | None:
+def matrix(summary: Summary, width: float) -> Figure | None:
     """Draw every head with the roles it holds; their number where there are too many to mark each.
 
     Args:
@@ -46,9 +58,9 @@ def matrix(summary: Summary, width: float) -> go.Figure | None:
     figure = _counts(summary) if marks is None else marks
     layers, heads = summary.table.layers, summary.table.heads
     steps = {"tickmode": "linear", "tick0": 0, "showgrid": False, "ticks": "", "showline": False}
-    figure.update_xaxes(title_text="head", range=[-0.5, heads - 0.5], dtick=_step(heads), **steps)
-    figure.update_yaxes(title_text="layer", range=[layers - 0.5, -0.5], dtick=_step(layers), **steps)
-    figure.update_layout(meta={"sentence": _sentence(summary)})
+    set_axis(figure, "xaxis", title="head", range=[-0.5, heads - 0.5], dtick=step_of(heads), **steps)
+    set_axis(figure, "yaxis", title="layer", range=[layers - 0.5, -0.5], dtick=step_of(layers), **steps)
+    figure["layout"]["meta"] = {"sentence": _sentence(summary)}
     return figure
 
 
@@ -58,28 +70,32 @@ def _sentence(summary: Summary) -> str:
     return f"Label matrix: {heads} of {plural(summary.held[0].size, 'head')} hold a role, layers as rows."
 
 
-def _step(size: int) -> int:
+def step_of(size: int) -> int:
     """Return the distance between tick labels."""
     return 1 if size <= 32 else 4
 
 
-def _counts(summary: Summary) -> go.Figure:
+def _counts(summary: Summary) -> Figure:
     """Draw how many roles each head holds."""
     counts = summary.held.sum(axis=0)
     figure = blank(80 + 26 * summary.table.layers, margin={"l": 44, "r": 8, "t": 8, "b": 48})
-    figure.add_heatmap(
-        x=list(range(summary.table.heads)), y=list(range(summary.table.layers)), z=counts.astype(np.float32),
-        zmin=0, zmax=max(int(counts.max()), 1), colorscale=[[0, "var(--panel)"], [1, "var(--tone-0)"]],
-        xgap=2, ygap=2, text=[[str(count) if count else "" for count in row] for row in counts.tolist()],
-        texttemplate="%{text}", textfont={"size": 11 if summary.table.heads <= 24 else 9},
-        colorbar={"thickness": 12, "outlinewidth": 0, "title": {"text": "roles", "font": {"size": 12}}},
+    add_cells(
+        figure, counts.astype(float), ("var(--panel)", "var(--tone-0)"), (0, max(int(counts.max()), 1)),
+        text=[[str(count) if count else "" for count in row] for row in counts.tolist()], name="counts",
+        size=11 if summary.table.heads <= 24 else 9,
+        colorbar={"title": {"text": "roles", "font": {"size": 12}}},
     )  # fmt: skip
     return figure
 
 
-def _marks(summary: Summary, width: float) -> go.Figure | None:
+def drawn_roles(summary: Summary) -> Bool[np.ndarray, "roles layers heads"]:
+    """Return the roles to draw of every head: one with parts only where the head holds none of them."""
+    return without_wholes([role.sieve for role in summary.roles], summary.held)
+
+
+def _marks(summary: Summary, width: float) -> Figure | None:
     """Draw a mark per role and head; return None where no mark would have room on a page."""
-    most = int(summary.held.sum(axis=0).max(initial=0))
+    most = int(drawn_roles(summary).sum(axis=0).max(initial=0))
     across = 1 if most < 2 else 2 if most <= 4 else 3 if most <= 9 else 4
     cell = (pixels(width) - SIDES) / summary.table.heads * (1 - 2 * EDGE)
     size = min(11.0, 0.62 * cell / across)
@@ -98,60 +114,66 @@ def _marks(summary: Summary, width: float) -> go.Figure | None:
         _chips(figure, marks, ((1 - 2 * EDGE) / across, (1 - 2 * EDGE) / rows), size)
     else:
         _symbols(figure, marks, size)
-    return with_legend(
-        figure, matrix_entries([role for role in summary.roles if role.tally.role], letters=letters)
-    )
+    entries = matrix_entries([role for role in summary.roles if role.tally.role], letters=letters)
+    kinds = " or ".join(sorted({role.stronger for role in summary.roles if role.tally.strong}))
+    strong = [Entry(f"framed: strong, beyond {kinds}")] if letters and kinds else []
+    return with_legend(figure, [*entries, *strong])
 
 
-def _cells(figure: go.Figure, layers: int, heads: int) -> None:
+def _cells(figure: Figure, layers: int, heads: int) -> None:
     """Draw the borders of all cells as one path."""
     lines = [f"M{place - 0.5},-0.5 V{layers - 0.5}" for place in range(heads + 1)]
     lines += [f"M-0.5,{place - 0.5} H{heads - 0.5}" for place in range(layers + 1)]
-    figure.add_shape(type="path", path=" ".join(lines), line={"color": RULE, "width": 1}, layer="below")
+    add_shape(figure, type="path", path=" ".join(lines), line={"color": RULE, "width": 1}, layer="below")
 
 
 def _place_marks(summary: Summary, across: int, rows: int) -> list[Mark]:
     """Return the place of every mark, row by row of its cell; few marks stand in the middle of their row."""
-    marks = []
+    marks, drawn = [], drawn_roles(summary)
     for layer in range(summary.table.layers):
         for head in range(summary.table.heads):
-            roles = [
-                role for role, cell in zip(summary.roles, summary.held[:, layer, head], strict=True) if cell
-            ]
+            roles = np.flatnonzero(drawn[:, layer, head]).tolist()
             lines = math.ceil(len(roles) / across)
             for place, role in enumerate(roles):
                 row, column = divmod(place, across)
                 in_row = min(across, len(roles) - row * across)
                 x = head + (1 - 2 * EDGE) * (column - (in_row - 1) / 2) / across
                 y = layer + (1 - 2 * EDGE) * (row - (lines - 1) / 2) / rows
-                marks.append((role, x, y))
+                marks.append((summary.roles[role], x, y, bool(summary.strong[role, layer, head])))
     return marks
 
 
-def _chips(figure: go.Figure, marks: list[Mark], size: tuple[float, float], letters: float) -> None:
+def _chips(figure: Figure, marks: list[Mark], size: tuple[float, float], letters: float) -> None:
     """Draw coloured fields with the roles' letters; all fields of a colour are one path."""
     wide, high = size[0] * 0.46, size[1] * 0.45
     for colour, colour_marks in groupby(
         sorted(marks, key=lambda mark: mark[0].tone), key=lambda mark: tone(mark[0])
     ):
-        path = " ".join(
-            f"M{x - wide:.4f},{y - high:.4f} H{x + wide:.4f} V{y + high:.4f} H{x - wide:.4f} Z"
-            for _, x, y in colour_marks
-        )
-        figure.add_shape(type="path", path=path, fillcolor=colour, line={"width": 0}, layer="below")
-    figure.add_scatter(
-        x=[x for _, x, _ in marks], y=[y for *_, y in marks], mode="text", name="roles",
+        path = " ".join(_field(mark, wide, high) for mark in colour_marks)
+        add_shape(figure, type="path", path=path, fillcolor=colour, line={"width": 0}, layer="below")
+    strong = " ".join(_field(mark, wide, high) for mark in marks if mark[3])
+    if strong:
+        add_shape(figure, type="path", path=strong, line={"width": 1.5, "color": INK})
+    add_scatter(
+        figure, x=[x for _, x, *_ in marks], y=[y for _, _, y, _ in marks], mode="text", name="roles",
         text=[role.code for role, *_ in marks], textfont={"color": "var(--on-tone)", "size": letters},
         textposition="middle center",
     )  # fmt: skip
 
 
-def _symbols(figure: go.Figure, marks: list[Mark], size: float) -> None:
-    """Draw the roles' plot symbols, where letters would be too small."""
-    figure.add_scatter(
-        x=[x for _, x, _ in marks], y=[y for *_, y in marks], mode="markers", name="roles",
+def _field(mark: Mark, wide: float, high: float) -> str:
+    """Return the path around a mark's field, from half its width and half its height."""
+    _, x, y, _ = mark
+    return f"M{x - wide:.4f},{y - high:.4f} H{x + wide:.4f} V{y + high:.4f} H{x - wide:.4f} Z"
+
+
+def _symbols(figure: Figure, marks: list[Mark], size: float) -> None:
+    """Draw the roles' plot symbols, where letters would be too small; strong ones have a rim."""
+    add_scatter(
+        figure, x=[x for _, x, *_ in marks], y=[y for _, _, y, _ in marks], mode="markers", name="roles",
         marker={
             "symbol": [SYMBOLS[role.symbol] for role, *_ in marks], "size": size,
             "color": [tone(role) for role, *_ in marks],
+            "line": {"color": INK, "width": [1.0 * strong for *_, strong in marks]},
         },
     )  # fmt: skip

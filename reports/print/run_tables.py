@@ -65,7 +65,7 @@ def best_table(labelling: Labelling) -> Sheet:
         rows=tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header)),
         caption=(
             f"Best head of every row{inputs_text(labelling.manifest)}: right answers in per cent where "
-            f"it was chosen and where it was tested, beside the best baseline, with 95\u00a0% intervals "
+            f"it was chosen and where it was tested, and of the best baseline, with 95\u00a0% intervals "
             f"clustered by unit: of the accuracy, and of its difference to the baseline. {note}"
         ),
         columns=columns,
@@ -187,14 +187,14 @@ def _roles(labelling: Labelling) -> Sheet:
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
     kept = ("strongest head", f"its mean {ENDS}", f"contrast {ENDS}", f"difference to baseline {ENDS}")
     parts = ("strong", "explained", "absent")
-    names = {"heads of tested": "heads", **{name: name for name in (*parts, *kept, "θ", "q")}}
+    names = {"heads of tested": "heads", **{name: name for name in (*parts, *kept, "threshold", "q")}}
     return replace(
         roles_sheet(summary).pick(names),
         caption=(
             f"Roles of attention heads{inputs_text(labelling.manifest)}: heads with each role, of "
             f"those tested{_parts_text(summary)}; of the head with the role and the largest mean, this mean "
             f"with its 95\u00a0% interval (not adjusted for selection), {second}and q. "
-            f"Means are tested against θ. {note}"
+            f"Means are tested against the threshold. {note}"
         ),
         columns=(
             "role", "heads", "tested", "layer", "head", "mean", "low", "high", "contrast", "contrast_low",
@@ -233,7 +233,7 @@ def _parts_text(summary: Summary) -> str:
     stronger = sorted({role.stronger for role in summary.roles if role.stronger})
     texts = [f"strong heads beyond {' and '.join(stronger)}, too"] if stronger else []
     if any(role.contrast for role in summary.roles):
-        texts.append("explained heads, beyond θ with a contrast below its margin")
+        texts.append("explained heads, above the threshold with a contrast below its margin")
     if any(role.bounded for role in summary.roles):
         texts.append(f"absent heads, with a mean within ± {ABSENT:g} of chance")
     return "".join(f"; {text}" for text in texts)

@@ -17,7 +17,8 @@ SHARES = ("fdr_bh", "fdr_by", "fdr_tsbh", "none")
 """Corrections whose error is the share of false labels; the error of the others is any false label."""
 SIDES = ("role", "not")
 HEADER = (
-    "units", "label", "some heads beyond θ: false", "worst for", "every head at θ: runs with a false one",
+    "units", "label", "some heads above the threshold: false", "worst for",
+    "every head at the threshold: runs with a false one",
     "worst for",
 )  # fmt: skip
 
@@ -113,19 +114,20 @@ def _units_sentence(least: int, most: int, fewest: str, units: int) -> str:
 
 
 def _mixed(decision: Decision, known: Mapping[str, Any]) -> str:
-    """Return the errors where some heads lie beyond θ."""
+    """Return the errors where some heads lie above the threshold."""
     role, no_role = (known[f"mixed, {side}"] for side in SIDES)
     if decision.correction in SHARES:
         return (
-            f"Where some heads lie beyond θ, {_range(role)} of the roles were false (most with "
+            f"Where some heads lie above the threshold, {_range(role)} of the roles were false (most with "
             f"{_worst(role)}) and {_range(no_role)} of the nots (most with {_worst(no_role)})."
         )
-    return f"Where some heads lie beyond θ, {_runs(role, no_role)}."
+    return f"Where some heads lie above the threshold, {_runs(role, no_role)}."
 
 
 def _null(known: Mapping[str, Any]) -> str:
     """Return the errors in the worst case."""
-    return f"Where every head lies exactly at θ, {_runs(*(known[f'null, {side}'] for side in SIDES))}."
+    errors = _runs(*(known[f"null, {side}"] for side in SIDES))
+    return f"Where every head lies exactly at the threshold, {errors}."
 
 
 def _runs(role: list[Any], no_role: list[Any]) -> str:

@@ -7,7 +7,15 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.clusters import Choice, Claim, ClusterResults, Neighbours
-from headroles.reports.figures.panel import INK, SOFT, Panel, blank
+from headroles.reports.figures.drawing import (
+    INK,
+    add_note,
+    add_scatter,
+    add_stroke,
+    blank,
+    set_axis,
+)
+from headroles.reports.figures.panel import Panel
 from headroles.reports.records import Role
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.cluster_facts import Group, head_name
@@ -242,21 +250,19 @@ def choices_panel(clustered: ClusterResults) -> Panel | None:
     looks = (("silhouette", "var(--tone-0)", "circle"), ("stability", "var(--tone-1)", "diamond"))
     for name, colour, symbol in looks:
         values = [getattr(choice, name) for choice in choices]
-        figure.add_scatter(
-            x=x, y=[None if math.isnan(value) else value for value in values],
+        add_scatter(
+            figure, x=x, y=[None if math.isnan(value) else value for value in values],
             mode="lines+markers", name=name,
             line={"color": colour, "width": 1.5}, marker={"symbol": symbol, "size": 9, "color": colour},
             hovertemplate=f"%{{x}} clusters: {name} %{{y:.2f}}<extra></extra>",
         )  # fmt: skip
     chosen = [choice for choice in choices if choice.chosen]
     for choice in chosen:
-        figure.add_vline(x=choice.clusters, line={"color": INK, "width": 1, "dash": "dot"})
-        figure.add_annotation(
-            x=choice.clusters, y=1, yref="paper", yanchor="bottom", text=CHOSEN, showarrow=False,
-            font={"color": SOFT, "size": 12},
-        )  # fmt: skip
-    figure.update_xaxes(title_text="number of clusters", showline=True, dtick=1 if len(x) <= 20 else None)
-    figure.update_yaxes(showgrid=True, rangemode="tozero", zeroline=True)
+        add_stroke(figure, choice.clusters, color=INK, width=1, dash="dot")
+        add_note(figure, CHOSEN, x=choice.clusters, y=1, yref="paper", yanchor="bottom")
+    step = {"dtick": 1} if len(x) <= 20 else {}
+    set_axis(figure, "xaxis", title="number of clusters", showline=True, **step)
+    set_axis(figure, "yaxis", showgrid=True, rangemode="tozero", zeroline=True)
     tried = f"{plural(len(choices), 'number')} tried."
     sentence = _choice_sentence(chosen[0], len(choices)) if chosen else tried
     return Panel(

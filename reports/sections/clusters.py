@@ -13,9 +13,11 @@ from markupsafe import Markup
 
 from headroles.records.clusters import Claim, ClusterResults, Neighbours
 from headroles.records.findings import Labelling
+from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
 from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
-from headroles.reports.figures.panel import SYMBOLS, Panel
+from headroles.reports.figures.drawing import SYMBOLS
+from headroles.reports.figures.panel import Panel
 from headroles.reports.records import Combination, Summary
 from headroles.reports.sections.cluster_sheets import (
     WIDEST,
@@ -42,7 +44,7 @@ from headroles.reports.words.clusters import (
     distance_text,
     stress_sentence,
 )
-from headroles.reports.words.words import isolate, plural
+from headroles.reports.words.words import isolate
 from headroles.storage.tables import csv_text
 
 
@@ -78,6 +80,7 @@ def clusters_json(
         "scale": {"low": low, "step": step, "factor": shrink(ordered)[1]},
         "views": views(clustered, summary.combinations, held),
         "symbols": [SYMBOLS[role.symbol] for role in summary.roles],
+        "titles": [phrase_of(role.sieve).title for role in summary.roles],
         "files": {"claims.csv": csv_text(Claim, clustered.claims)},
     }
     return script_json(json.dumps(content, separators=(",", ":")))
@@ -212,10 +215,7 @@ def _map(
     return Panel(
         key="cluster-map",
         title="Map of the heads",
-        sentence=(
-            f"{plural(len(clustered.cluster), 'head')} placed so that distances on the map come as close as "
-            f"two dimensions allow to the {scaled} (metric multidimensional scaling)."
-        ),
+        sentence=f"The nearer two heads, the smaller the {scaled}.",
         caption=f"{stress_sentence(clustered.stress)} Directions mean nothing; only distances do.",
         figure=map_figure(clustered, hover),
         header=(),

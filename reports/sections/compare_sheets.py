@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
+from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Interval
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_frame, count_cell, word_cell
 from headroles.reports.words.compare import swap_p
@@ -14,6 +16,8 @@ from headroles.reports.words.words import count, interval, mean, number, p_text,
 
 SWAPPED = f"moved by swaps {ENDS}"
 """Heading of labels that random swaps of A and B gain or lose."""
+CHANGED = ("mean_a", "mean_b", "difference", "low", "high", "q")
+"""Numbers of a changed head."""
 LABELS = ("labels_a", "labels_b", "gained", "lost", "swapped", "swapped_low", "swapped_high", "p", "q")
 
 
@@ -34,6 +38,27 @@ def changes_sheet(comparison: Comparison) -> Sheet:
     )  # fmt: skip
     columns = ("sieve", *OUTCOMES, *LABELS, "layer", "head", "difference", "low", "high")
     return Sheet("Changes", header, tuple(rows), columns=columns, values=tuple(values))
+
+
+def outcome_sheets(comparison: Comparison) -> tuple[Sheet, ...]:
+    """Return heads by outcome with the largest change: roles in plain words, then contrasts, folded."""
+    sheet = changes_sheet(comparison).pick((*OUTCOMES, f"largest change {ENDS}"))
+    roles, contrasts = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()
+    for rule, row in zip(comparison.differences.rules, sheet.rows, strict=True):
+        title = phrase_of(rule.sieve).title
+        named = replace(row[0], text=title, note=rule.sieve) if title != rule.sieve else row[0]
+        if rule.role:
+            roles.append((named, *row[1:]))
+        else:
+            contrasts.append(row)
+    name = f"Contrasts of roles ({len(contrasts)})"
+    folded = replace(
+        sheet, name=name, header=("contrast", *sheet.header[1:]), rows=tuple(contrasts), folded=True
+    )
+    return (
+        replace(sheet, header=("role", *sheet.header[1:]), rows=tuple(roles)),
+        *[folded] * bool(contrasts),
+    )
 
 
 def _labels(row: RoleChange | None) -> tuple[Cell, ...]:
@@ -75,6 +100,36 @@ def _change(largest: tuple[int, int, Interval] | None) -> Cell:
         return MISSING
     layer, head, ends = largest
     return Cell(f"{layer}-{head}, {interval(ends)}", abs(ends.mean))
+
+
+def changed_sheet(comparison: Comparison, most: int) -> Sheet | None:
+    """Return the largest changes of roles, one line per head and role; None where nothing changed.
+
+    Args:
+        comparison: Of two runs.
+        most: Lines at most.
+    """
+    differences = comparison.differences
+    roles = np.array([rule.role for rule in differences.rules])[:, None, None]
+    changed = (differences.outcome == OUTCOMES.index("changed")) & roles
+    size = np.where(changed, np.abs(differences.difference), -1.0).ravel()
+    order = [flat for flat in np.argsort(-size, kind="stable").tolist()[:most] if size[flat] >= 0]
+    rows = []
+    for flat in order:
+        place, layer, head = (int(index) for index in np.unravel_index(flat, changed.shape))
+        row = {name: float(getattr(differences, name)[place, layer, head]) for name in CHANGED}
+        ends = Interval(row["difference"], row["low"], row["high"])
+        rows.append(
+            (
+                Cell(f"{layer}-{head}", layer + head / 10_000),
+                word_cell(differences.sieves[place]),
+                *(Cell(mean(row[name]), row[name]) for name in ("mean_a", "mean_b")),
+                Cell(interval(ends), ends.mean),
+                Cell(p_text(row["q"]), row["q"]),
+            )
+        )
+    header = ("head", "role", "mean A", "mean B", f"difference {ENDS}", "q (≠ 0)")
+    return Sheet("Largest changes", header, tuple(rows)) if rows else None
 
 
 def _numbers(ends: Interval) -> tuple[float, float, float]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from headroles.records.probes import Baseline, BestHead, ProbeResults, ProbeWeight
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
@@ -16,6 +17,7 @@ from headroles.reports.words.probes import (
     notable_gaps,
     percent,
     points,
+    row_title,
     split_row,
     with_interval,
 )
@@ -36,6 +38,7 @@ def best_sheet(
     decimals: int = 1,
     *,
     brief: bool = False,
+    titled: bool = False,
 ) -> Sheet:
     """Return the best heads of a probe, one line per row; empty columns are left out.
 
@@ -45,13 +48,16 @@ def best_sheet(
         published: By row.
         decimals: Of accuracies in per cent.
         brief: Whether contrasts stand without intervals, and published values without heads.
+        titled: Whether rows stand in plain words, too, and units under the items: notes on the cells.
     """
     contrasted = any(not math.isnan(best.contrast) for best in rows)
     has_published = any(best.row in published for best in rows)
     header = [
-        probe, "head", "items", "units", "chosen", f"tested {ENDS}", "baseline", f"difference {ENDS}", "q",
-        "decision",
+        probe, "head", "items", "units", "chosen", f"tested {ENDS}", "baseline", f"difference {ENDS}",
+        tested_heading(rows), "decision",
     ]  # fmt: skip
+    if titled:
+        header.remove("units")
     header += ["contrast" if brief else f"contrast {ENDS}"] * contrasted + ["published"] * has_published
     lines = []
     for place, best in enumerate(rows):
@@ -68,10 +74,31 @@ def best_sheet(
             Cell(p_text(best.q), best.q),
             word_cell(best.decision),
         ]
+        if titled:
+            units = cells.pop(header.index("items") + 1)
+            cells[0] = replace(cells[0], note=_words_of(best.row))
+            cells[header.index("items")] = replace(count_cell(best.items), note=f"{units.text} units")
         cells += [Cell(contrast(best, ends=not brief), best.contrast)] * contrasted
         cells += [_published(published.get(best.row), decimals, brief)] * has_published
         lines.append(tuple(cells))
     return Sheet(f"Best head of every row of {probe}", tuple(header), tuple(lines))
+
+
+def _words_of(row: str) -> str:
+    """Return a row in plain words; "" where these are its name."""
+    title = row_title(row, "")
+    return "" if title == split_row(row)[1] else title
+
+
+def tested_heading(rows: Sequence[BestHead]) -> str:
+    r"""Return the heading of q, with the difference that it is tested against.
+
+    Example:
+        >>> tested_heading([])
+        'q'
+    """
+    margins = sorted({row.margin for row in rows if not math.isnan(row.margin)})
+    return f"q (> {' or '.join(f'{100 * margin:g}' for margin in margins)} points)" if margins else "q"
 
 
 def _published(result: Published | None, decimals: int = 1, brief: bool = True) -> Cell:

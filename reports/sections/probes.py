@@ -116,7 +116,7 @@ def section(labelling: Labelling) -> Section | None:
             for number, rows in enumerate(best_by_probe(probed.best).values())
         ),
         trained=_trained(probed, published),
-        contests=contests_sheet(probed),
+        contests=_contests(probed),
         weights=tuple(_weights(probed.weights)),
         gaps=gaps_sheets(probed),
     )
@@ -154,7 +154,7 @@ def _block(
         title=probe_title(probe),
         asked=QUESTIONS.get(probe, ""),
         counts=counts_text(counts[probe]) if probe in counts else "",
-        sheet=best_sheet(probe, rows, published),
+        sheet=best_sheet(probe, rows, published, brief=True, titled=True),
         panel=panel,
         baselines=baselines_sheet(probe, probed, published),
     )
@@ -178,6 +178,12 @@ def _trained(probed: ProbeResults, published: Mapping[str, Published]) -> Panel 
         header=sheet.header,
         rows=sheet.texts,
     )
+
+
+def _contests(probed: ProbeResults) -> Sheet | None:
+    """Return trained probes against each other without the test statistic; None where there is none."""
+    sheet = contests_sheet(probed)
+    return sheet and sheet.pick(name for name in sheet.header if name != "statistic")
 
 
 def _weights(weights: Sequence[ProbeWeight]) -> list[Panel]:

@@ -29,8 +29,8 @@ def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
         ("stable labels", any(firmness.steady is not None for firmness in summary.supports)),
     )
     header = (
-        "role", "heads", "heads of tested", "not", "undetermined", "untestable", "θ", "strongest head",
-        f"its mean {ENDS}", "q",
+        "role", "heads", "heads of tested", "not", "undetermined", "untestable", "threshold",
+        "strongest head", f"its mean {ENDS}", "q",
     )  # fmt: skip
     supports = summary.supports or (None,) * len(summary.roles)
     lines = []
@@ -95,8 +95,8 @@ def _steady(firmness: Support | None) -> Cell:
 def verdict_sheet(summary: Summary) -> Sheet:
     """Return the columns of ``roles_sheet`` that the page shows where a paragraph per role is too long."""
     names = (
-        "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "θ", "strongest head",
-        f"its mean {ENDS}", f"difference to baseline {ENDS}", "stable labels",
+        "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "threshold",
+        "strongest head", f"its mean {ENDS}", f"difference to baseline {ENDS}", "stable labels",
     )  # fmt: skip
     return replace(roles_sheet(summary).pick(names), name="Verdicts")
 

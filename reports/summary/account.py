@@ -82,6 +82,8 @@ def account(
         main=tuple(main),
         rest=tuple(_rest(leaves)),
         warnings=(*notes, *(assessment.remarks if assessment else ())),
+        model=_short_name(leaves),
+        facts=_facts(leaves),
     )
 
 
@@ -186,6 +188,25 @@ def _subtitle(leaves: Mapping[tuple[str, ...], Any], findings: Findings) -> str:
     layers, heads = findings.count.shape[1:]
     parts.append(f"{plural(layers * heads, 'head')} in {plural(layers, 'layer')}")
     return " · ".join(parts)
+
+
+def _short_name(leaves: Mapping[tuple[str, ...], Any]) -> str:
+    """Return the name of the model without its owner or folder."""
+    name = leaves.get(("model", "name"))
+    return str(name).replace("\\", "/").rstrip("/").rpartition("/")[2] if _has_value(name) else ""
+
+
+def _facts(leaves: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
+    """Return task and data, and the number of inputs; that of units where it is another."""
+    source = leaves.get(("source", "name"))
+    if leaves.get(("source", "kind")) == "file":
+        source = str(source).replace("\\", "/").rpartition("/")[2]
+    names = (leaves.get(("task",)), source)
+    examples, units = (leaves.get(("counts", noun)) for noun in ("examples", "units"))
+    counts = [plural(examples, "input")] if isinstance(examples, int) else []
+    if isinstance(units, int) and units != examples:
+        counts.append(plural(units, "unit"))
+    return (*(str(name) for name in names if _has_value(name)), *counts)
 
 
 def _statistic(recorded: str) -> str:

@@ -10,6 +10,8 @@ from jaxtyping import Float
 
 from headroles.records.arrays import key_groups
 from headroles.records.findings import COLUMNS, DECISIONS
+from headroles.records.shown.looks import family_of, parts_of, tone_of
+from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Summary
 
 
@@ -38,6 +40,8 @@ def findings_json(summary: Summary, model: object = None) -> str:
     """
     table = summary.table
     size = table.layers * table.heads
+    names = [role.sieve for role in summary.roles]
+    parts = parts_of(names)
     groups = key_groups(model, table.layers, table.heads)
     content = {
         "layers": table.layers,
@@ -52,6 +56,11 @@ def findings_json(summary: Summary, model: object = None) -> str:
         "roles": [
             {
                 "sieve": role.position,
+                "title": phrase_of(role.sieve).title,
+                "family": family_of(role.sieve),
+                "hue": tone_of(family_of(role.sieve)),
+                "parts": [names.index(part) for part in parts.get(role.sieve, ())],
+                "count": role.tally.role,
                 "code": role.code,
                 "tone": role.tone,
                 "threshold": role.threshold,

@@ -88,7 +88,7 @@ def pair_sentence(pair: Pair) -> str:
     name, other = isolate(found.first), isolate(found.second)
     text = (
         f"Of {plural(found.heads_first, name + ' head')}, {overlap_text(found)} {_are(found)} also {other}; "
-        f"dealt at random within layers, {expected_text(found)} would be."
+        f"by chance {expected_text(found)} would be."
         if found.heads_first
         else f"No head is {name}."
     )
@@ -98,7 +98,7 @@ def pair_sentence(pair: Pair) -> str:
         return f"{text} Without the contrast beyond distance: no head is {name}."
     return (
         f"{text} Without the contrast beyond distance: of {bare.heads_first}, {overlap_text(bare)}; "
-        f"dealt, {expected_text(bare)}."
+        f"by chance {expected_text(bare)}."
     )
 
 
@@ -115,35 +115,6 @@ def overlap_text(pair: RoleOverlap) -> str:
 def expected_text(pair: RoleOverlap) -> str:
     """Return the shared heads expected when labels are permuted within layers, with their range."""
     return with_range(count(pair.expected), count(pair.expected_low), count(pair.expected_high))
-
-
-def published_overlap(summary: Summary) -> tuple[str, ...]:
-    """Return the published overlap of syntactic and local heads, re-examined; empty without them."""
-    pair = pairs_of(summary).get(("syntactic", "local"))
-    if pair is None:
-        return ()
-    here = f"Here, where nothing controls for distance, {_local(pair.found)}."
-    if pair.bare is not None:
-        here = (
-            f"Here, without the contrast beyond distance, {_local(pair.bare)}. With it, {_local(pair.found)}."
-        )
-    return (
-        "Pande et al. (2021) report that many heads are both local and syntactic: 42 to 88\u00a0% over their "
-        "tasks (README of their code; its denominator is not stated, and read here as the syntactic heads).",
-        here,
-        "The head word of a dependent is mostly near, so a head that knows distance alone scores high on "
-        "both; a contrast is there to tell the two apart. Model, inputs, scores, threshold and relations "
-        "differ from theirs, and heads are not a sample: a description, no test and no replication.",
-    )
-
-
-def _local(pair: RoleOverlap) -> str:
-    """Return how many syntactic heads are also local, in words."""
-    if not pair.heads_first:
-        return "no head is syntactic"
-    heads = f"{pair.both} of {plural(pair.heads_first, 'syntactic head')} {_are(pair)} local"
-    part = with_range(share(pair.share), share(pair.share_low), share(pair.share_high))
-    return f"{heads} ({part}; dealt within layers, {expected_text(pair)} would be)"
 
 
 def pair_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:

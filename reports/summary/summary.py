@@ -21,7 +21,7 @@ from headroles.records.shown.controls import control_of
 from headroles.records.shown.looks import Look, looks_of
 from headroles.reports.records import Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.summary.account import account
-from headroles.reports.summary.verdicts import supports_of, verdict
+from headroles.reports.summary.verdicts import supports_of
 
 
 def summarise(labelling: Labelling) -> Summary:
@@ -31,7 +31,7 @@ def summarise(labelling: Labelling) -> Summary:
         labelling: The result of a run.
 
     Returns:
-        Counts per role, strongest heads, verdicts, what was run and left out, all findings and assessments.
+        Counts per role, strongest heads, what was run and left out, all findings and assessments.
     """
     findings, assessed = labelling.findings, labelling.assessment
     strong = stronger_roles(findings, labelling.decision)
@@ -39,12 +39,10 @@ def summarise(labelling: Labelling) -> Summary:
     roles = _roles(labelling, strong.sum(axis=(1, 2)), absent.sum(axis=(1, 2)))
     held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
     run_account = account(labelling.manifest, findings, labelling.decision, assessed)
-    run_tests = sum(role.tally.tests for role in roles)
     return Summary(
         account=run_account,
         decision=labelling.decision,
         roles=roles,
-        verdicts=tuple(verdict(role, labelling.decision, run_tests, run_account.statistic) for role in roles),
         supports=supports_of(labelling),
         held=held,
         strong=strong,

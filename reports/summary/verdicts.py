@@ -1,4 +1,4 @@
-"""Verdicts about each role in sentences, and how firm their labels are.
+"""How firm the labels of each role are, in words.
 
 All is counted from the run's own assessment.
 """
@@ -7,54 +7,15 @@ import math
 
 import numpy as np
 
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
-from headroles.reports.records import Role, Strongest, Support
+from headroles.reports.records import Role, Support
 from headroles.reports.words.words import (
-    ABSENT,
     HALF,
     STEADY,
-    exact,
-    family,
-    interval,
-    isolate,
     plural,
     share,
     two_decimals,
 )
-
-
-def verdict(role: Role, decision: Decision, run_tests: int, statistic: str) -> str:
-    """Return the verdict about one role, without the role's name."""
-    tally = role.tally
-    if not tally.tests:
-        return (
-            f"Not applicable here: none of the {plural(tally.heads, 'head')} could be tested "
-            "(fewer than two units with a score, or scores without spread or known bounds)."
-        )
-    below = f"significantly below θ = {exact(role.threshold)}"
-    if role.bounded:
-        below += f"; {tally.absent} of them absent, mean within ± {ABSENT:g} of chance"
-    parts = [
-        f"{tally.role or 'None'} of {plural(tally.heads, 'head')} "
-        f"({family(decision, tally.tests, run_tests)}); {tally.not_role} are not ({below})"
-    ]
-    if role.contrast:
-        parts.append(f"{tally.explained} explained by {role.control}")
-    parts.append(f"{tally.undetermined} undetermined")
-    if tally.untestable:
-        parts.append(f"{tally.untestable} could not be tested")
-    sentences = [", ".join(parts) + "."]
-    if role.contrast:
-        sentences.append(
-            f"Both had to pass: {statistic} beyond θ = {exact(role.threshold)} and contrast "
-            f"({isolate(role.contrast)}) beyond {exact(role.contrast_threshold)}."
-        )
-    if role.stronger and tally.role:
-        sentences.append(f"{counts_beyond(role)}.")
-    if role.strongest is not None:
-        sentences.append(strongest_sentence(role.strongest, statistic))
-    return " ".join(sentences)
 
 
 def counts_beyond(role: Role) -> str:
@@ -67,17 +28,6 @@ def counts_beyond(role: Role) -> str:
     return f"{heads} beyond {role.control}, {tally.strong or 'none'} of them beyond {role.stronger}"
 
 
-def strongest_sentence(head: Strongest, statistic: str) -> str:
-    """Return the strongest head of a role, with its interval or intervals."""
-    place = f"Strongest: layer {head.layer} head {head.head}"
-    if head.beyond is not None:
-        beyond = interval(head.beyond)
-        return f"{place}, accuracy {interval(head.score)}, difference to the baseline {beyond}."
-    if head.contrast is None:
-        return f"{place}, mean {interval(head.score)}."
-    return f"{place}, {statistic} {interval(head.score)}, contrast {interval(head.contrast)}."
-
-
 def support_sentence(firmness: Support, contrast: bool) -> str:
     r"""Return how firm the labels of one role are; "" where there is no value.
 
@@ -87,7 +37,7 @@ def support_sentence(firmness: Support, contrast: bool) -> str:
 
     Example:
         >>> support_sentence(Support(21, 18, (0.24, 0.24), float("nan")), False).split("; ")[0]
-        '18 of 21 labels are stable: a fresh sample gives each again with at least 90\xa0%'
+        '18 of 21 labels are stable: a fresh sample gives each again with probability ≥ 90\xa0%'
     """
     parts = [stability_text(firmness)] if firmness.labels and firmness.steady is not None else []
     low, high = firmness.detectable
@@ -126,7 +76,9 @@ def stability_text(firmness: Support) -> str:
         labels = f"{'all' if firmness.steady else 'none of the'} {firmness.labels} labels are stable"
     else:
         labels = f"{firmness.steady} of {firmness.labels} labels are stable"
-    return f"{labels}: a fresh sample gives {_again(firmness)} again with at least {100 * STEADY:g}\u00a0%"
+    return (
+        f"{labels}: a fresh sample gives {_again(firmness)} again with probability ≥ {100 * STEADY:g}\u00a0%"
+    )
 
 
 def _again(firmness: Support) -> str:

@@ -13,14 +13,19 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from headroles.errors import UnknownName
-from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View
+from headroles.records.shown.looks import looks_of, tone_of, without_wholes
+from headroles.records.shown.phrases import phrase_of
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewRoles
 from headroles.reports.document import environment, policy, template
 from headroles.reports.sections.map_data import pack, tokens_of
 from headroles.reports.summary.embedded import script_json
+from headroles.reports.views.opening import MOSTLY, opening_of, sink_shares
 from headroles.reports.words.words import plural
 
 LARGEST = float(np.finfo(np.float16).max)
 """Beyond it, 16 bits hold no number: queries, keys and biases are clipped there."""
+DECISION_WORDS = ("role", "not", "undetermined", "untestable", "explained")
+"""Decisions by code."""
 
 
 def view_json(view: View) -> str:
@@ -33,9 +38,16 @@ def view_json(view: View) -> str:
         view: What to show.
 
     Returns:
-        One object with ``maps``, one entry per kind.
+        One object with ``maps``, one entry per kind; ``opening``, the indices of kind, layer, head and role
+        that are shown first; and ``roles``, those of a run.
     """
-    content = {"maps": [_maps(maps) for maps in view.maps]}
+    opening = opening_of(view)
+    content = {
+        "maps": [_maps(maps) for maps in view.maps],
+        "opening": [opening.kind, opening.layer, opening.head, opening.role],
+        "mostly": MOSTLY,
+        "roles": None if view.roles is None else _roles(view.roles, [maps.kind for maps in view.maps]),
+    }
     return script_json(json.dumps(content, separators=(",", ":")))
 
 
@@ -67,8 +79,30 @@ def _maps(maps: Maps) -> dict[str, Any]:
         "heads": maps.heads,
         "queries": tokens_of(maps.queries),
         "keys": None if same else tokens_of(maps.keys),
+        "shares": [round(share, 4) for share in sink_shares(maps)],
         "weights": [pack(layer) for layer in maps.weights],
         "neurons": _neurons(maps.neurons) if maps.neurons else None,
+    }
+
+
+def _roles(roles: ViewRoles, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return roles as the scripts read them: a digit per head for its decision, a number for its mean."""
+    looks = looks_of(roles.names)
+    drawn = without_wholes(roles.names, roles.decision == 0)
+    return {
+        "kind": kinds.index(roles.kind),
+        "names": roles.names,
+        "titles": [phrase_of(name).title for name in roles.names],
+        "marks": [look.mark for look in looks],
+        "tones": [look.tone for look in looks],
+        "key_tones": [tone_of(look.family) for look in looks],
+        "words": [
+            [*DECISION_WORDS[:-1], f"explained by {control or 'distance'}"] for control in roles.control
+        ],
+        "decision": ["".join(map(str, codes.ravel().tolist())) for codes in roles.decision],
+        "drawn": ["".join(map(str, held.astype(int).ravel().tolist())) for held in drawn],
+        "mean": [_nan_to_none(np.round(means.ravel(), 3)) for means in roles.mean],
+        "keys": [None if keys is None else pack(np.packbits(keys)) for keys in roles.keys],
     }
 
 
@@ -99,8 +133,9 @@ def _nan_to_none(values: Float[np.ndarray, " entries"]) -> list[float | None]:
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
 """The views of a page, and the names of their tabs."""
 SCRIPTS = (
-    "view/view.js", "attention/attention.js", "attention/draw.js", "view/head.js", "view/model.js",
-    "view/products.js", "view/strips.js", "view/neuron.js", "view/tabs.js",
+    "view/view.js", "view/roles.js", "attention/attention.js", "attention/draw.js", "view/thumbs.js",
+    "view/head.js", "view/preview.js", "view/model.js", "view/products.js", "view/strips.js", "view/links.js",
+    "view/neuron.js", "view/tabs.js",
 )  # fmt: skip
 STYLES = ("shared/page.css", "attention/attention.css", "view/view.css")
 KINDS = {

@@ -1,6 +1,5 @@
-"""Attention of one layer as a static picture: lines between tokens, heads laid over each other."""
+"""Attention of some heads as one SVG: lines between tokens, heat maps, or texts with shaded tokens."""
 
-import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
@@ -9,42 +8,50 @@ from jaxtyping import Float
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.view import CROSS, DECODER, ENCODER, Maps
-from headroles.reports.views.units import Unit, clean, units_of, values_of, width_of
+from headroles.reports.views.panels import EDGE, KINDS, ROW, SIZE, SOFT, TONES, Panel, at, join_panels
+from headroles.reports.views.shades import heat_panel, text_panel
+from headroles.reports.views.units import Unit, units_of, values_of, width_of
 from headroles.reports.words.words import isolate
-from headroles.storage.integrity.origin import SVG_MARK
 
-TONES = ("#0063a8", "#b5480a", "#00755a", "#9b3e85", "#806000", "#147488", "#a3243b", "#57606b")
-"""Colours of heads: the report's on a light ground."""
 DASHES = ("", "6 2", "2 2", "8 2 2 2", "1 3", "12 3")
 """Dash patterns that distinguish heads of one colour."""
-INK, SOFT = "#1c2025", "#565e67"
 FAINTEST = 0.01
 """Weights below this draw no line."""
 LEVELS = ("pieces", "words")
-ROW, GAP, EDGE, SIZE = 17.0, 190.0, 8.0, 11.0
-"""Height of a token's row, width between the two columns, margins, and size of letters, in px."""
-SWATCH = 22.0
-FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+FORMS = ("lines", "heat", "text")
+GAP, SWATCH = 190.0, 22.0
+"""Width between the two columns of tokens, and of a line in the legend, in px."""
+MOST_CELLS = 128
+"""Most tokens of a side of a heat map."""
 
 
 def view_svg(
-    maps: Maps,
-    layer: int,
+    maps: Sequence[Maps],
+    layers: Sequence[int],
     heads: Sequence[int],
     *,
+    captions: Sequence[str] = (),
+    form: str = "lines",
+    token: str | None = None,
     level: str = "pieces",
     specials: bool = True,
     sink: bool = True,
     width: str = "",
 ) -> str:
-    """Draw lines from every token (left) to the tokens it attends to (right), as strong as the weight.
+    """Draw some heads, in a row of pictures for every input and layer.
 
-    Heads differ in colour, and above eight of them also in dashes; lines of one pair lie side by side.
+    As lines, a picture has all heads of a layer: lines go from every token (left) to the tokens it attends to
+    (right), as strong as the weight. Heads differ in colour, and above eight of them also in dashes; lines of
+    one pair lie side by side. As heat maps and texts, every head has a picture of its own.
 
     Args:
-        maps: Attention of one kind.
-        layer: One of ``maps.layers``.
-        heads: Some of ``maps.heads``, in the order of the legend.
+        maps: Attention of one kind, of each input.
+        layers: Some of the layers of the maps.
+        heads: Some of the heads of the maps, in the order of the legend.
+        captions: A line above the pictures of each input; () for none.
+        form: One of ``FORMS``.
+        token: With "text", the token whose attention is shown, by number or itself; None for the mean of the
+            tokens that attend.
         level: "pieces", or "words": weights summed over the pieces of a word attended to and averaged
             over the pieces that attend (Clark et al. 2019).
         specials: Whether special tokens are shown. Other weights stay as they are without them.
@@ -55,23 +62,65 @@ def view_svg(
         An SVG of real text in fonts of the system, the same for the same maps.
 
     Raises:
-        BadInput: For a layer or head that is not among the maps, or an invalid width.
-        UnknownName: For another level.
+        BadInput: For a layer, head or token that is not among the maps, an invalid width, or more than an
+            SVG can show.
+        UnknownName: For another form or level.
 
     Example:
         >>> from headroles.records.example import Example
         >>> example = Example("note", ("it", "rains"))
         >>> weights = np.array([[255, 0], [102, 153]], dtype=np.uint8)[None, None]
-        >>> view_svg(Maps("self", (0,), (3,), example, example, weights), 0, [3]).count("<line ")
+        >>> view_svg([Maps("self", (0,), (3,), example, example, weights)], [0], [3]).count("<line ")
         3
     """
-    if level not in LEVELS:
-        raise UnknownName("level", level, LEVELS)
+    for what, value, known in (("level", level, LEVELS), ("form of an SVG", form, FORMS)):
+        if value not in known:
+            raise UnknownName(what, value, known)
+    if token is not None and form != "text":
+        raise BadInput("a token is for the text with shaded tokens; choose the form text, or leave it out")
+    rows: list[tuple[str, list[Panel]]] = []
+    for place, own in enumerate(maps):
+        sides = [units_of(example, level, specials, sink) for example in (own.queries, own.keys)]
+        for layer in layers:
+            caption = captions[place] if layer == layers[0] and captions else ""
+            rows.append((caption, _row(own, layer, heads, sides, form, token)))
+    return join_panels(_in_one_row(rows) if form == "lines" else rows, width)
+
+
+def _in_one_row(rows: list[tuple[str, list[Panel]]]) -> list[tuple[str, list[Panel]]]:
+    """Return the pictures of each input in one row, because lines of a layer are one picture."""
+    joined: list[tuple[str, list[Panel]]] = []
+    for caption, panels in rows:
+        if caption or not joined:
+            joined.append((caption, list(panels)))
+        else:
+            joined[-1][1].extend(panels)
+    return joined
+
+
+def _row(
+    maps: Maps, layer: int, heads: Sequence[int], sides: list[list[Unit]], form: str, token: str | None
+) -> list[Panel]:
+    """Return the pictures of one layer.
+
+    Raises:
+        BadInput: For a layer, head or token that the maps do not have, or a heat map of too many tokens.
+    """
     _check(maps, layer, heads)
-    sides = [units_of(example, level, specials, sink) for example in (maps.queries, maps.keys)]
     chosen = maps.weights[maps.layers.index(layer)][[maps.heads.index(head) for head in heads]]
     values = values_of(chosen / 255, *sides)
-    return _drawing(maps.kind, layer, heads, sides, values, width)
+    if form == "lines":
+        return [_lines_panel(maps.kind, layer, heads, sides, values)]
+    if form == "text":
+        return [
+            text_panel(maps, layer, head, sides, own, token) for head, own in zip(heads, values, strict=True)
+        ]
+    if max(map(len, sides)) > MOST_CELLS:
+        raise BadInput(
+            f"a heat map has up to {MOST_CELLS} tokens on a side, but got {max(map(len, sides))}; shorten "
+            f"the text, or draw lines"
+        )
+    return [heat_panel(maps, layer, head, sides, own) for head, own in zip(heads, values, strict=True)]
 
 
 def _check(maps: Maps, layer: int, heads: Sequence[int]) -> None:
@@ -86,15 +135,14 @@ def _check(maps: Maps, layer: int, heads: Sequence[int]) -> None:
             )
 
 
-def _drawing(
+def _lines_panel(
     kind: str,
     layer: int,
     heads: Sequence[int],
     sides: list[list[Unit]],
     values: Float[np.ndarray, "heads rows columns"],
-    width: str,
-) -> str:
-    """Put all parts together."""
+) -> Panel:
+    """Return the lines of a layer with their tokens and their legend."""
     names = {CROSS: ("decoder", "encoder"), ENCODER: ("encoder",) * 2, DECODER: ("decoder",) * 2}.get(kind)
     titles = tuple(
         f"{name}, {does}" if name else does
@@ -115,50 +163,24 @@ def _drawing(
     ]
     for place, head in enumerate(heads):
         parts += _lines(head, place, values[place], len(heads), (start + 5, stop - 5, top + ROW))
-    texts = _description(kind, layer, heads, sides, values)
-    return "\n".join([*_head(across, down, width, texts), *parts, "</svg>"]) + "\n"
+    return Panel(across, down, tuple(parts), *_description(kind, layer, heads, sides, values))
 
 
 COLUMN_TITLES = ("attending", "attended to")
 
 
-def _head(across: float, down: float, width: str, texts: tuple[str, str]) -> list[str]:
-    """Return the opening of the SVG: its size, title and description."""
-    wide, high = _size(across, down, width)
-    title, description = (escape(clean(text)) for text in texts)
-    return [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
-        f'viewBox="0 0 {_at(across)} {_at(down)}" role="img" '
-        f'font-family="{FONTS}" font-size="{_at(SIZE)}" fill="{INK}">',
-        f"<title>{title}</title>",
-        f"<desc>{description}</desc>",
-        SVG_MARK,
-        f'<rect width="{_at(across)}" height="{_at(down)}" fill="#ffffff"/>',
-    ]
-
-
-def _size(across: float, down: float, width: str) -> tuple[str, str]:
-    """Return width and height with their unit."""
-    if not width:
-        return f"{_at(across)}px", f"{_at(down)}px"
-    match = re.fullmatch(r"(\d{1,5}(?:\.\d{1,3})?)(mm|px)", width)
-    if match is None or not float(match[1]):
-        raise BadInput(f"a width is a number above 0 with its unit, such as 89mm or 640px, but got {width!r}")
-    return width, f"{_at(float(match[1]) * down / across)}{match[2]}"
-
-
 def _legend(layer: int, heads: Sequence[int], across: float) -> tuple[list[str], float]:
     """Return layer and heads in rows no wider than the picture, and where the rows end."""
-    parts = [f'<text x="{_at(EDGE)}" y="{_at(EDGE + SIZE)}" font-weight="600">layer {layer}</text>']
+    parts = [f'<text x="{at(EDGE)}" y="{at(EDGE + SIZE)}" font-weight="600">layer {layer}</text>']
     x, y = EDGE + width_of(f"layer {layer}", SIZE) + 10, EDGE + SIZE
     for place, head in enumerate(heads):
         wide = SWATCH + 5 + width_of(f"head {head}", SIZE) + 8
         if x + wide > across - EDGE and x > EDGE:
             x, y = EDGE, y + ROW
         parts.append(
-            f'<path d="M{_at(x)} {_at(y - SIZE / 3)}h{_at(SWATCH)}" stroke="{_tone(place)}" '
+            f'<path d="M{at(x)} {at(y - SIZE / 3)}h{at(SWATCH)}" stroke="{_tone(place)}" '
             f'stroke-width="2.5"{_dash(place)}/>'
-            f'<text x="{_at(x + SWATCH + 5)}" y="{_at(y)}">head {head}</text>'
+            f'<text x="{at(x + SWATCH + 5)}" y="{at(y)}">head {head}</text>'
         )
         x += wide
     return parts, y + ROW / 2
@@ -167,11 +189,11 @@ def _legend(layer: int, heads: Sequence[int], across: float) -> tuple[list[str],
 def _column(title: str, units: list[Unit], x: float, top: float, anchor: str) -> list[str]:
     """Return tokens below each other, one per line, with their title."""
     parts = [f'<g text-anchor="{anchor}">']
-    parts.append(f'<text x="{_at(x)}" y="{_at(top + ROW * 0.7)}" fill="{SOFT}">{title}</text>')
+    parts.append(f'<text x="{at(x)}" y="{at(top + ROW * 0.7)}" fill="{SOFT}">{title}</text>')
     for place, unit in enumerate(units):
         colour = f' fill="{SOFT}"' if unit.special else ""
         y = top + ROW * (place + 1) + ROW * 0.5 + SIZE / 3
-        parts.append(f'<text x="{_at(x)}" y="{_at(y)}"{colour}>{escape(unit.text)}</text>')
+        parts.append(f'<text x="{at(x)}" y="{at(y)}"{colour}>{escape(unit.text)}</text>')
     return [*parts, "</g>"]
 
 
@@ -192,7 +214,7 @@ def _lines(
     parts = [f'<g aria-label={name} stroke="{_tone(place)}" stroke-width="1.5"{_dash(place)}>']
     for (start_y, stop_y), value in zip(ends.tolist(), values[rows, columns][order].tolist(), strict=True):
         parts.append(
-            f'<line x1="{_at(start)}" y1="{_at(start_y)}" x2="{_at(stop)}" y2="{_at(stop_y)}" '
+            f'<line x1="{at(start)}" y1="{at(start_y)}" x2="{at(stop)}" y2="{at(stop_y)}" '
             f'stroke-opacity="{min(value, 1):.3f}"/>'
         )
     return [*parts, "</g>"]
@@ -206,9 +228,8 @@ def _description(
     values: Float[np.ndarray, "heads rows columns"],
 ) -> tuple[str, str]:
     """Return the title, and a description with each head's strongest pair."""
-    what = {ENCODER: "Encoder attention", DECODER: "Decoder attention", CROSS: "Cross attention"}
     heads_text = ("heads " if len(heads) > 1 else "head ") + ", ".join(map(str, heads))
-    title = f"{what.get(kind, 'Attention')} of layer {layer}, {heads_text}"
+    title = f"{KINDS.get(kind, 'Attention')} of layer {layer}, {heads_text}"
     words = [
         f"Lines go from {len(sides[0])} tokens on the left to the {len(sides[1])} they attend to on the "
         f"right; opacity is the weight, and weights under {FAINTEST} draw no line."
@@ -230,8 +251,3 @@ def _dash(place: int) -> str:
     """Return the dashes of a head."""
     dashes = DASHES[place // len(TONES) % len(DASHES)]
     return f' stroke-dasharray="{dashes}"' if dashes else ""
-
-
-def _at(value: float) -> str:
-    """Return a coordinate as text."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")

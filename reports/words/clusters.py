@@ -73,6 +73,27 @@ def clustering_text(clustered: ClusterResults, groups: tuple[Group, ...]) -> str
     return text + _steady(clustered)
 
 
+def glossary() -> tuple[tuple[str, str], ...]:
+    """Return what the words of the page mean."""
+    return (
+        ("distance", f"0: two heads always attend to the same tokens. {FAR:.2f}: never to the same token."),
+        (
+            "silhouette",
+            "From −1 to 1: how much nearer a head is to its own cluster than to the next. A mean below "
+            f"{WEAK} means that there are no substantial clusters (Kaufman & Rousseeuw 1990).",
+        ),
+        (
+            "stability",
+            "How alike the clusters of resampled inputs are (adjusted Rand index); 1: the same. "
+            f"From {STABLE} on, clusters count as stable.",
+        ),
+        (
+            "by chance",
+            "Other placements of the same heads, drawn at random. They say nothing of other models.",
+        ),
+    )
+
+
 def sizes_text(groups: list[Group]) -> str:
     """Return the sizes of clusters, the first eight by number."""
     counts = [f"{len(group.heads):,}" for group in groups]

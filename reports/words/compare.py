@@ -161,16 +161,34 @@ def _largest(comparison: Comparison, place: int) -> str:
     return f"Largest: layer {layer} head {head}, {interval(value)}."
 
 
-def how_to_read(comparison: Comparison) -> str:
-    """Return the order of the outcomes, and what each promises."""
+def glossary(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """Return what the words of the page mean: each outcome with what it promises."""
     level, bound = f"{100 * comparison.decision.alpha:g}\u00a0%", exact(comparison.bound)
     return (
-        f"A difference is B − A, averaged over units. “Equivalent” comes first: the difference lies within "
-        f"±{bound}, shown by two one-sided tests at {level} each, even where a smaller change is detectable. "
-        f"Otherwise “changed” means a mean difference other than 0 with an interval that reaches beyond "
-        f"±{bound}, and “undetermined” that the inputs settle neither. {promise(comparison.decision)} "
-        f"Intervals are 95\u00a0% intervals of the mean difference, not adjusted for selection; the largest "
-        f"change was chosen on these same inputs, so it tends to be a little large."
+        (
+            "difference",
+            "B − A, averaged over units. The largest was chosen on these inputs, so it tends to be a little "
+            "large.",
+        ),
+        (
+            "equivalent",
+            f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. It is asked "
+            "first, even where a smaller change is detectable.",
+        ),
+        ("changed", f"The mean difference is not 0, and its interval reaches beyond ±{bound}."),
+        ("undetermined", "The inputs settle neither."),
+        ("error rate", promise(comparison.decision)),
+        ("interval", "95\u00a0% interval of the mean difference, not adjusted for selection."),
+        (
+            "by swaps",
+            "Mean and 95\u00a0% range when A and B are swapped at random within every unit, and both are "
+            "labelled anew. Labels near the threshold move by chance; this shows how many.",
+        ),
+        (
+            "p, q of swaps",
+            "Share of swaps that move at least as many labels, the data among them. q is adjusted over the "
+            "roles. Where one label differs no p is shown: one head at the threshold is no finding.",
+        ),
     )
 
 

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from headroles.records.example import Decision
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
-from headroles.reports.words.words import plural, two_decimals
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.words.words import isolate, plural, two_decimals
 
 TITLES = {
     "dependency": "Dependency relations",
@@ -114,6 +116,41 @@ def split_row(row: str) -> tuple[str, str]:
     return probe, name or probe
 
 
+def row_title(row: str, direction: str = "→") -> str:
+    """Return a row of a probe in plain words; its own name where nothing better is known.
+
+    Args:
+        row: With the name of its probe.
+        direction: "→" where the item's word attends, "←" where it is attended to, "" for neither.
+
+    Example:
+        >>> row_title("dependency:amod"), row_title("dependency:amod", "←")
+        ('adjective → noun', 'adjective ← noun')
+        >>> row_title("dependency:all"), row_title("coreference:pronoun"), row_title("trees:uuas")
+        ('all relations', 'pronoun → earlier mention', 'uuas of whole trees')
+    """
+    probe, name = split_row(row)
+    if probe == "dependency":
+        title = "all relations" if name == "all" else phrase_of(f"syntactic:{name}").title
+        return title.replace("→", direction) if direction else title
+    if probe == "coreference":
+        return f"{'any mention' if name == 'all' else name} → earlier mention"
+    return f"{name} of whole trees" if probe == "trees" else name
+
+
+def baseline_title(name: str) -> str:
+    """Return a baseline in words: a fixed position by where it lies, any other by its name.
+
+    Example:
+        >>> baseline_title("-1"), baseline_title("+3"), baseline_title("nearest")
+        ('the word before', 'the word 3 after', 'nearest')
+    """
+    if name[:1] not in ("+", "-") or not name[1:].isdigit():
+        return isolate(name)
+    far = "" if name[1:] == "1" else f"{name[1:]} "
+    return f"the word {far}{'after' if name[0] == '+' else 'before'}"
+
+
 def probe_title(probe: str) -> str:
     """Return the name of a probe in headings."""
     return TITLES.get(probe, probe)
@@ -137,6 +174,36 @@ def classifier_name(trained: TrainedProbe) -> str:
         'attention (random weights)'
     """
     return f"{trained.classifier} (random weights)" if trained.weights == "random" else trained.classifier
+
+
+def glossary(decision: Decision, beyond: str) -> tuple[tuple[str, str], ...]:
+    """Return what the words of the page mean.
+
+    Args:
+        decision: Of the run.
+        beyond: The condition under which a best head counts as beyond its baseline.
+    """
+    level = f"{100 * decision.alpha:g}\u00a0%"
+    return (
+        (
+            "item, unit",
+            "An item is a word that is asked about. A unit is the document it comes from. Standard errors "
+            "are clustered by unit.",
+        ),
+        (
+            "right",
+            "Right answers over all items of a row. Items without one in reach are not asked.",
+        ),
+        (
+            "baseline",
+            "A rule that needs no model, such as “always the word before”. Heads must beat the best one, "
+            "chosen on other data.",
+        ),
+        ("beyond", f"{beyond} q is adjusted over the rows of a probe: {level} of them may be false."),
+        ("not", "The difference lies significantly below the margin."),
+        ("undetermined", "The units do not decide."),
+        ("contrast", "Attention on the right word beyond what the head gives to words at that distance."),
+    )
 
 
 def count_decisions(labelling: Labelling) -> dict[str, Counter[str]]:

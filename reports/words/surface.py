@@ -14,7 +14,14 @@ from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
 from headroles.reports.records import Interval
-from headroles.reports.words.words import isolate, join_names, mean, number, plural
+from headroles.reports.words.words import (
+    ENOUGH_FOR_NOT,
+    isolate,
+    join_names,
+    mean,
+    number,
+    plural,
+)
 
 GROUP = "surface"
 MEASURES = {
@@ -313,3 +320,49 @@ def promise(decision: Decision) -> str:
         f"The chance of even one false “above even” ({over}) is at most {level} and, separately, that of one "
         f"false “below even”."
     )
+
+
+def glossary(decision: Decision) -> tuple[tuple[str, str], ...]:
+    """Return what the words of the page mean."""
+    return (
+        (
+            "mean attention",
+            "Over all rows of an input, then over inputs. Rows of separators or of other tokens count alone "
+            "only where the name says so.",
+        ),
+        (
+            "even attention",
+            "One over the number of visible tokens, the mean over the inputs. Each head is tested against it "
+            "in both directions.",
+        ),
+        (
+            "above, below",
+            f"Significantly above or below even attention. “Below” needs at least {ENOUGH_FOR_NOT} units. "
+            f"{promise(decision)}",
+        ),
+        ("undetermined", "The inputs do not decide, or the decision would depend on few units."),
+        (
+            "interval",
+            "95\u00a0% interval of the mean; it is not adjusted for the choice of the largest head, whose "
+            "mean tends to be a little high.",
+        ),
+        ("interval of a layer", "t over units of the mean over the layer’s heads."),
+        (
+            "entropy",
+            "It cannot exceed that of even attention, so nearly every head lies below: read its size.",
+        ),
+        ("size", "A difference from even attention can be certain and small: read the means."),
+    )
+
+
+def map_title(column: str) -> str:
+    """Return the title of a column's map of heads.
+
+    Example:
+        >>> map_title("surface:next"), map_title("surface:entropy")
+        ('Next token', 'Entropy of all rows')
+    """
+    if column in ENTROPIES or not column.startswith(GROUP):
+        return column_name(column)
+    name = short_name(column)
+    return f"{name[:1].upper()}{name[1:]}"

@@ -206,18 +206,6 @@ def uses_resamples(decision: Decision) -> bool:
     return decision.test in RESAMPLING or decision.correction == "maxT" or decision.interval == "bca"
 
 
-def family(decision: Decision, tests: int, run_tests: int) -> str:
-    """Return which p values were corrected together, in words."""
-    level = f"{decision.alpha:g}"
-    scope = {
-        "run": f"over all {plural(run_tests, 'test')} of this run",
-        "layer": "over the heads of each layer of this sieve",
-    }.get(decision.family, f"over the {plural(tests, 'head')} of this sieve")
-    if decision.correction == "none":
-        return f"p ≤ {level}, not corrected, {scope}"
-    return f"q ≤ {level} {scope}, {decision.correction}"
-
-
 def promise(decision: Decision) -> str:
     """Return which error rate the correction controls."""
     level = f"{100 * decision.alpha:g}\u00a0%"
@@ -226,7 +214,8 @@ def promise(decision: Decision) -> str:
     )
     if decision.correction == "none":
         return (
-            f"Nothing was corrected: of heads exactly at θ, {level} become a role by chance, in every sieve."
+            f"Nothing was corrected: of heads exactly at the threshold, {level} become a role by chance, in "
+            f"every sieve."
         )
     if decision.correction.startswith("fdr"):
         return (

@@ -6,7 +6,7 @@ const attention = (() => {
   const TOLD = 3;
   const MANY = 4000;
   const MOST_LINES = 8000;
-  const DEFAULTS = { form: "lines", level: "pieces", specials: true, sink: true, from: "all", to: "all", tone: "var(--tone-0)" };
+  const DEFAULTS = { form: "lines", level: "pieces", specials: true, sink: true, from: "all", to: "all", only: null, tone: "var(--tone-0)", idle: true };
 
   async function unpack(text) {
     const letters = atob(text);
@@ -74,10 +74,27 @@ const attention = (() => {
     return values;
   }
 
+  /* Whether units hold a cell that a sieve counts; "own" has 1 for such cells of tokens. */
+  function countedOf(own, rows, columns, width) {
+    const counted = new Uint8Array(rows.length * columns.length);
+    rows.forEach((row, line) => columns.forEach((column, across) => {
+      counted[line * columns.length + across] = row.places.some((query) => column.places.some((key) => own[query * width + key]));
+    }));
+    return counted;
+  }
+
+  /* The units on both sides; a token that is isolated is alone on its side. */
+  function sidesOf({ queries, keys }, settings) {
+    const sides = [unitsOf(queries, settings, settings.from), unitsOf(keys, settings, settings.to)];
+    if (!settings.only) return sides;
+    const { side, place } = settings.only;
+    const alone = sides[side].filter((unit) => unit.places.includes(place));
+    return sides.map((units, other) => (other === side && alone.length ? alone : units));
+  }
+
   function matrix({ queries, keys, weights }, settings = {}) {
     const all = { ...DEFAULTS, ...settings };
-    const rows = unitsOf(queries, all, all.from);
-    const columns = unitsOf(keys, all, all.to);
+    const [rows, columns] = sidesOf({ queries, keys }, all);
     return { rows, columns, values: valuesOf(weights, rows, columns, keys.pieces.length) };
   }
 
@@ -110,7 +127,8 @@ const attention = (() => {
   const mix = (ground, tone, share) => [0, 1, 2].map((part) => Math.round(ground[part] + (tone[part] - ground[part]) * Math.min(share, 1)));
 
   /* A sentence about the unit in hand: the weight of a cell, or the strongest tokens on the other side. */
-  function describe({ rows, columns, maps, values, heat, faintest }, hand) {
+  function describe({ rows, columns, maps, values, heat, faintest, settings }, hand) {
+    if (!hand && !settings.idle) return [];
     if (!hand && heat) return ["The stronger the colour of a cell, the stronger the attention."];
     if (!hand) return [`The stronger a line, the stronger the attention; lines begin at ${faintest}.`];
     const parts = [isolate((hand.side === 0 ? rows : columns)[hand.place].text)];
@@ -129,5 +147,5 @@ const attention = (() => {
     return parts;
   }
 
-  return { DEFAULTS, shorten, faintestOf, isolate, linesOf, create, matrix, mix, describe, strongest, unitsOf, unpack, valuesOf };
+  return { DEFAULTS, countedOf, shorten, faintestOf, isolate, linesOf, create, matrix, mix, describe, sidesOf, strongest, unitsOf, unpack, valuesOf };
 })();

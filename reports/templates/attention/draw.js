@@ -1,11 +1,15 @@
 /* Draws attention between tokens into an element, as lines or as a heat map. A canvas is as large as its visible part. */
 attention.draw = (() => {
   "use strict";
-  const { DEFAULTS, shorten, faintestOf, isolate, linesOf, create, mix, describe, unitsOf, valuesOf } = attention;
+  const { DEFAULTS, countedOf, shorten, faintestOf, isolate, linesOf, create, mix, describe, sidesOf, valuesOf } = attention;
   /* Pixels: of a line of tokens, of a cell, of a canvas at most; across and down a sheet of paper. */
   const [ROW, CELL, MOST_PIXELS] = [22, 20, 16000];
   const SHEET = [680, 860];
-  const LAID = ["form", "level", "specials", "sink", "from", "to"];
+  /* The colour of keys that a sieve does not count. */
+  const OTHER = "var(--soft)";
+  /* How strong their lines are beside those of counted keys. */
+  const BEHIND = 0.5;
+  const LAID = ["form", "level", "specials", "sink", "from", "to", "only"];
 
   class Drawing {
     constructor(host, data, settings) {
@@ -30,9 +34,9 @@ attention.draw = (() => {
       Object.assign(this.settings, settings);
       const { queries, keys, weights, label } = this.data;
       this.maps = this.settings.maps ?? [{ weights, label, tone: this.settings.tone }];
-      this.rows = unitsOf(queries, this.settings, this.settings.from);
-      this.columns = unitsOf(keys, this.settings, this.settings.to);
+      [this.rows, this.columns] = sidesOf(this.data, this.settings);
       this.values = this.maps.map((map) => valuesOf(map.weights, this.rows, this.columns, keys.pieces.length));
+      this.own = this.settings.own && countedOf(this.settings.own, this.rows, this.columns, keys.pieces.length);
       this.faintest = faintestOf(this.values);
       this.lines = this.values.map((values) => linesOf(values, this.faintest));
       if (!before || LAID.some((name, place) => this.settings[name] !== before[place])) this.lay();
@@ -46,6 +50,7 @@ attention.draw = (() => {
       this.heat = this.settings.form === "heat";
       this.hand = null;
       this.pinned = false;
+      this.first = this.settings.own ? this.strongestOwn() : -1;
       this.root.dataset.form = this.settings.form;
       this.box = create("div", "map-box");
       this.canvas = create("canvas", "map-canvas");
@@ -66,6 +71,21 @@ attention.draw = (() => {
       this.observer.observe(this.box);
     }
 
+    /* The counted cell with the most attention, which is scrolled into view. */
+    strongestOwn() {
+      const [values] = this.values;
+      return this.own.reduce((best, counted, place) => (counted && !(best >= 0 && values[best] >= values[place]) ? place : best), -1);
+    }
+
+    scrollToFirst() {
+      const many = this.columns.length;
+      const [row, column] = [Math.floor(this.first / many), this.first % many];
+      const unit = this.heat ? CELL : ROW;
+      this.box.scrollTop = ((this.heat ? row : (row + column) / 2) + 0.5) * unit - this.box.clientHeight / 2;
+      if (this.heat) this.box.scrollLeft = (column + 0.5) * unit - this.box.clientWidth / 2;
+      this.first = -1;
+    }
+
     side(side, name, units) {
       const bar = create("div", `map-side map-side-${side}`);
       bar.setAttribute("role", "toolbar");
@@ -79,6 +99,7 @@ attention.draw = (() => {
       bar.addEventListener("pointerleave", () => this.release());
       bar.addEventListener("focusout", () => this.release());
       bar.addEventListener("click", (event) => this.pin(side, placeOf(event)));
+      bar.addEventListener("dblclick", (event) => this.isolate(side, placeOf(event)));
       bar.addEventListener("keydown", (event) => this.step(event, side, placeOf(event)));
       return bar;
     }
@@ -97,7 +118,21 @@ attention.draw = (() => {
       [...this.sides[side].children].forEach((token, other) => { token.tabIndex = other === place ? 0 : -1; });
     }
 
+    /* Ask for a token alone, where the page can show that: by a double click, or Shift and Enter. */
+    isolate(side, place) {
+      const unit = (side ? this.columns : this.rows)[place];
+      if (unit) this.settings.isolate?.(side, unit);
+    }
+
+    focus(side, place) {
+      this.sides[side].children[place]?.focus();
+    }
+
     step(event, side, place) {
+      if (event.key === "Enter" && event.shiftKey && this.settings.isolate) {
+        event.preventDefault();
+        return this.isolate(side, place);
+      }
       const along = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 }[event.key];
       const across = this.heat ? null : { ArrowLeft: 0, ArrowRight: 1 }[event.key];
       const to = across ?? side;
@@ -144,15 +179,33 @@ attention.draw = (() => {
           const share = hand && hand.side !== side ? this.mean(hand, place) : 0;
           token.classList.toggle("map-shared", share > 0);
           if (share > 0) token.style.setProperty("--map-share", share.toFixed(3));
+          this.strip(token, hand, side, place);
         }
       }
       this.told.replaceChildren(...describe(this, hand));
       this.later();
     }
 
+    /* The weight of every head beside a token on the other side, as a strip of their colours. */
+    strip(token, hand, side, place) {
+      const striped = hand !== null && hand.side !== side && this.maps.length > 1 && !this.heat;
+      token.classList.toggle("map-striped", striped);
+      if (!striped) return;
+      const step = 100 / this.maps.length;
+      const cells = this.maps.map(({ tone }, head) => {
+        const share = Math.round(100 * Math.min(this.values[head][this.cell(hand, place)], 1));
+        return `color-mix(in srgb, ${tone} ${share}%, transparent) ${(step * head).toFixed(2)}% ${(step * (head + 1)).toFixed(2)}%`;
+      });
+      token.style.setProperty("--map-strip", `linear-gradient(to right, ${cells.join(", ")})`);
+      token.style.setProperty("--map-heads", String(this.maps.length));
+    }
+
+    cell(hand, other) {
+      return hand.side === 0 ? hand.place * this.columns.length + other : other * this.columns.length + hand.place;
+    }
+
     mean(hand, other) {
-      const place = hand.side === 0 ? hand.place * this.columns.length + other : other * this.columns.length + hand.place;
-      return this.values.reduce((sum, values) => sum + values[place], 0) / this.values.length;
+      return this.values.reduce((sum, values) => sum + values[this.cell(hand, other)], 0) / this.values.length;
     }
 
     paint(whole = false) {
@@ -161,6 +214,7 @@ attention.draw = (() => {
       this.root.classList.toggle("map-whole", whole);
       this.box.style.zoom = "";
       if (!this.box.clientWidth) return;
+      if (this.first >= 0) this.scrollToFirst();
       const fixed = this.heat ? [this.sides[0].offsetWidth, this.sides[1].offsetHeight] : [0, this.box.firstChild.offsetHeight];
       [this.canvas.style.left, this.canvas.style.top] = fixed.map((each) => `${each}px`);
       const seen = [this.box.clientWidth - fixed[0], this.box.clientHeight - fixed[1]];
@@ -173,7 +227,7 @@ attention.draw = (() => {
       context.setTransform(scale, 0, 0, scale, 0, 0);
       const view = { left: canvas.left - field.left, top: canvas.top - field.top, width: size[0], height: size[1] };
       if (this.heat) this.paintCells(context, view);
-      else this.values.forEach((_, place) => this.paintLines(context, view, place));
+      else this.values.forEach((_, place) => this.paintMap(context, view, place));
       if (whole) this.box.style.zoom = Math.min(1, SHEET[0] / (this.heat ? this.box.scrollWidth : 1), SHEET[1] / this.box.scrollHeight);
     }
 
@@ -182,18 +236,26 @@ attention.draw = (() => {
       return getComputedStyle(this.canvas).color;
     }
 
-    paintLines(context, { top, width, height }, map) {
+    /* Lines of one map: where a sieve counts cells, these have the colour, and lie over the others. */
+    paintMap(context, view, map) {
+      const places = this.hand ? this.ofHand(this.hand) : this.lines[map];
+      const { tone } = this.maps[map];
+      if (!this.own) return this.paintLines(context, view, map, places, tone);
+      this.paintLines(context, view, map, places.filter((place) => !this.own[place]), OTHER);
+      this.paintLines(context, view, map, places.filter((place) => this.own[place]), tone);
+    }
+
+    paintLines(context, { top, width, height }, map, places, tone) {
       const { hand } = this;
       const many = this.columns.length;
-      context.strokeStyle = this.colour(this.maps[map].tone);
-      const places = hand ? this.ofHand(hand) : this.lines[map];
+      context.strokeStyle = this.colour(tone);
       for (const place of places) {
         const value = this.values[map][place];
         const from = (Math.floor(place / many) + 0.5) * ROW - top;
         const to = ((place % many) + 0.5) * ROW - top;
         if (value <= 0 || (from < 0 && to < 0) || (from > height && to > height)) continue;
-        context.globalAlpha = Math.min(hand ? Math.max(value, 0.1 / this.maps.length) : value, 1);
-        context.lineWidth = 1 + 2 * value;
+        context.globalAlpha = Math.min(hand ? Math.max(value, 0.1 / this.maps.length) : value, 1) * (tone === OTHER ? BEHIND : 1);
+        context.lineWidth = (this.own && tone !== OTHER ? 1.6 : 1) + 2 * value;
         context.beginPath();
         context.moveTo(0, from);
         context.bezierCurveTo(width * 0.45, from, width * 0.55, to, width, to);
@@ -209,13 +271,14 @@ attention.draw = (() => {
 
     paintCells(context, { left, top, width, height }) {
       const many = this.columns.length;
-      const [ground, tone] = ["var(--panel)", "var(--map-tone)"].map((each) => this.colour(each).match(/[\d.]+/gu).map(Number));
+      const [ground, tone, other] = ["var(--panel)", "var(--map-tone)", OTHER].map((each) => this.colour(each).match(/[\d.]+/gu).map(Number));
       const first = [top, left].map((start) => Math.max(Math.floor(start / CELL), 0));
       const last = [Math.min(this.rows.length, Math.ceil((top + height) / CELL)), Math.min(many, Math.ceil((left + width) / CELL))];
       for (let row = first[0]; row < last[0]; row += 1) {
         for (let column = first[1]; column < last[1]; column += 1) {
           const sum = this.values.reduce((total, values) => total + values[row * many + column], 0);
-          context.fillStyle = `rgb(${mix(ground, tone, sum / this.values.length).join(" ")})`;
+          const full = this.own && !this.own[row * many + column] ? other : tone;
+          context.fillStyle = `rgb(${mix(ground, full, sum / this.values.length).join(" ")})`;
           if (sum > 0) context.fillRect(column * CELL - left, row * CELL - top, CELL - 1, CELL - 1);
         }
       }
@@ -244,6 +307,6 @@ attention.draw = (() => {
 
   return (host, data, settings) => {
     const drawing = new Drawing(host, data, settings);
-    return { set: (changed) => drawing.set(changed), remove: () => drawing.remove() };
+    return { set: (changed) => drawing.set(changed), focus: (side, place) => drawing.focus(side, place), remove: () => drawing.remove() };
   };
 })();

@@ -1,4 +1,5 @@
-/* Cards of heads: all results of one head, in a dialog over the page. */
+/* The panel of a head: what it does, its examples, the evidence for its roles. It fills the panel at the side of the page.
+   The document gets an event "head" with the number of the head that is shown. */
 const LONGEST_NAME = 80;
 
 /* A name within a sentence: cut where it is very long, its writing direction kept inside. */
@@ -9,21 +10,38 @@ function inSentence(name) {
 }
 
 const cards = (() => {
-  const dialog = document.getElementById("head-card");
   const title = document.getElementById("head-card-title");
   const chooser = document.getElementById("card-role");
+  const link = document.getElementById("card-link");
   const data = read("cards-data");
   const examples = examplesOf(data);
+  const evidenceTable = evidenceOf(data).table;
   const spread = chooser && spreadOf(data);
   const size = findings.layers * findings.heads;
+  const MOST_LISTED = 15;
   let cell = -1;
   let preferred = "";
-  let clusterData;
+  let sentences;
 
-  /* Roles a head holds: the largest effect first, those without one last. */
+  const rowOfRole = (role, head) => role.sieve * perSieve + head;
+  const nameOf = (head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`;
+  const longNameOf = (head) => `Layer ${Math.floor(head / findings.heads)}, head ${head % findings.heads}`;
+
+  /* Heads that hold each role: few heads make a role telling. */
+  const holders = new Map(findings.roles.map((role) => {
+    const start = role.sieve * perSieve;
+    return [role, decisions.subarray(start, start + perSieve).reduce((count, code) => count + (code === 0), 0)];
+  }));
+
+  /* Roles a head holds: those that the fewest heads hold first, as in its sentence. */
   function heldRoles() {
-    const own = findings.roles.map((role, number) => number).filter((number) => decisions[rowOf(findings.roles[number], cell)] === 0);
-    return sortRows(own, (number) => columns.effect[rowOf(findings.roles[number], cell)], -1).map((number) => findings.roles[number]);
+    const own = findings.roles.filter((role) => decisions[rowOfRole(role, cell)] === 0);
+    return own.sort((one, other) => holders.get(one) - holders.get(other) || findings.roles.indexOf(one) - findings.roles.indexOf(other));
+  }
+
+  /* Held roles without those of which the head holds a part, such as "delimiter" beside "delimiter:cls". */
+  function withoutWholes(own) {
+    return own.filter((role) => !role.parts.some((part) => own.includes(findings.roles[part])));
   }
 
   /* The role whose scores are shown: the one chosen, else the first held, else the one with the largest mean. */
@@ -31,25 +49,9 @@ const cards = (() => {
     if (preferred !== "") return Number(preferred);
     if (own.length) return findings.roles.indexOf(own[0]);
     const numbers = findings.roles.map((_, number) => number);
-    return sortRows(numbers, (number) => columns.mean[rowOf(findings.roles[number], cell)], -1)[0];
+    return sortRows(numbers, (number) => columns.mean[rowOfRole(findings.roles[number], cell)], -1)[0];
   }
 
-  /* Clusters and nearest heads; null where the run has none. */
-  function clusters() {
-    if (!document.getElementById("clusters-data")) return null;
-    if (clusterData) return clusterData;
-    const stored = read("clusters-data");
-    const floats = (text) => new Float32Array(bytes(text).buffer);
-    clusterData = {
-      cluster: stored.cluster,
-      near: new Uint32Array(bytes(stored.near).buffer),
-      ...Object.fromEntries(Object.entries(stored.ends).map(([name, text]) => [name, floats(text)])),
-      ...Object.fromEntries(["silhouette", "stability"].map((name) => [name, new Float64Array(bytes(stored.columns[name]).buffer)])),
-    };
-    return clusterData;
-  }
-
-  const clusterOf = (found, head) => (found.cluster[head] < 0 ? "no cluster" : `cluster ${found.cluster[head]}`);
   const namesOf = (roles) => roles.map((role) => inSentence(findings.sieves[role.sieve])).join(", ");
 
   /* Heads of the layer that share keys and values with this one, where any do. */
@@ -58,95 +60,60 @@ const cards = (() => {
     const start = cell - (cell % findings.heads);
     const heads = Array.from({ length: findings.heads }, (_, head) => start + head);
     const others = heads.filter((head) => head !== cell && findings.shared[head] === findings.shared[cell]);
-    const names = others.map((head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`);
-    const sharedWith = names.length > MOST ? `${names.length} other heads of its layer` : names.join(", ");
-    return others.length ? `Shares keys and values with ${sharedWith}.` : "";
+    const sharedWith = others.length > MOST_LISTED ? `${others.length} other heads of its layer` : others.map(nameOf).join(", ");
+    return others.length ? ` It shares keys and values with ${sharedWith}.` : "";
   }
 
-  function describe(own) {
-    const found = clusters();
-    const names = own.length > MOST ? `${own.length} roles` : namesOf(own);
-    const sentences = [own.length ? `Holds ${names} (${own.length} of ${findings.roles.length}).` : `Holds none of ${findings.roles.length} roles.`];
-    if (found) {
-      const others = found.cluster.filter((each) => each === found.cluster[cell]).length - 1;
-      const numbers = ["silhouette", "stability"].filter((name) => !Number.isNaN(found[name][cell])).map((name) => `${name} ${found[name][cell].toFixed(2).replace("-", "−")}`);
-      const beside = found.cluster[cell] < 0 ? "" : others ? ` with ${others} other ${others === 1 ? "head" : "heads"}` : ", alone in it";
-      const name = clusterOf(found, cell);
-      sentences.push(`${name[0].toUpperCase()}${name.slice(1)}${beside}${numbers.length ? `; ${numbers.join(", ")}` : ""}.`);
-    }
-    document.getElementById("card-told").textContent = [...sentences, sharing()].filter(Boolean).join(" ");
+  function toldOfHeads() {
+    sentences ??= attention.unpack(data.sentences).then((packed) => JSON.parse(new TextDecoder().decode(packed)));
+    return sentences;
   }
 
-  function evidenceTable(roles) {
-    const table = evidence(cell, roles, true);
-    table.className = "numbers card-evidence";
-    roles.forEach((role, place) => { table.tBodies[0].rows[place].cells[0].title = findings.sieves[role.sieve]; });
-    return table;
+  async function describe() {
+    const asked = cell;
+    const told = (await toldOfHeads())[asked] ?? "";
+    if (asked === cell) document.getElementById("card-told").textContent = `${told}${sharing()}`;
   }
 
   function roles(own) {
     const every = document.getElementById("card-every");
+    const beyond = (role) => columns.mean[rowOfRole(role, cell)] - role.threshold;
     const others = findings.roles.filter((role) => !own.includes(role));
-    document.getElementById("card-roles").replaceChildren(evidenceTable(every ? own.slice(0, MOST) : [...own, ...others]));
+    const order = sortRows(others.map((_, place) => place), (place) => beyond(others[place]), -1).map((place) => others[place]);
+    document.getElementById("card-roles").replaceChildren(evidenceTable(cell, every ? [...own, ...order].slice(0, MOST_LISTED) : [...own, ...order]));
     if (!every) return;
-    document.getElementById("card-counted").textContent = `${countsText(cell)}.`;
-    every.querySelector("div").replaceChildren(evidenceTable([...own, ...others]));
-  }
-
-  function neighbour(found, place) {
-    const line = create("tr");
-    const head = found.near[place];
-    const button = create("button", `${Math.floor(head / findings.heads)}-${head % findings.heads}`);
-    button.type = "button";
-    button.dataset.head = head;
-    button.setAttribute("aria-label", `Open the card of ${titleOf(head).toLowerCase()}`);
-    const name = heading(create("th"), "row");
-    name.append(button);
-    const [far, low, high] = ["distance", "low", "high"].map((end) => (Number.isNaN(found[end][place]) ? "–" : found[end][place].toFixed(3)));
-    const own = namesOf(findings.roles.filter((role) => decisions[rowOf(role, head)] === 0)) || "none";
-    line.append(name, create("td", low === "–" ? far : `${far} [${low}, ${high}]`), create("td", clusterOf(found, head), "words"), create("td", own, "words"));
-    return line;
-  }
-
-  function nearest() {
-    const found = clusters();
-    if (!found) return;
-    const nearestCount = found.near.length / size;
-    const lines = Array.from({ length: nearestCount }, (_, place) => neighbour(found, cell * nearestCount + place));
-    document.querySelector("#card-near tbody").replaceChildren(...lines);
+    const counts = [0, 0, 0, 0, 0];
+    for (const role of findings.roles) counts[decisions[rowOfRole(role, cell)]] += 1;
+    const words = ["role", "not", "undetermined", "untestable", "explained"].map((word, code) => `${counts[code]} ${word}`);
+    document.getElementById("card-counted").textContent = `Of ${findings.roles.length} roles: ${words.join(", ")}.`;
+    every.querySelector("div").replaceChildren(evidenceTable(cell, [...own, ...order]));
   }
 
   function fillCard() {
-    const own = heldRoles();
-    title.replaceChildren(titleOf(cell), create("small", " (both counted from 0)"));
-    describe(own);
+    const held = heldRoles();
+    const drawn = withoutWholes(held);
+    const own = [...drawn, ...held.filter((role) => !drawn.includes(role))];
+    title.textContent = longNameOf(cell);
+    link.href = `#head-${nameOf(cell)}`;
+    link.textContent = link.hash;
+    describe();
+    examples.show(cell, own, drawn);
     roles(own);
-    nearest();
-    examples.show(cell, own);
+    document.dispatchEvent(new CustomEvent("head", { detail: cell }));
     if (!spread) return;
     chooser.value = String(first(own));
     spread.show(cell, Number(chooser.value));
   }
 
-  /* The address of the page names the head, where the page may change it. */
-  function address(hash) {
-    try {
-      history.replaceState(null, "", hash || location.pathname + location.search);
-    } catch {
-      /* Pages inside other pages have no address of their own. */
-    }
-  }
-
   function open(to) {
     cell = to;
-    hide();
     fillCard();
-    address(`#head-${Math.floor(cell / findings.heads)}-${cell % findings.heads}`);
-    if (!dialog.open) {
-      dialog.showModal();
+    setHash(`#head-${nameOf(cell)}`);
+    if (!side.isOpen) {
+      side.show();
       title.focus();
     }
-    dialog.scrollTop = 0;
+    side.element.scrollTop = 0;
   }
 
   function goTo(to) {
@@ -154,26 +121,42 @@ const cards = (() => {
     title.focus();
   }
 
+  function leave() {
+    examples.clear();
+    if (location.hash.startsWith("#head-")) setHash("");
+    preferred = "";
+  }
+
   function follow() {
     const [, layer, head] = /^#head-(\d+)-(\d+)$/.exec(location.hash)?.map(Number) ?? [];
     if (layer < findings.layers && head < findings.heads) open(layer * findings.heads + head);
-    else if (dialog.open) dialog.close();
+    else if (side.isOpen) side.close();
   }
 
-  dialog.addEventListener("close", () => {
-    examples.clear();
-    if (location.hash.startsWith("#head-")) address("");
-    preferred = "";
-    move(cell);
-    hide();
+  /* Arrows lead from head to head, but not where they have a meaning of their own. */
+  function walk(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -findings.heads, ArrowDown: findings.heads }[event.key];
+    const busy = event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
+    if (!step || busy || event.target.closest("select, input, .scroll, [role='toolbar']")) return;
+    goTo((cell + step + size) % size);
+    event.preventDefault();
+  }
+
+  side.element.addEventListener("close", leave);
+  side.element.addEventListener("keydown", walk);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    navigator.clipboard?.writeText(link.href).then(() => { link.textContent = "link copied"; }, () => {});
   });
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-  document.getElementById("card-close").addEventListener("click", () => dialog.close());
+  document.getElementById("card-close").addEventListener("click", side.close);
   document.getElementById("card-previous").addEventListener("click", () => open((cell + size - 1) % size));
   document.getElementById("card-next").addEventListener("click", () => open((cell + 1) % size));
   document.getElementById("card-near")?.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (button) goTo(Number(button.dataset.head));
+    const to = event.target.closest("a");
+    if (!to) return;
+    event.preventDefault();
+    const [, layer, head] = to.hash.split("-").map(Number);
+    goTo(layer * findings.heads + head);
   });
   chooser?.addEventListener("input", () => {
     preferred = chooser.value;
@@ -181,5 +164,8 @@ const cards = (() => {
   });
   addEventListener("hashchange", follow);
   follow();
-  return { open };
+  return { open, sentences: toldOfHeads };
 })();
+
+/* Opens the panel of a head; for every other script of the page. */
+const openHead = (layer, head) => cards.open(layer * findings.heads + head);

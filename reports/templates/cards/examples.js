@@ -1,30 +1,75 @@
-/* The inputs on which a head follows its roles most and least, drawn when they come near the window. */
+/* Inputs that show what a head does, drawn when they come near the window: the keys of a role have its colour. */
 const examplesOf = (data) => {
   const place = document.getElementById("card-examples");
   const controls = document.getElementById("card-drawn");
-  const dialog = document.getElementById("head-card");
   const notePlace = document.getElementById("card-examples-told");
-  const settings = { form: "lines", level: "pieces", specials: true, sink: true };
+  const shown = controls.querySelector("[data-switch='specials']");
+  /* Where the first token is a special one, one switch is enough. */
+  controls.querySelector("[data-switch='sink']").closest("label").hidden = !data.plain;
+  const settings = { form: "lines", level: "words", sink: true };
   const RANKS = { 1: "Most typical", 2: "Second most typical", 3: "Third most typical", "-1": "Least typical", "-2": "Second least typical" };
+  const NONE = -1;
+  const LINKS = 3;
+  const former = new Set(data.former);
   let drawings = new Map();
   let inputs;
+  /* Whether special tokens are shown: as the role has it, until the reader says otherwise. */
+  let specials;
+
+  const nameOf = (number) => inSentence(data.titles[number] ?? findings.sieves[findings.roles[number].sieve]);
 
   async function unpackedInputs() {
     return JSON.parse(new TextDecoder().decode(await attention.unpack(data.examples)));
   }
 
-  async function draw(host) {
+  /* One number per (query, key): 1 where the sieve of a role counts it; undefined where that is not known. */
+  async function cellsOf(input, role, tokens) {
+    const stored = data.counted.find(([place, number]) => place === input && number === role);
+    if (!stored) return undefined;
+    const bits = await attention.unpack(stored[2]);
+    return Uint8Array.from({ length: tokens ** 2 }, (_, cell) => (bits[cell >> 3] >> (7 - (cell & 7))) & 1);
+  }
+
+  const showsSpecials = (role) => specials ?? Boolean(data.specials[role]);
+  const settingsOf = ({ role }) => ({ ...settings, specials: showsSpecials(role) });
+
+  async function draw(frame) {
     const drawing = { set() {}, remove() {} };
-    drawings.set(host, drawing);
+    drawings.set(frame, drawing);
     inputs ??= unpackedInputs();
-    const { map, label, tone } = host.wanted;
+    const { map, role, label } = frame.wanted;
     const [all, weights] = await Promise.all([inputs, attention.unpack(data.maps[map])]);
-    if (drawings.get(host) !== drawing) return;
     const tokens = all[data.mapped[map]];
-    drawings.set(host, attention.draw(host, { queries: tokens, keys: tokens, weights, label: `${label}, ${tokens.key}` }, { ...settings, tone }));
-    const key = host.parentElement.querySelector("bdi");
+    const own = await cellsOf(data.mapped[map], role, tokens.pieces.length);
+    if (drawings.get(frame) !== drawing) return;
+    const tone = own ? `var(--tone-${findings.roles[role].tone})` : "var(--ink)";
+    Object.assign(frame.wanted, { tokens, weights, own });
+    drawings.set(frame, attention.draw(frame, { queries: tokens, keys: tokens, weights, label: `${label}, ${tokens.key}` }, { ...settingsOf(frame.wanted), tone, own, idle: false }));
+    const key = frame.parentElement.querySelector("bdi");
     key.textContent = tokens.key;
     key.title = tokens.key;
+    tell(frame);
+  }
+
+  /* The strongest links of an example, and how much attention goes to tokens that are hidden. */
+  function tell(frame) {
+    const { tokens, weights, own, role } = frame.wanted;
+    const using = settingsOf(frame.wanted);
+    const { rows, columns, values } = attention.matrix({ queries: tokens, keys: tokens, weights }, using);
+    const counted = own && attention.countedOf(own, rows, columns, tokens.pieces.length);
+    const cells = Array.from(values.keys()).filter((cell) => values[cell] > 0 && (!counted || counted[cell]));
+    cells.sort((one, other) => values[other] - values[one] || one - other);
+    const line = frame.parentElement.querySelector(".card-links");
+    line.className = `card-links${own ? ` tone-${findings.roles[role].tone}` : ""}`;
+    line.replaceChildren(...cells.slice(0, LINKS).map((cell) => {
+      const link = create("span", undefined, "card-pair");
+      const [query, key] = [rows[Math.floor(cell / columns.length)], columns[cell % columns.length]];
+      link.append(attention.isolate(query.text), " → ", attention.isolate(key.text), ` ${values[cell].toFixed(2)}`);
+      return link;
+    }));
+    if (counted && !cells.length) line.append(create("span", "No key of this role is shown.", "count"));
+    const hidden = rows.length ? 1 - values.reduce((sum, value) => sum + value, 0) / rows.length : 0;
+    if (hidden >= 0.005) line.append(create("span", `${Math.round(100 * hidden)} % to hidden tokens`, "count"));
   }
 
   const coming = new IntersectionObserver((entries) => {
@@ -33,39 +78,64 @@ const examplesOf = (data) => {
       coming.unobserve(target);
       draw(target);
     }
-  }, { root: dialog, rootMargin: "300px" });
+  }, { root: side.element, rootMargin: "300px" });
 
-  function example(cell, role, [, , rank, score, map]) {
+  function example(cell, number, [, , rank, score, map]) {
     const figure = create("figure", undefined, "card-example");
     const caption = create("figcaption");
-    caption.append(create("strong", RANKS[rank] ?? `Rank ${rank}`), `: score ${score.toFixed(3).replace("-", "−")} `, create("bdi", "", "count"));
-    const host = create("div", undefined, "card-host");
-    const label = `${inSentence(findings.sieves[role.sieve])}, ${titleOf(cell)}, ${(RANKS[rank] ?? `rank ${rank}`).toLowerCase()}`;
-    host.wanted = { map, label, tone: `var(--tone-${role.tone})` };
-    coming.observe(host);
-    figure.append(caption, host);
+    const name = number === NONE ? `Input ${rank}` : RANKS[rank] ?? `Rank ${rank}`;
+    caption.append(create("strong", name), number === NONE ? " " : `: score ${score.toFixed(3).replace("-", "−")} `, create("bdi", "", "count"));
+    const frame = create("div", undefined, "card-host");
+    const label = `${number === NONE ? "no role" : nameOf(number)}, layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}, ${name.toLowerCase()}`;
+    frame.wanted = { map, label, role: number };
+    coming.observe(frame);
+    figure.append(caption, create("p", undefined, "card-links"), frame);
     return figure;
   }
 
-  function block(cell, role, exhibits, opened) {
+  function grid(cell, number, exhibits) {
+    const all = create("div", undefined, "card-grid-of");
+    all.append(...exhibits.map((each) => example(cell, number, each)));
+    return all;
+  }
+
+  function fold(summary, content, opened) {
     const details = create("details");
     details.open = opened;
-    const summary = create("summary");
-    summary.append(chip(role), create("span", inSentence(findings.sieves[role.sieve])), create("span", `${exhibits.length} ${exhibits.length === 1 ? "example" : "examples"}`, "count"));
-    const grid = create("div", undefined, "card-grid-of");
-    grid.append(...exhibits.map((each) => example(cell, role, each)));
-    details.append(summary, grid);
+    details.append(summary, content);
     return details;
   }
 
+  function block(cell, number, exhibits, opened) {
+    const role = findings.roles[number];
+    const summary = create("summary");
+    summary.append(create("i", role.code, `chip tone-${role.tone}`), create("span", nameOf(number)));
+    summary.firstChild.setAttribute("aria-hidden", "true");
+    const all = create("div");
+    const [most, least] = [exhibits.filter(([, , rank]) => rank > 0), exhibits.filter(([, , rank]) => rank < 0)];
+    all.append(grid(cell, number, most));
+    if (least.length) {
+      const folded = fold(create("summary", `Least typical (${least.length})`), grid(cell, number, least), !most.length);
+      folded.className = "card-least";
+      all.append(folded);
+    }
+    return fold(summary, all, opened);
+  }
+
   /* Notes on the examples, a sentence each. */
-  function words(held, without, shown) {
+  function words(cell, missing, numbers, random) {
     if (!data.exhibits.length && data.kept) return [data.kept];
-    if (!held.length) return ["This head holds no role; examples are shown of the roles a head holds.", data.kept];
-    const names = without.map((role) => inSentence(findings.sieves[role.sieve])).join(", ");
+    const drawn = numbers.length || random.length;
+    const marked = numbers.some((number) => data.counted.some(([, role]) => role === number));
+    const unmarked = numbers.filter((number) => !data.counted.some(([, role]) => role === number)).map(nameOf);
+    const names = missing.map((role) => nameOf(findings.roles.indexOf(role))).join(", ");
     return [
-      shown ? "Attention of this head in steps of 1/255. Tokens can be left out of the pictures; what is left is then not scaled up." : "",
+      drawn && !numbers.length && (former.has(cell) ? "The head lost the roles that these inputs were chosen for." : "Heads without a role show the same inputs, whatever their scores."),
+      marked && "Coloured: keys that the role counts. Grey: other keys.",
+      unmarked.length && (marked || drawn) && `No keys are coloured for ${unmarked.join(", ")}.`,
+      drawn && "The stronger the colour, the stronger the attention.",
       names && `No examples are kept of ${names}.`,
+      !drawn && !names && "No examples are kept of this head.",
       data.kept,
     ];
   }
@@ -77,15 +147,21 @@ const examplesOf = (data) => {
     place.replaceChildren();
   }
 
-  /* Shows the examples of the roles a head holds, given in the order they are to be in. */
-  function show(cell, held) {
+  /* Shows the examples of the roles that a head holds, in their order; wholes only where no part has any. */
+  function show(cell, held, drawn) {
     clear();
     const own = data.exhibits.filter(([, head]) => head === cell);
-    const of = (role) => own.filter(([number]) => findings.roles[number] === role);
-    const [withSome, without] = [held.filter((role) => of(role).length), held.filter((role) => !of(role).length)];
-    notePlace.textContent = words(held, without, withSome.length).filter(Boolean).join(" ");
-    controls.hidden = !withSome.length;
-    place.append(...withSome.map((role, number) => block(cell, role, of(role), number === 0 || withSome.length < 3)));
+    const of = (role) => own.filter(([number]) => number === findings.roles.indexOf(role));
+    const parts = drawn.filter((role) => of(role).length);
+    const withSome = parts.length ? parts : held.filter((role) => of(role).length);
+    const numbers = withSome.map((role) => findings.roles.indexOf(role));
+    const random = own.filter(([number]) => number === NONE);
+    const missing = drawn.filter((role) => !of(role).length);
+    notePlace.textContent = words(cell, missing, numbers, random).filter(Boolean).join(" ");
+    controls.hidden = !numbers.length && !random.length;
+    shown.checked = showsSpecials(numbers[0] ?? NONE);
+    place.append(...withSome.map((role, turn) => block(cell, numbers[turn], of(role), turn === 0)));
+    if (random.length) place.append(grid(cell, NONE, random));
   }
 
   function press(button, name) {
@@ -93,15 +169,23 @@ const examplesOf = (data) => {
     settings[name] = button.dataset[name];
   }
 
+  function change() {
+    drawings.forEach((drawing, frame) => {
+      drawing.set(settingsOf(frame.wanted));
+      if (frame.wanted.tokens) tell(frame);
+    });
+  }
+
   controls.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     press(button, button.dataset.form ? "form" : "level");
-    drawings.forEach((drawing) => drawing.set({ ...settings }));
+    change();
   });
   controls.addEventListener("change", (event) => {
-    settings[event.target.dataset.switch] = event.target.checked;
-    drawings.forEach((drawing) => drawing.set({ ...settings }));
+    if (event.target === shown) specials = shown.checked;
+    else settings.sink = event.target.checked;
+    change();
   });
   return { show, clear };
 };

@@ -110,7 +110,9 @@ const spreadOf = (data) => {
   function list({ edges, counts }) {
     body.replaceChildren(...[...counts].map((count, bin) => {
       const line = create("tr");
-      line.append(heading(create("th", edgeOf(edges[bin])), "row"), create("td", edgeOf(edges[bin + 1])), create("td", count.toLocaleString("en")));
+      const name = create("th", edgeOf(edges[bin]));
+      name.scope = "row";
+      line.append(name, create("td", edgeOf(edges[bin + 1])), create("td", count.toLocaleString("en")));
       return line;
     }));
   }
@@ -138,7 +140,7 @@ const spreadOf = (data) => {
     for (const part of [plot, key, body.closest("details")]) part.hidden = bare;
     document.getElementById("card-spread-note").textContent = bare ? "" : data.notes[number];
     if (bare) return;
-    key.replaceChildren(...marks.map(([name, value]) => entry(name, `${{ chance: "chance", theta: "θ", mean: "mean" }[name]} ${Number.isNaN(value) ? "–" : scoreOf(value)}`)), entry("half", "middle half, median"));
+    key.replaceChildren(...marks.map(([name, value]) => entry(name, `${{ chance: "chance", theta: "threshold", mean: "mean" }[name]} ${Number.isNaN(value) ? "–" : scoreOf(value)}`)), entry("half", "middle half, median"));
     key.className = `key static tone-${role.tone}`;
     list(latest);
     paint();

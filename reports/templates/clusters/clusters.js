@@ -11,11 +11,23 @@ function clustersOf(data) {
   const nameOf = (head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`;
   const clusterOf = (head) => (data.cluster[head] < 0 ? "no cluster" : `cluster ${data.cluster[head]}`);
   const holds = (role, head) => decisions[role.sieve * perSieve + head] === 0;
-  const rolesOf = (head) => findings.roles.filter((role) => holds(role, head)).map((role) => findings.sieves[role.sieve]).join(", ") || "none";
+  /* Roles of a head in words; a role of which it holds a part is left out. */
+  function rolesOf(head) {
+    const own = findings.roles.filter((role) => holds(role, head) && !role.parts.some((part) => holds(findings.roles[part], head)));
+    return own.map((role) => role.title).join(", ") || "none";
+  }
   const three = (value) => (Number.isNaN(value) ? "–" : value.toFixed(3));
 
   /* On a narrow window a figure is as high as its square needs. */
   function fit(plot, height) {
+    const fold = plot.closest("details:not([open])");
+    if (fold) {
+      fold.addEventListener("toggle", () => {
+        fit(plot, height);
+        if (drawnPlots.has(plot)) draw(plot);
+      }, { once: true });
+      return;
+    }
     const place = document.getElementById(`${plot.id}-spec`);
     const spec = JSON.parse(place.textContent);
     spec.layout.height = Math.min(spec.layout.height, Math.round(height(plot.clientWidth)));
@@ -64,7 +76,10 @@ function clustersOf(data) {
     pickers[0].value = Math.floor(head / findings.heads);
     pickers[1].value = head % findings.heads;
     const places = Array.from({ length: nearestCount }, (_, place) => head * nearestCount + place);
-    document.querySelector("#nearest tbody").replaceChildren(...places.map(nearestLine));
+    for (const table of [document.getElementById("nearest"), document.getElementById("card-near")]) {
+      table.tBodies[0].replaceChildren(...places.map(nearestLine));
+    }
+    document.getElementById("card-cluster").textContent = clusterSentence(head);
     document.getElementById("nearest-told").textContent =
       `Nearest to layer ${pickers[0].value} head ${pickers[1].value}: ${clusterOf(head)}, roles: ${rolesOf(head)}.`;
     change(({ heads, near: lines, chosen }) => {
@@ -80,8 +95,11 @@ function clustersOf(data) {
   function nearestLine(place) {
     const line = create("tr");
     const [far, low, high] = ["distance", "low", "high"].map((name) => three(ends[name][place]));
-    const name = create("th", nameOf(near[place]));
+    const name = create("th");
     name.scope = "row";
+    const link = create("a", nameOf(near[place]));
+    link.href = `#head-${link.textContent}`;
+    name.append(link);
     line.append(name, create("td", low === "–" ? far : `${far} [${low}, ${high}]`), create("td", clusterOf(near[place]), "words"));
     const roles = createIsolated("td", rolesOf(near[place]));
     roles.className = "words";
@@ -89,20 +107,39 @@ function clustersOf(data) {
     return line;
   }
 
+  /* In which cluster a head is, and how firmly. */
+  function clusterSentence(head) {
+    const others = data.cluster.filter((each) => each === data.cluster[head]).length - 1;
+    const numbers = ["silhouette", "stability"].map((name) => [name, columnOf(name)[head]]).filter(([, number]) => !Number.isNaN(number))
+      .map(([name, number]) => `${name} ${number.toFixed(2).replace("-", "−")}`);
+    const company = data.cluster[head] < 0 ? "" : others ? ` with ${others} other ${others === 1 ? "head" : "heads"}` : ", alone in it";
+    const name = clusterOf(head);
+    return `${name[0].toUpperCase()}${name.slice(1)}${company}${numbers.length ? `; ${numbers.join(", ")}` : ""}.`;
+  }
+
   function columnOf(name) {
     return new Float64Array(bytes(data.columns[name]).buffer);
   }
 
-  /* Show the heads of a cell of the square, and their distance. */
-  function showDistance({ x, y, z }) {
+  /* Show the heads of the cell of the square under the pointer, and their distance. */
+  const square = JSON.parse(document.getElementById(`${tree.id}-spec`).textContent).data.find((trace) => trace.type === "heatmap");
+  const distances = new PACKED[square.z.dtype](bytes(square.z.bdata).buffer);
+  function showDistance({ target, clientX, clientY }) {
+    const picture = tree.querySelector("image");
+    const box = picture?.getBoundingClientRect();
+    if (!box || !tree.contains(target)) return;
     const { low, step, factor } = data.scale;
-    const start = (middle) => Math.round(middle - (factor - 1) / 2);
-    const heads = (middle) => {
-      const [first, last] = [start(middle), Math.min(start(middle) + factor, data.order.length) - 1];
+    const size = Math.sqrt(distances.length);
+    const column = Math.floor(size * (clientX - box.left) / box.width);
+    const row = Math.floor(size * (clientY - box.top) / box.height);
+    if (Math.min(row, column) < 0 || Math.max(row, column) >= size) return;
+    const heads = (cell) => {
+      const [first, last] = [cell * factor, Math.min((cell + 1) * factor, data.order.length) - 1];
       return factor === 1 ? nameOf(data.order[first]) : `${nameOf(data.order[first])} … ${nameOf(data.order[last])}`;
     };
+    const z = distances[row * size + column];
     const far = step ? low + step * z : z;
-    document.getElementById("tree-told").textContent = `${heads(y)} and ${heads(x)}: distance ${three(far)}`;
+    document.getElementById("tree-told").textContent = `${heads(row)} and ${heads(column)}: distance ${three(far)}`;
   }
 
   /* A plot can be listened to once it is drawn. */
@@ -136,12 +173,10 @@ function clustersOf(data) {
   }
   listen(map, "plotly_click", (points) => {
     const point = points.find(({ data: trace }) => trace.name === "heads");
-    if (point) selectHead(point.pointNumber);
+    if (point) openHead(Math.floor(point.pointNumber / findings.heads), point.pointNumber % findings.heads);
   });
-  listen(tree, "plotly_hover", (points) => {
-    const cell = points.find(({ data: trace }) => trace.name === "distances");
-    if (cell) showDistance(cell);
-  });
+  document.addEventListener("head", ({ detail }) => selectHead(detail));
+  tree.addEventListener("mousemove", showDistance);
   FILES["clusters.csv"] = clustersFile;
   FILES["claims.csv"] = () => data.files["claims.csv"];
   for (const place of [controls, document.getElementById("nearest-controls"), document.getElementById("nearest")]) place.hidden = false;
@@ -149,4 +184,4 @@ function clustersOf(data) {
   fit(tree, (width) => (width - 56) / 0.755 + 100);
   selectHead(0);
 }
-if (document.getElementById("clusters-data")) clustersOf(read("clusters-data"));
+clustersOf(read("clusters-data"));

@@ -1,8 +1,10 @@
 /* One sieve at a time in the figures, and all differences, a hundred rows at a time. */
 const PAGE = 100;
 const WORDS = findings.outcomes;
-const HEADINGS = ["sieve", "layer", "head", "outcome", ...findings.names];
-const PLACES = { mean_a: 3, mean_b: 3, difference: 3, effect: 3, low: 3, high: 3, statistic: 2 };
+/* Test statistics stand in the file only. */
+const SHOWN = findings.names.filter((name) => name !== "statistic");
+const HEADINGS = ["sieve", "layer", "head", "outcome", ...SHOWN];
+const PLACES = { mean_a: 3, mean_b: 3, difference: 3, effect: 3, low: 3, high: 3 };
 const table = document.getElementById("table");
 const filters = ["filter", "filter-sieve", "filter-outcome"].map((id) => document.getElementById(id));
 const state = { sort: "", direction: 1, page: 0, rows: [] };
@@ -38,6 +40,7 @@ function matching() {
 
 function cell(name, row) {
   const number = columns[name][row];
+  if (/^[pq]/.test(name) && number < 1e-16) return "< 1e-16";
   return name in PLACES && Math.abs(number) < 1e5 ? number.toFixed(PLACES[name]).replace("-", "−") : shortNumber(number);
 }
 
@@ -46,7 +49,7 @@ function line(row) {
   const element = create("tr", undefined, decisions[row] === 0 ? "is-changed" : "");
   element.append(createIsolated("th", findings.sieves[sieve]), create("td", layer), create("td", head));
   element.append(create("td", WORDS[decisions[row]], "words"));
-  for (const name of findings.names) element.append(create("td", cell(name, row)));
+  for (const name of SHOWN) element.append(create("td", cell(name, row)));
   return element;
 }
 
@@ -105,5 +108,13 @@ function differencesFile() {
   }
   return lines.join("\n") + "\n";
 }
+/* A sentence of the answer filters the table, too. */
+document.addEventListener("filter", ({ detail }) => {
+  const sieve = detail ? findings.sieves.indexOf(detail.sieve) : -1;
+  const outcome = detail ? WORDS.indexOf(detail.decision) : -1;
+  filters[1].value = sieve < 0 ? "" : String(sieve);
+  filters[2].value = outcome < 0 ? "" : String(outcome);
+  select();
+});
 FILES["differences.csv"] = differencesFile;
 build();

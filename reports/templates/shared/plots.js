@@ -14,19 +14,75 @@ function resolveColours(value, style) {
 }
 
 /* Marks bear the numbers of their heads; their findings are looked up in the table of all findings. */
-const HOVER_COLUMNS = ["mean", ...ENDS, "effect", "p", "q"];
+const HOVER_COLUMNS = ["mean", ...ENDS];
+const hoverP = (p) => (p < 1e-16 ? "< 1e-16" : String(Number(p.toPrecision(2))));
 function addHeadNumbers(trace) {
   const packed = trace.customdata?.bdata;
   const cells = packed ? new Uint32Array(bytes(packed).buffer) : [];
   trace.customdata = Array.from(cells, (cell) => {
     const row = trace.meta.sieve * perSieve + cell;
-    return [Math.floor(cell / findings.heads), cell % findings.heads, ...HOVER_COLUMNS.map((name) => columns[name][row])];
+    return [Math.floor(cell / findings.heads), cell % findings.heads, ...HOVER_COLUMNS.map((name) => columns[name][row]), hoverP(columns.p[row])];
   });
 }
 
+/* This script of plotly has no heat maps: a square of numbers is painted as a picture, a pixel a cell. */
+const PACKED = { f4: Float32Array, u1: Uint8Array };
+function paintSquare(trace, layout) {
+  const values = new PACKED[trace.z.dtype](bytes(trace.z.bdata).buffer);
+  const [rows, cells] = trace.z.shape.split(",").map(Number);
+  const [low, high] = trace.colorscale.map(([, colour]) => [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16)));
+  const canvas = create("canvas");
+  [canvas.width, canvas.height] = [cells, rows];
+  const context = canvas.getContext("2d");
+  const picture = context.createImageData(cells, rows);
+  values.forEach((value, cell) => {
+    const part = Math.min(1, Math.max(0, (value - trace.zmin) / (trace.zmax - trace.zmin || 1)));
+    low.forEach((start, channel) => { picture.data[4 * cell + channel] = start + part * (high[channel] - start); });
+    picture.data[4 * cell + 3] = 255;
+  });
+  context.putImageData(picture, 0, 0);
+  layout.images = [{
+    source: canvas.toDataURL(), xref: "x", yref: "y", x: trace.x0 - trace.dx / 2, y: trace.y0 - trace.dy / 2,
+    sizex: cells * trace.dx, sizey: rows * trace.dy, xanchor: "left", yanchor: "top", sizing: "stretch", layer: "above",
+  }];
+  const { zmin: cmin, zmax: cmax, colorscale, colorbar, name } = trace;
+  const marker = { color: [cmin], cmin, cmax, colorscale, colorbar, showscale: true };
+  return { type: "scatter", mode: "markers", x: [null], y: [null], name, marker, hoverinfo: "skip" };
+}
+
+/* Plotly wants names of colours for bars; a key of colours is drawn with a mark that is nowhere. */
+function shadeCells(trace) {
+  const { color, cmin, cmax, colorscale, colorbar, showscale, ...marker } = trace.marker;
+  const channels = colorscale.map(([, colour]) => [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16)));
+  const mixed = (value) => {
+    const part = Math.min(1, Math.max(0, (value - cmin) / (cmax - cmin || 1))) * (channels.length - 1);
+    const first = Math.min(Math.floor(part), channels.length - 2);
+    const mix = channels[first].map((start, channel) => Math.round(start + (part - first) * (channels[first + 1][channel] - start)));
+    return `rgb(${mix.join()})`;
+  };
+  const cells = { ...trace, marker: { ...marker, color: Array.from(new PACKED.f4(bytes(color.bdata).buffer), mixed) } };
+  if (!showscale) return [cells];
+  const key = { color: [cmin], cmin, cmax, colorscale, colorbar, showscale };
+  return [cells, { type: "scatter", mode: "markers", x: [null], y: [null], name: trace.name, meta: trace.meta, marker: key, hoverinfo: "skip" }];
+}
+
+/* Plotly stands in the page as text and becomes a script with the first figure, so that the page is ready before it. */
+function loadPlotly() {
+  const source = document.getElementById("plotly-source");
+  if (!source) return;
+  const script = create("script");
+  script.textContent = source.textContent;
+  source.replaceWith(script);
+}
+
 function draw(plot) {
+  loadPlotly();
   const spec = resolveColours(read(`${plot.id}-spec`), getComputedStyle(document.documentElement));
   for (const trace of spec.data) if (trace.meta?.sieve !== undefined) addHeadNumbers(trace);
+  spec.data = spec.data.flatMap((trace) => {
+    if (trace.type === "heatmap") return [paintSquare(trace, spec.layout)];
+    return trace.type === "bar" && trace.marker.colorscale ? shadeCells(trace) : [trace];
+  });
   const hidden = hiddenRoles(plot);
   for (const trace of spec.data) trace.visible = !(trace.meta && hidden(trace.meta.role));
   const config = {
@@ -79,7 +135,7 @@ const near = new IntersectionObserver((entries) => {
     }
   }
 }, { rootMargin: "500px" });
-plots.forEach((plot) => near.observe(plot));
+requestAnimationFrame(() => setTimeout(() => plots.forEach((plot) => near.observe(plot))));
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnPlots.forEach(draw));
 addEventListener("beforeprint", () => {

@@ -3,19 +3,27 @@ const headView = (() => {
   let drawing = null;
   let drawnKind = -1;
   let turn = 0;
-  let touched = 0;
+  let touched = Math.min(...chosen.heads);
+  let laid = "";
 
   function buttons() {
     const { heads } = mapsNow();
-    by("head-heads").replaceChildren(...heads.map((head, place) => {
+    laid = wanted();
+    by("head-heads").replaceChildren(...roles.ordered(chosen.layer).map((place) => {
+      const head = heads[place];
       const button = create("button", String(head), `view-head tone-${head % 8}`);
       button.type = "button";
-      button.setAttribute("aria-label", `head ${head}`);
+      button.place = place;
+      button.append(...roles.of(chosen.layer, place).map((role) => roles.chip(role)));
+      button.setAttribute("aria-label", [`head ${head}`, ...roles.titles(chosen.layer, place)].join(", "));
+      button.title = roles.text(chosen.layer, place);
       button.addEventListener("click", () => toggle(place));
       button.addEventListener("dblclick", () => only(place));
       return button;
     }));
   }
+
+  const wanted = () => [chosen.kind, chosen.order, roles.known() ? chosen.layer : 0].join(" ");
 
   function toggle(place) {
     touched = place;
@@ -37,33 +45,56 @@ const headView = (() => {
   function marks() {
     const { heads } = mapsNow();
     if (!chosen.heads.has(touched) && chosen.heads.size === 1) [touched] = chosen.heads;
-    [...by("head-heads").children].forEach((button, place) => button.setAttribute("aria-pressed", String(chosen.heads.has(place))));
+    for (const button of by("head-heads").children) button.setAttribute("aria-pressed", String(chosen.heads.has(button.place)));
     by("head-only").textContent = `Only head ${heads[touched]}`;
     by("head-mean").hidden = chosen.form !== "heat" || chosen.heads.size < 2;
+    said();
+  }
+
+  /* What the run says about the one head that is shown. */
+  function said() {
+    const [head] = chosen.heads;
+    const lines = chosen.heads.size === 1 ? roles.lines(chosen.layer, head) : [];
+    by("head-roles").hidden = !roles.known() || chosen.heads.size > 1;
+    by("head-roles").replaceChildren(
+      ...(lines.length ? [] : ["This head holds no role in the run."]),
+      ...lines.map(({ role, title, text }) => {
+        const one = create("span");
+        one.append(roles.chip(role), ` ${title}: ${text}`);
+        return one;
+      }),
+    );
   }
 
   async function renew() {
     const mine = ++turn;
     const maps = mapsNow();
-    if (drawnKind !== chosen.kind) {
-      touched = 0;
-      buttons();
-    }
+    if (drawnKind !== chosen.kind && drawnKind >= 0) touched = Math.min(...chosen.heads);
+    if (laid !== wanted()) buttons();
     options(by("head-layer"), maps.layers, chosen.layer);
     marks();
     const bytes = await layerOf(chosen.layer);
     if (mine !== turn) return;
+    const { own } = roles.settings();
     const chosenMaps = [...chosen.heads].sort((one, other) => one - other).map((place) => (
-      { weights: headOf(bytes, place, maps), tone: toneOf(maps.heads[place]), label: `head ${maps.heads[place]}` }
+      { weights: headOf(bytes, place, maps), tone: own ? roles.settings().tone : toneOf(maps.heads[place]), label: `head ${maps.heads[place]}` }
     ));
-    const settings = { ...settingsNow(), maps: chosenMaps, label: `Layer ${maps.layers[chosen.layer]}` };
+    const settings = { ...settingsNow(), isolate: isolateToken, maps: chosenMaps, label: `Layer ${maps.layers[chosen.layer]}` };
     if (drawnKind === chosen.kind) drawing.set(settings);
     else {
       drawing?.remove();
       drawing = attention.draw(by("head-map"), { queries: maps.queries, keys: maps.keys }, settings);
       drawnKind = chosen.kind;
     }
+    if (focused) drawing.focus(focused[0], focused[1]);
+    focused = null;
     table(maps, chosenMaps[0]);
+  }
+
+  let focused = null;
+  /* After the picture is drawn anew, the focus goes to a token of it. */
+  function focusLater(side, place) {
+    focused = [side, place];
   }
 
   /* The table behind the picture is made when it is opened. */
@@ -100,5 +131,5 @@ const headView = (() => {
     renew();
   });
   by("head-table").addEventListener("toggle", (event) => { if (event.target.open) event.target.onceOpen?.(); });
-  return { renew, choose };
+  return { renew, choose, focusLater };
 })();

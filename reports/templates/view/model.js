@@ -1,11 +1,9 @@
 /* The model view: every head as a thumbnail, drawn when it comes near the window, a few at a time. */
 const modelView = (() => {
-  const SIDE = 72;
-  const FINEST = 96;
   const PATIENCE = 12;
-  let laidKind = -1;
+  let laid = "";
   let drawn = "";
-  let thumbs = [];
+  let tiles = [];
   let queue = [];
   let frame = null;
   const near = new Set();
@@ -17,39 +15,73 @@ const modelView = (() => {
     }
   }, { rootMargin: "300px" });
 
+  const byRole = () => chosen.order === "role" && roles.known();
+  const wanted = () => `${chosen.kind} ${byRole()}`;
+
   function lay() {
+    watch.disconnect();
+    near.clear();
+    tiles = [];
+    laid = wanted();
+    by("model-scroll").hidden = byRole();
+    by("model-groups").hidden = !byRole();
+    by("model-said").textContent = byRole() ? "Every head once, under its rarest role, the strongest first." : "Every head; rows are layers, columns are heads.";
+    by("panel-model").style.setProperty("--heads", String(mapsNow().heads.length));
+    if (byRole()) layGroups();
+    else layGrid();
+    for (const each of tiles) watch.observe(each);
+  }
+
+  function layGroups() {
+    const { layers, heads } = mapsNow();
+    by("model-groups").replaceChildren(...roles.groups().map(({ role, cells, title }) => {
+      const group = create("div", undefined, "view-group");
+      const name = group.appendChild(create("h2"));
+      if (role !== null) name.append(roles.chip(role), " ");
+      name.append(title, " ", create("span", `${cells.length} ${cells.length === 1 ? "head" : "heads"}`, "count"));
+      const row = group.appendChild(create("div", undefined, "view-tiles"));
+      row.append(...cells.map(([layer, head]) => {
+        const cell = create("div");
+        cell.append(tile({ layer: layers[layer], head: heads[head], row: layer, column: head }), create("span", `${layers[layer]}-${heads[head]}`, "count"));
+        return cell;
+      }));
+      return group;
+    }));
+  }
+
+  function layGrid() {
     const { layers, heads } = mapsNow();
     const top = create("thead");
     const titles = top.appendChild(create("tr"));
     titles.append(create("td"), ...heads.map((head) => Object.assign(create("th", String(head)), { scope: "col" })));
     const body = create("tbody");
-    watch.disconnect();
-    near.clear();
-    thumbs = [];
     layers.forEach((layer, row) => {
       const line = body.appendChild(create("tr"));
       line.append(Object.assign(create("th", String(layer)), { scope: "row" }));
-      heads.forEach((head, column) => line.appendChild(create("td")).append(thumb({ layer, head, row, column })));
+      heads.forEach((head, column) => line.appendChild(create("td")).append(tile({ layer, head, row, column })));
     });
     by("model-grid").replaceChildren(by("model-grid").caption, top, body);
-    laidKind = chosen.kind;
-    for (const each of thumbs) watch.observe(each);
   }
 
-  function thumb({ layer, head, row, column }) {
+  function tile({ layer, head, row, column }) {
     const button = create("button", undefined, "view-thumb");
     button.type = "button";
-    button.tabIndex = thumbs.length ? -1 : 0;
-    button.setAttribute("aria-label", `layer ${layer}, head ${head}`);
-    button.title = `layer ${layer}, head ${head}`;
+    button.tabIndex = tiles.length ? -1 : 0;
+    const held = roles.titles(row, column);
+    button.setAttribute("aria-label", [`layer ${layer}, head ${head}`, ...held].join(", "));
+    button.setAttribute("aria-describedby", "model-preview");
     button.place = [row, column];
     button.append(create("canvas"));
+    if (roles.known()) {
+      const chips = button.appendChild(create("span", undefined, "view-chips"));
+      chips.append(...roles.of(row, column).map((role) => roles.chip(role)));
+    }
     button.addEventListener("click", () => openHead(row, column));
-    thumbs.push(button);
+    tiles.push(button);
     return button;
   }
 
-  const appearance = () => JSON.stringify([settingsNow(), matchMedia("(prefers-color-scheme: dark)").matches, document.documentElement.dataset.print ?? null]);
+  const appearance = () => JSON.stringify([{ ...settingsNow(), own: chosen.keys }, matchMedia("(prefers-color-scheme: dark)").matches, document.documentElement.dataset.print ?? null]);
 
   async function ask(button) {
     const kind = chosen.kind;
@@ -69,57 +101,12 @@ const modelView = (() => {
 
   function paint(button, bytes) {
     if (button.drawn === drawn) return;
-    const maps = mapsNow();
-    const data = { queries: maps.queries, keys: maps.keys, weights: headOf(bytes, button.place[1]) };
-    const weights = attention.matrix(data, settingsNow());
-    const canvas = button.firstChild;
-    canvas.dataset.form = chosen.form;
-    const tone = resolveColour(toneOf(maps.heads[button.place[1]]), button);
-    if (chosen.form === "heat") cells(canvas, weights, tone);
-    else lines(canvas, weights, tone);
+    thumbs.paint(button.firstChild, bytes, button.place[1]);
     button.drawn = drawn;
   }
 
-  /* A pixel per cell; of long inputs, a pixel shows the strongest of several cells. */
-  function cells(canvas, { rows, columns, values }, tone) {
-    const [tall, wide] = [rows, columns].map((units) => Math.max(1, Math.min(units.length, FINEST)));
-    const strongest = new Float32Array(wide * tall);
-    const across = columns.map((_, column) => Math.floor(column * wide / columns.length));
-    for (let place = 0; place < values.length; place += 1) {
-      const row = Math.floor(place / columns.length);
-      const pixel = wide * Math.floor(row * tall / rows.length) + across[place - row * columns.length];
-      if (values[place] > strongest[pixel]) strongest[pixel] = values[place];
-    }
-    const picture = new ImageData(wide, tall);
-    const ground = resolveColour("var(--panel)", canvas.parentElement);
-    strongest.forEach((value, pixel) => picture.data.set([...attention.mix(ground, tone, value), 255], 4 * pixel));
-    [canvas.width, canvas.height] = [wide, tall];
-    canvas.getContext("2d").putImageData(picture, 0, 0);
-  }
-
-  /* Drawn off screen and copied as pixels: strokes drawn directly can cover the rest of a printed sheet. */
-  function lines(canvas, { rows, columns, values }, tone) {
-    const scale = (canvas.clientWidth || SIDE) / SIDE * (devicePixelRatio || 1);
-    const size = Math.round(SIDE * scale);
-    const context = new OffscreenCanvas(size, size).getContext("2d", { willReadFrequently: true });
-    context.scale(scale, scale);
-    context.strokeStyle = `rgb(${tone.join(" ")})`;
-    const step = (SIDE - 6) / Math.max(rows.length, columns.length);
-    const least = values.length > 4000 ? 0.1 : 0.02;
-    values.forEach((value, place) => {
-      if (value < least) return;
-      context.globalAlpha = Math.min(value, 1);
-      context.beginPath();
-      context.moveTo(3, 3 + (Math.floor(place / columns.length) + 0.5) * step);
-      context.lineTo(SIDE - 3, 3 + ((place % columns.length) + 0.5) * step);
-      context.stroke();
-    });
-    [canvas.width, canvas.height] = [size, size];
-    canvas.getContext("2d").putImageData(context.getImageData(0, 0, size, size), 0, 0);
-  }
-
   function renew() {
-    if (laidKind !== chosen.kind) lay();
+    if (laid !== wanted()) lay();
     drawn = appearance();
     queue = [];
     for (const button of near) ask(button);
@@ -138,16 +125,18 @@ const modelView = (() => {
   function repaint() {
     drawn = appearance();
     queue = [];
-    for (const button of thumbs) {
+    for (const button of tiles) {
       const bytes = layerHeld(button.place[0]);
       if (bytes) paint(button, bytes);
     }
   }
 
-  by("model-grid").addEventListener("keydown", (event) => roving(thumbs, event, mapsNow().heads.length));
-  by("model-grid").addEventListener("focusin", (event) => {
-    const place = thumbs.indexOf(event.target);
-    for (const [other, each] of thumbs.entries()) each.tabIndex = other === place ? 0 : -1;
-  });
-  return { renew, repaint, thumbs: () => thumbs };
+  for (const id of ["model-grid", "model-groups"]) {
+    by(id).addEventListener("keydown", (event) => roving(tiles, event, byRole() ? 1 : mapsNow().heads.length));
+    by(id).addEventListener("focusin", (event) => {
+      const place = tiles.indexOf(event.target);
+      for (const [other, each] of tiles.entries()) each.tabIndex = other === place ? 0 : -1;
+    });
+  }
+  return { renew, repaint, tiles: () => tiles };
 })();

@@ -7,6 +7,7 @@ const neuronView = (() => {
   let now = null;
   let strip = -1;
   let rows = [];
+  let mostOfProducts = 0;
   const buttons = () => [...by("neuron-queries").children];
   const keyButtons = () => rows.map((line) => line.cells[0].firstChild);
 
@@ -52,7 +53,23 @@ const neuronView = (() => {
     strips.paint(by("neuron-query-strip"), products.vector(now.queries, query, now.size), now.most, tones);
     strips.legend(by("neuron-legend"), now.most, most);
     by("neuron-said").textContent = products.notes(now);
+    mostOfProducts = most;
+    lines();
     numbers();
+  }
+
+  /* Lines from the token that attends to every key, and those between the dimensions of q and of the key in hand. */
+  function lines() {
+    const { queries, keys } = now.maps;
+    const weights = rows.map((_, place) => { const { seen, weight } = products.steps(now, query, place); return seen ? weight : 0; });
+    links.tokens(rows, weights, queries === keys ? query : null, queries.pieces[query]);
+    const steps = products.steps(now, query, inHand);
+    links.dimensions(steps, now.most, mostOfProducts);
+    by("neuron-dims").setAttribute("aria-label", `Query of ${queries.pieces[query]} and key of ${keys.pieces[inHand]}, joined dimension by dimension`);
+    by("neuron-dims-said").replaceChildren(
+      "q of ", attention.isolate(queries.pieces[query]), " above, k of ", attention.isolate(keys.pieces[inHand]),
+      ` below; a line between them is as strong as the product of its dimension. Sum × ${Number(now.scaling.toPrecision(4))} = ${decimals(steps.sums[0], 2)}; weight ${steps.seen ? decimals(steps.weight) : "0, because the key is not visible"}.`,
+    );
   }
 
   /* The table behind the strips, made while it is open. */
@@ -78,7 +95,10 @@ const neuronView = (() => {
     const [one, other, both] = [q, k, product].map((values) => decimals(values[dimension]));
     by("neuron-told").replaceChildren(attention.isolate(now.maps.keys.pieces[place]), `, dimension ${dimension}: q ${one}, k ${other}, q × k ${both}`);
     keyButtons().forEach((button, other) => button.classList.toggle("map-held", other === place));
-    if (changed) numbers();
+    if (changed) {
+      lines();
+      numbers();
+    }
   }
 
   function choose(place) {
@@ -102,7 +122,7 @@ const neuronView = (() => {
     if (!maps.neurons) return;
     const head = Math.min(...chosen.heads);
     options(by("neuron-layer"), maps.layers, chosen.layer);
-    options(by("neuron-head"), maps.heads, head);
+    options(by("neuron-head"), maps.heads.map((number, place) => [number, ...roles.of(chosen.layer, place).map((role) => content.roles.marks[role])].join(" ")), head);
     const loaded = await products.load(chosen.kind, chosen.layer, head);
     if (mine !== turn) return;
     now = loaded;
@@ -147,6 +167,7 @@ const neuronView = (() => {
       event.preventDefault();
     } else roving(keyButtons(), event, 1);
   });
+  new ResizeObserver(() => { if (now && mapsNow().neurons && open === "neuron") lines(); }).observe(by("neuron-table"));
   by("neuron-numbers").addEventListener("toggle", () => { if (now) numbers(); });
   return { renew, repaint, loaded: () => now };
 })();

@@ -16,7 +16,48 @@ function show(name) {
   by("view-controls").hidden = name === "neuron" && !by("view-kind");
   by("view-filter-label").hidden = queries !== keys || !queries.segment.includes(1);
   by("view-left").hidden = name === "neuron" || (chosen.specials && chosen.sink && chosen.from === "all");
+  if (by("view-order-label")) by("view-order-label").hidden = !roles.known();
+  if (by("view-keys-label")) by("view-keys-label").hidden = !roles.known();
+  preview.hide();
+  controls();
   return views[name].renew();
+}
+
+/* The state of the controls: what is left out at first, whose keys are coloured, which token is alone. */
+function controls() {
+  for (const [name, place] of [["specials", 0], ["sink", 1]]) {
+    const share = mapsNow().shares[place];
+    by(`view-${name}`).checked = chosen[name];
+    by(`view-${name}-share`).textContent = share >= 0.005 ? `${place ? "gets" : "get"} ${Math.round(100 * share)} % of the attention` : "";
+  }
+  if (by("view-keys")) by("view-keys").value = String(chosen.keys ?? "");
+  if (chosen.only) by("view-only").textContent = `Only “${chosen.only.text}” ${chosen.only.side ? "is attended to" : "attends"} · show all`;
+  by("view-only").hidden = !chosen.only;
+  roles.key();
+  if (open === "neuron") by("view-keys-key").hidden = true;
+}
+
+/* Tokens that get most of the attention are left out at first: they hide what else a head does. Where keys of a role
+   are coloured, special tokens are shown if they are among these keys. */
+function leaveOut() {
+  [chosen.specials, chosen.sink] = mapsNow().shares.map((share) => share <= content.mostly);
+  if (roles.coloured()) chosen.specials = roles.special();
+}
+
+/* A token alone in every picture, on its side; null for all tokens again. */
+function isolateToken(side, unit) {
+  const same = chosen.only && chosen.only.side === side;
+  const place = unit?.places[0] ?? null;
+  chosen.only = same || place === null ? null : { side, place, text: attention.shorten(unit.text) };
+  headView.focusLater(side, 0);
+  show(open);
+}
+
+async function chooseKeys(role) {
+  await roles.load(role);
+  chosen.keys = role;
+  leaveOut();
+  return show(open);
 }
 
 /* The view stands in the address where that may be changed; within a notebook it may not. */
@@ -35,6 +76,8 @@ function settingsText() {
   const own = open === "neuron" ? shown.slice(0, 1) : shown;
   const picture = [
     chosen.level === "words" && "words",
+    chosen.only && `only ${chosen.only.text}`,
+    chosen.keys !== null && roles.known() && `keys of ${content.roles.titles[chosen.keys]}`,
     chosen.from !== "all" && `from ${"AB"[chosen.from]} to ${"AB"[chosen.to]}`,
     !chosen.specials && "without special tokens",
     !chosen.sink && "without the first token",
@@ -81,8 +124,17 @@ by("view-filter").addEventListener("input", (event) => {
   show(open);
 });
 by("view-kind")?.addEventListener("input", (event) => {
-  Object.assign(chosen, { kind: Number(event.target.value), layer: 0, heads: new Set([0]), from: "all", to: "all" });
+  const kind = Number(event.target.value);
+  const [layer, head] = kind === firstKind ? [firstLayer, firstHead] : [0, 0];
+  Object.assign(chosen, { kind, layer, heads: new Set([head]), from: "all", to: "all", only: null });
   by("view-filter").value = "all,all";
+  leaveOut();
+  show(open);
+});
+by("view-only").addEventListener("click", () => isolateToken(0, null));
+by("view-keys")?.addEventListener("input", (event) => chooseKeys(event.target.value === "" ? null : Number(event.target.value)));
+by("view-order")?.addEventListener("input", (event) => {
+  chosen.order = event.target.value;
   show(open);
 });
 
@@ -98,4 +150,8 @@ for (const name of ["beforeprint", "afterprint"]) {
 addEventListener("hashchange", () => { if (Object.hasOwn(views, location.hash.slice(1))) show(location.hash.slice(1)); });
 
 by("view-app").hidden = false;
+if (by("view-kind")) by("view-kind").value = String(firstKind);
+leaveOut();
+roles.choices();
+if (roles.hasKeys(firstRole)) chooseKeys(firstRole);
 show(Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : by("view-app").dataset.show);

@@ -6,10 +6,15 @@ for (const maps of content.maps) maps.keys ??= maps.queries;
 const MOST_HELD = 96 * 2 ** 20;
 const cache = new Map();
 
+const [firstKind, firstLayer, firstHead, firstRole] = content.opening;
+
 const chosen = {
-  kind: 0,
-  layer: 0,
-  heads: new Set([0]),
+  kind: firstKind,
+  layer: firstLayer,
+  heads: new Set([firstHead]),
+  keys: null,
+  order: "number",
+  only: null,
   form: "lines",
   level: "pieces",
   specials: true,
@@ -21,8 +26,8 @@ const chosen = {
 const mapsNow = () => content.maps[chosen.kind];
 const toneOf = (head) => `var(--tone-${head % 8})`;
 const settingsNow = () => {
-  const { form, level, specials, sink, from, to } = chosen;
-  return { form, level, specials, sink, from, to };
+  const { form, level, specials, sink, from, to, only } = chosen;
+  return { form, level, specials, sink, from, to, only, ...roles.settings() };
 };
 
 /* Decoded bytes are kept until there are too many; the least recently used go first. */
