@@ -154,8 +154,8 @@ class Described:
 
     @property
     def flag(self) -> str:
-        """Its name on the command line."""
-        return self.name if self.option.argument else "--" + self.name.replace("_", "-")
+        """Its name on the command line; ``as_`` is a word of Python, so its flag is ``--as``."""
+        return self.name if self.option.argument else "--" + self.name.rstrip("_").replace("_", "-")
 
     @property
     def default(self) -> str:

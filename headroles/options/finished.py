@@ -98,6 +98,13 @@ class VerifyOptions(FinishedOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShowOptions(FinishedOptions):
+    """Options of showing a finished run or comparison in the terminal."""
+
+    folder: Annotated[str, FOLDER]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions(FinishedOptions):
     """Options of writing a report, or all its figures."""
 
@@ -132,7 +139,7 @@ class ReportOptions(FinishedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions(FinishedOptions):
-    """Options of a table for a paper."""
+    """Options of a table, or of the methods, for a paper."""
 
     folder: Annotated[str, FOLDER]
     name: Annotated[
@@ -152,10 +159,21 @@ class TableOptions(FinishedOptions):
             choices=TABLE_FORMS,
         ),
     ] = "markdown"
+    methods: Annotated[
+        bool, Option("The methods as a paragraph with references, in place of a table.", "Questions")
+    ] = False
     out: Annotated[str | None, OUT.but(detail="A file.", default="the terminal; none in Python")] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
         False
     )
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        FinishedOptions.__post_init__(self)
+        if self.methods and self.name is not None:
+            raise BadInput(f"--methods is no table, but got --name {self.name}; leave one of them out")
+        if self.methods and self.format == "csv":
+            raise BadInput("--methods is text, but got --format csv; give markdown or latex")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +244,7 @@ class PlanOptions(FinishedOptions):
     effect: Annotated[
         float,
         Option(
-            "Effect of the head to find: (mean − θ) / sd, where θ = null + margin.",
+            "Effect of the head to find: (mean − threshold) / standard deviation.",
             "Questions",
             above=0,
             below=INFINITY,

@@ -9,6 +9,7 @@ from headroles.options.described import Described, described, shown
 from headroles.options.shared import TOKENIZER
 from headroles.options.values import record_of
 from headroles.records.objects import ModelObject
+from headroles.records.shown.bar import progress_or_bar
 
 PLACE = "        {options}"
 """Line of a docstring that the documentation of all options replaces."""
@@ -67,7 +68,10 @@ def keywords_of(
                 raise TypeError(f"{function.__name__}() needs {missing[0]!r}")
             kept = {name: keywords.pop(name) for name in own_names & keywords.keys()}
             options = record_of(record, **keywords) if read is None else read(**keywords)
-            return function(options, **kept)
+            if "progress" not in own_names:
+                return function(options, **kept)
+            with progress_or_bar(kept.get("progress")) as progress:
+                return function(options, **kept | {"progress": progress})
 
         call.__name__ = call.__qualname__ = function.__name__
         call.__module__ = function.__module__

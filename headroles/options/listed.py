@@ -1,11 +1,16 @@
-"""Options of the lists of sieves and tasks."""
+"""Options of lists of sieves and tasks, and of what a command prints of its result."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
+from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.options.described import Option, check_values
 from headroles.options.shared import MAX_LENGTH, MODEL, OVERWRITE, PARSER, REVISION, SVG, VECTORS
+
+JSON = Option("Print JSON, for other programs.", "Output")
+EXCLUSIVE = ("quiet", "verbose", "json")
+"""Options of what is printed, of which one at most is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,7 @@ class SieveListOptions:
         Option("Whether queries see only keys up to their own place.", "Model", default="as the model does"),
     ] = None
     max_length: Annotated[int, MAX_LENGTH] = 512
-    json: Annotated[bool, Option("Print JSON with every fact of every sieve.", "Output")] = False
+    json: Annotated[bool, JSON.but(detail="Every fact of every sieve.")] = False
     svg: Annotated[str | None, SVG.but(detail="It draws the cells that the sieve counts.")] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
         False
@@ -57,3 +62,46 @@ class SieveListOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskListOptions:
     """Options of the list of tasks: none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisplayOptions:
+    """How much of a result a command prints.
+
+    Raises:
+        BadInput: For options that exclude each other.
+    """
+
+    quiet: Annotated[bool, Option("Print nothing but the path of the report.", "Output")] = False
+    verbose: Annotated[
+        bool, Option("Print all that is known: the test, every table, and what the words mean.", "Output")
+    ] = False
+    json: Annotated[bool, JSON.but(detail="One object with counts, strongest heads, sentences, notes.")] = (
+        False
+    )
+    grid: Annotated[bool, Option("Print layers × heads, with the rarest role of every head.", "Output")] = (
+        False
+    )
+    open: Annotated[bool, Option("Open the report in the browser.", "Output")] = False
+
+    def __post_init__(self) -> None:
+        """Refuse options that exclude each other."""
+        given = [f"--{name}" for name in EXCLUSIVE if getattr(self, name)]
+        if len(given) > 1:
+            raise BadInput(f"{' and '.join(given)} exclude each other; give one of them")
+        if self.grid and (self.quiet or self.json):
+            raise BadInput(f"{given[0]} prints no grid, so it excludes --grid; leave one of them out")
+
+    def check_place(self, place: str) -> None:
+        """Refuse to open a report that is no file of this machine.
+
+        Args:
+            place: Folder of the result, or its address.
+
+        Raises:
+            BadInput: When the report is at an address, and is to be opened.
+        """
+        if self.open and is_address(place):
+            raise BadInput(
+                f"--open shows a file of this machine, but the report is at '{place}'; leave --open out"
+            )

@@ -116,8 +116,8 @@ OUT = Option("Where the result is written.", "Output", path=True)
 SVG = Option("SVG file to write.", "Output", path=True)
 OVERWRITE = Option("Replace what is there.", "Output")
 MAPS = Option(
-    "Largest number of attention maps kept for head cards, with the tokens of their inputs. With 0, folder "
-    "and report hold no text of the inputs.",
+    "Largest number of attention maps kept as examples of heads, with the tokens of their inputs. With 0, "
+    "folder and report hold no text of the inputs.",
     "Output",
     least=0,
 )

@@ -26,8 +26,14 @@ from headroles.records.objects import ModelObject
 
 SHOWS = ("head", "model", "neuron")
 """The three views on a page, of which one opens first."""
+FORMS = ("lines", "heat", "text")
+"""What an SVG draws: lines between tokens, a heat map, or the text with shaded tokens."""
+RUN = "a run in memory"
+"""Stands for the folder of a run that was given as an object."""
 MODEL_OPTIONS = ("model", "revision", "max_length", "device", "device_map", "dtype", "kind")
 """Options of views of a model, which views of stored maps and of arrays do not accept."""
+OF_RUN = ("model", "revision")
+"""Options that a run answers by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,25 @@ class ViewOptions:
         str | None,
         TEXT_B.but(detail="For the decoder of an encoder-decoder.", argument=True, python="str | Any | None"),
     ] = None
+    run: Annotated[
+        str | None,
+        Option(
+            "A finished run: its model is shown, with its roles and their keys. Without TEXT, an input of "
+            "the run.",
+            "Inputs",
+            path=True,
+            python="str | Path | Labelling | None",
+            in_python="Or the run itself.",
+        ),
+    ] = None
+    also: Annotated[
+        tuple[str, ...],
+        Option(
+            "Another text for the SVG, below the first; of stored maps, another example. Can be given "
+            "several times.",
+            "Inputs",
+        ),
+    ] = ()
     attention: Annotated[str | None, ATTENTION] = None
     example: Annotated[
         str | None,
@@ -88,7 +113,25 @@ class ViewOptions:
     ] = None
     svg: Annotated[
         str | None,
-        SVG.but(detail="The heads of one layer, which --layers names."),
+        SVG.but(detail="The heads of the layers that --layers names."),
+    ] = None
+    as_: Annotated[
+        str,
+        Option(
+            "What the SVG draws: lines, a heat map, or the text with shaded tokens.",
+            "Output",
+            kind="form of an SVG",
+            choices=FORMS,
+        ),
+    ] = "lines"
+    token: Annotated[
+        str | None,
+        Option(
+            "Token whose attention the text shows, by its number (from 0) or itself. Only for --as text.",
+            "Output",
+            default="the attention that each token gets",
+            python="str | int | None",
+        ),
     ] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for files that headroles did not write.")] = False
     kind: Annotated[
@@ -103,41 +146,65 @@ class ViewOptions:
         for name, text in (("text", self.text), ("text_b", self.text_b)):
             if text is not None and not text.strip():
                 raise BadInput(f"a view shows attention between tokens, but {name} is empty; give a sentence")
-        if self.revision is not None and self.model is None:
+        if self.revision is not None and self.model is None and self.run is None:
             raise BadInput("--revision is that of a model on the hub, so --model must name the model")
         self._check_files()
 
     def _check_source(self) -> None:
-        """Refuse texts together with stored maps, neither of them, and options of the other."""
-        if (self.text is None) == (self.attention is None):
-            got = "neither" if self.text is None else "both"
-            raise BadInput(f"a view is of a text, or of stored maps (--attention), but got {got}; give one")
-        if self.attention is None and self.example is not None:
+        """Refuse texts together with stored maps, no input at all, and options of another source."""
+        stored = self.attention is not None
+        if stored and (self.text is not None or self.run is not None):
+            other = "a text" if self.text is not None else "a run"
+            raise BadInput(
+                f"a view is of stored maps (--attention), or of a model on a text, but got both maps and "
+                f"{other}; give one of them"
+            )
+        if not stored and self.text is None and self.run is None:
+            raise BadInput(
+                "a view is of a text, of stored maps (--attention) or of a run (--run), but got none; give "
+                "one"
+            )
+        if not stored and self.example is not None:
             raise BadInput("--example names an example of stored maps, so --attention must name their file")
-        defaults = {field.name: field.default for field in fields(self)}
-        for name in ("text_b", *MODEL_OPTIONS) if self.attention is not None else ():
-            if getattr(self, name) != defaults[name]:
+        maps = "stored maps are shown without a model"
+        source = maps if self.run is None else "a run brings its own model"
+        for name in self._unused():
+            if getattr(self, name) != {field.name: field.default for field in fields(self)}[name]:
+                raise BadInput(f"{source}, so {name.replace('_', '-')} has no effect; leave it out")
+        for text in self.also:
+            if self.text_b is not None or not text.strip():
                 raise BadInput(
-                    f"stored maps are shown without a model, so {name.replace('_', '-')} has no effect; "
-                    f"leave it out"
+                    "--also is another text, below the first, so it goes with views of one text each; leave "
+                    "it out, or give it some text"
                 )
 
+    def _unused(self) -> tuple[str, ...]:
+        """Return the options that have no effect for the source of the view."""
+        if self.attention is not None:
+            return ("text_b", *MODEL_OPTIONS)
+        if self.run is None or isinstance(self.model, ModelObject):
+            return ()
+        return OF_RUN if self.text is not None else ("text_b", *OF_RUN)
+
     def _check_files(self) -> None:
-        """Refuse paths where no file can be, and an SVG of no layer or several layers."""
+        """Refuse paths where no file can be, and options of an SVG that is not asked for."""
         for name, place in (("out", self.out), ("svg", self.svg)):
             if place is not None and (not place or isdir(place)):
                 raise BadInput(
                     f"--{name} names a file, but '{place}' is {'a folder' if place else 'no name'}; "
                     f"name a file in it"
                 )
-        if self.svg is None and self.kind is not None:
-            raise BadInput("--kind is for an SVG, which only --svg asks for; leave it out")
         if self.svg is None:
+            for flag, chosen in (("kind", self.kind), ("as", self.as_ != FORMS[0]), ("token", self.token)):
+                if chosen:
+                    raise BadInput(f"--{flag} is for an SVG, which only --svg asks for; leave it out")
             return
-        if len(self.layers) != 1:
+        if self.token is not None and self.as_ != "text":
+            raise BadInput("--token is for the text with shaded tokens; give --as text, or leave it out")
+        if not self.layers:
             raise BadInput(
-                f"an SVG shows one layer, so --layers must name exactly one, but got "
-                f"{len(self.layers) or 'none'}; a page (--out) shows several"
+                "an SVG shows some layers, so --layers must name at least one, but got none; a page (--out) "
+                "shows them all"
             )
         if self.out is not None and Path(self.out).resolve() == Path(self.svg).resolve():
             raise BadInput(f"--out and --svg both name the file '{self.svg}'; name another for one of them")

@@ -1,0 +1,261 @@
+"""What a view takes from a run: its model, an input of its own, the roles of heads, and the keys of roles."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from headroles.catalogue import sieve_of
+from headroles.errors import BadInput, HeadrolesError
+from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
+from headroles.options.values import stored_settings
+from headroles.records.findings import Labelling
+from headroles.records.kept_maps import TypicalInput
+from headroles.records.objects import ModelObject
+from headroles.records.passage import Passage
+from headroles.records.shown.controls import control_of
+from headroles.records.view import DECODER, ENCODER, SELF, Maps, View, ViewRoles
+from headroles.reports.views.opening import strongest_role
+from headroles.sieves.base import MaskSieve, Sieve
+from headroles.sieves.weights.cells import count_cells
+
+KINDS = ("label", "cluster")
+"""Kinds of run whose roles a view shows."""
+IN_MEMORY = "an object in memory"
+"""Origin of a model that was given as an object."""
+MOST_NAMED = 4
+"""Most sieves that a note names."""
+
+
+def open_run(run: str | Path | Labelling) -> Labelling:
+    """Return a finished run whose model a view can show.
+
+    Raises:
+        BadInput: When there is no complete run, it tests no sieves, or it was made from stored maps.
+    """
+    if isinstance(run, Labelling):
+        labelling = run
+    else:
+        from headroles.storage.run import load
+
+        labelling = load(run)
+    from headroles.kinds import kind_of
+
+    kind = kind_of(labelling).name
+    if kind not in KINDS:
+        raise BadInput(
+            f"a view shows the roles of a label or cluster run, but got one of the kind {kind}; give another "
+            f"run, or the text without --run"
+        )
+    if _settings(labelling).get("attention") is not None:
+        raise BadInput(
+            "a view of a run runs its model again, but this run was made from stored maps; show them with "
+            "--attention, without --run"
+        )
+    if not labelling.findings.roles:
+        raise BadInput("a view shows the roles of a run, but this run tests none; leave --run out")
+    return labelling
+
+
+def run_checkpoint(run: Labelling, given: ModelObject | None = None) -> Checkpoint:
+    """Return the checkpoint of a run's model, before anything heavy is loaded.
+
+    Args:
+        run: A finished run.
+        given: The model as an object, where the run was made with one.
+
+    Raises:
+        BadInput: When the model is not there, or an object is missing or was not to be given.
+    """
+    model, settings = run.manifest.get("model") or {}, _settings(run)
+    in_memory = model.get("origin") == IN_MEMORY
+    if in_memory != (given is not None):
+        raise BadInput(
+            "the model of this run was an object in memory; give it again in Python, with model="
+            if in_memory
+            else "a run brings its own model, so model has no effect; leave it out"
+        )
+    if given is not None:
+        return find_checkpoint(given, None)
+    name, revision = settings.get("model"), settings.get("revision")
+    local = name is None or Path(name).exists()
+    return find_checkpoint(name, revision if local else model.get("revision") or revision)
+
+
+def run_weights(run: Labelling) -> str | None:
+    """Return the SHA-256 of the weights of a run's model; None where its manifest has none."""
+    weights = (run.manifest.get("model") or {}).get("weights_sha256")
+    return None if weights is None else str(weights)
+
+
+def run_name(run: Labelling) -> str:
+    """Return the name of a run: its folder, or the name of its model."""
+    return Path(run.folder).name if run.folder else str((run.manifest.get("model") or {}).get("name", "run"))
+
+
+def own_input(run: Labelling) -> Passage:
+    """Return an input that the run kept: the shortest of the most typical ones of its strongest role.
+
+    The run has its tokens; the text is read again from where the run had it.
+
+    Raises:
+        BadInput: When the run kept no input, or the input cannot be read again.
+    """
+    kept = run.exhibited
+    if kept is None or not kept.exhibits:
+        raise BadInput(
+            "without a text a view shows an input that the run kept for its head cards, but this run kept "
+            "none; give a text"
+        )
+    shown = [kept.examples[int(kept.places[typical.map, 0])] for typical in _typical(run, kept.exhibits)]
+    example = min(shown, key=lambda example: example.size)
+    from headroles.kinds import kind_of
+
+    kind = kind_of(run)
+    try:
+        options = kind.options(_settings(run))
+        corpus = kind.read_corpus(options)
+        try:
+            passage = next((passage for passage in corpus if passage.key == example.key), None)
+        finally:
+            corpus.close()
+    except HeadrolesError as error:
+        raise BadInput(f"the inputs of the run cannot be read again ({error}); give a text") from error
+    if passage is None:
+        raise BadInput(
+            f"the run's input {example.key!r} is not where the run read it; give a text, or restore the data"
+        )
+    return passage
+
+
+def _typical(run: Labelling, exhibits: Sequence[TypicalInput]) -> list[TypicalInput]:
+    """Return the most typical inputs of the strongest role, or the first one kept."""
+    findings = run.findings
+    rows = [findings.of(name) for name in findings.roles]
+    best = strongest_role(findings.roles, findings.decision[rows] == 0, findings.mean[rows])
+    wanted = (findings.roles[best[0]], *best[1:]) if best else None
+    typical = [row for row in exhibits if (row.sieve, row.layer, row.head) == wanted and row.rank > 0]
+    return typical or [exhibits[0]]
+
+
+def with_roles(view: View, run: Labelling, checkpoint: Checkpoint, passage: Passage) -> View:
+    """Return a view with the roles that a run found in its heads, and the keys of these roles.
+
+    Args:
+        view: Attention of the run's model.
+        run: The run.
+        checkpoint: The run's model, whose tokenizer reads the input for the sieves.
+        passage: The input, with gold annotation where the run had some.
+
+    Raises:
+        BadInput: When the view does not hold the attention that the run tested.
+    """
+    kind = (run.manifest.get("model") or {}).get("kind", SELF)
+    maps = next((maps for maps in view.maps if maps.kind == kind), None)
+    if maps is None:
+        raise BadInput(
+            f"the run tested {kind} attention, which needs two texts (for encoder and decoder); give both"
+        )
+    findings = run.findings
+    rows = [findings.of(name) for name in findings.roles]
+    grid = np.ix_(rows, maps.layers, maps.heads)
+    keys, notes = keys_of_roles(run, checkpoint, passage, maps)
+    rules = {rule.sieve: rule for rule in findings.rules}
+    roles = ViewRoles(
+        run=run_name(run),
+        kind=kind,
+        names=findings.roles,
+        decision=findings.decision[grid],
+        mean=findings.mean[grid],
+        control=tuple(control_of(rules[name].contrast) for name in findings.roles),
+        keys=keys,
+    )
+    return replace(view, roles=roles, notes=(*view.notes, *notes))
+
+
+def keys_of_roles(
+    run: Labelling, checkpoint: Checkpoint, passage: Passage, maps: Maps
+) -> tuple[tuple[Bool[np.ndarray, "queries keys"] | None, ...], list[str]]:
+    """Return the keys that each role of a run counts on an input, and notes on what is not known.
+
+    Args:
+        run: The run, whose parser and word vectors annotate the input.
+        checkpoint: The run's model.
+        passage: The input.
+        maps: Attention of the kind that the run tested.
+    """
+    names = run.findings.roles
+    if maps.kind not in (SELF, ENCODER):
+        what = "a decoder" if maps.kind == DECODER else "cross attention"
+        return (None,) * len(names), [f"Keys of roles are not coloured in {what}."]
+    examples: dict[frozenset[str], Any] = {}
+    visible = None if maps.weights[..., *np.triu_indices(maps.keys.size, 1)].any() else _earlier(maps)
+    keys: list[np.ndarray | None] = []
+    unknown = []
+    for name in names:
+        try:
+            sieve = _sieve(name, _settings(run))
+            if not isinstance(sieve, MaskSieve):
+                raise BadInput(f"the sieve {name!r} counts no keys")
+            if sieve.needs not in examples:
+                examples[sieve.needs] = _annotate(run, checkpoint, passage, sieve, maps)
+            keys.append(count_cells(sieve, examples[sieve.needs], visible).counted)
+        except HeadrolesError:
+            keys.append(None)
+            unknown.append(name)
+    if not unknown:
+        return tuple(keys), []
+    more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+    return tuple(keys), [f"Keys are not known here of {', '.join(unknown[:MOST_NAMED])}{more}."]
+
+
+def _annotate(run: Labelling, checkpoint: Checkpoint, passage: Passage, sieve: Sieve, maps: Maps) -> Any:
+    """Return the input as a sieve reads it, with the parser and the vectors of the run.
+
+    Raises:
+        BadInput: When annotation is missing, or the tokens are not those of the maps.
+    """
+    from headroles.extraction.views.sieve_input import read_example
+
+    settings = _settings(run)
+    example, _ = read_example(
+        checkpoint,
+        passage,
+        sieve.name,
+        sieve.needs,
+        parser=settings.get("parser"),
+        vectors=settings.get("vectors"),
+        max_length=maps.keys.size,
+    )
+    if example.tokens != maps.keys.tokens:
+        raise BadInput("the tokens of the input differ from those of the maps")
+    return example
+
+
+def _sieve(name: str, settings: Mapping[str, Any]) -> Sieve:
+    """Return a sieve of a run by its name, or from the file that the run names.
+
+    Raises:
+        HeadrolesError: When there is none.
+    """
+    preset = str(settings.get("preset") or "calibrated")
+    try:
+        return sieve_of(name, preset)
+    except HeadrolesError:
+        for given in settings.get("sieve") or ():
+            if given.endswith(f":{name}"):
+                return sieve_of(given, preset)
+        raise
+
+
+def _settings(run: Labelling) -> dict[str, Any]:
+    """Return the settings of a run as the options of today take them."""
+    return stored_settings(run.manifest.get("settings") or {})
+
+
+def _earlier(maps: Maps) -> Bool[np.ndarray, "queries keys"]:
+    """Return which keys a query sees in a model that sees earlier tokens only."""
+    return np.tri(maps.keys.size, dtype=np.bool_)
