@@ -4,8 +4,10 @@ from typing import Any
 
 import click
 
-from headroles.cli.options import command
-from headroles.errors import visible
+from headroles.cli.options import PRINTS, ROLES, command
+from headroles.cli.results import print_result
+from headroles.errors import BadInput, visible
+from headroles.options.listed import DisplayOptions
 
 
 @command(
@@ -13,19 +15,24 @@ from headroles.errors import visible
     "finished:CompareOptions",
     "Compare and combine",
     "headroles compare runs/QNLI-bert-base runs/QNLI-fine-tuned",
+    prints=PRINTS,
 )
-def compare_command(**given: Any) -> None:
-    """Compare two runs head by head: differences, and roles gained and lost.
+def compare_command(display: DisplayOptions, **given: Any) -> None:
+    """Compare two runs head by head.
 
-    Both runs score the same examples with the same sieves under two models, or one model on two inputs
-    of equal layout. Differences are B − A. No model is needed.
+    It shows differences, and roles gained and lost. Both runs score the same examples with the same sieves
+    under two models, or one model on two inputs of equal layout. Differences are B − A. No model is
+    needed.
     """
     from headroles.comparing.compare import compare, default_folder
-    from headroles.terminal.compare import show_comparison
-    from headroles.terminal.console import console
+    from headroles.progress import COMPARE
+    from headroles.terminal.phases import show_phases
 
     given["out"] = given["out"] or default_folder(given["dir_a"], given["dir_b"])
-    show_comparison(console(), compare(**given), given["out"])
+    display.check_place(given["out"])
+    with show_phases(quiet=display.quiet) as phases, phases.during(COMPARE):
+        comparison = compare(**given)
+    print_result(comparison, given["out"], display)
 
 
 @command(
@@ -35,7 +42,7 @@ def compare_command(**given: Any) -> None:
     "headroles replicate runs/QNLI-bert-base runs/MRPC-bert-base --out replicated.csv",
 )
 def replicate_command(**given: Any) -> None:
-    """Test the roles that run A found on the other inputs of run B.
+    """Test the roles of run A on the inputs of run B.
 
     Both runs use one model and the same sieves or probes. B is judged by the test, margins and alpha of
     A, and corrected over the roles of A only. No model is needed.
@@ -48,21 +55,42 @@ def replicate_command(**given: Any) -> None:
 
 
 @command(
+    "show",
+    "finished:ShowOptions",
+    "Look",
+    "headroles show runs/QNLI-all-MiniLM-L6-v2",
+    "headroles show runs/QNLI-all-MiniLM-L6-v2 --grid --verbose",
+    prints=ROLES,
+)
+def show_command(folder: str, display: DisplayOptions) -> None:
+    """Print the result of a finished run or comparison."""
+    from headroles.exporting import load_result
+
+    display.check_place(folder)
+    print_result(load_result(folder), folder, display)
+
+
+@command(
     "view",
     "view:ViewOptions",
     "Look",
     'headroles view "The cat sat on the mat because it was tired."',
-    'headroles view "Who sat?" "The cat sat." --layers 2 --svg layer-2.svg',
+    'headroles view "The old sailor mended the torn sail." --run runs/QNLI-all-MiniLM-L6-v2',
+    'headroles view "Who sat?" "The cat sat." --layers 2 --svg layer-2.svg --as heat',
 )
 def view_command(**given: Any) -> None:
-    """Show a model's attention over TEXT, or TEXT and TEXT_B, as one HTML page.
+    """Show a model's attention over a text as one HTML page.
 
-    The page shows single heads, all layers × heads, and the parts of each weight. In an encoder-decoder,
-    the encoder reads TEXT and the decoder reads TEXT_B. With --attention, stored maps are shown.
+    The text is TEXT, or the pair of TEXT and TEXT_B. The page shows single heads, all layers × heads, and the
+    parts of each weight. In an encoder-decoder, the encoder reads TEXT and the decoder reads TEXT_B. With
+    --run, heads have the roles that the run found in them, and keys of a role have its colour. With
+    --attention, stored maps are shown.
     """
     from headroles.terminal.console import console
     from headroles.viewing import PAGE, view
 
+    if given["also"] and not given["svg"]:
+        raise BadInput("--also is another text in an SVG, so it goes with --svg; leave it out, or give --svg")
     given["out"] = given["out"] or (None if given["svg"] else PAGE)
     viewed = view(**given)
     lines = [("model", viewed.view.model), *(("note", note) for note in viewed.view.notes)]
@@ -101,13 +129,15 @@ def report_command(folder: str, figures: str | None, width: float | None, **give
     "Look",
     "headroles table runs/QNLI-all-MiniLM-L6-v2",
     "headroles table runs/QNLI-all-MiniLM-L6-v2 --name heads --format latex --out heads.tex",
+    "headroles table runs/QNLI-all-MiniLM-L6-v2 --methods",
 )
-def table_command(folder: str, name: str | None, format: str, out: str | None, overwrite: bool) -> None:
-    """Print a table of a run or comparison for a paper."""
+def table_command(out: str | None, methods: bool, **given: Any) -> None:
+    """Print a table of a run or comparison for a paper, or its methods."""
     from headroles.exporting import table
 
-    text = table(folder, name, format, out=out, overwrite=overwrite)
-    click.echo(f"table   {out}" if out is not None else visible(text), nl=out is not None)
+    text = table(out=out, methods=methods, **given)
+    name = "methods" if methods else "table  "
+    click.echo(f"{name} {out}" if out is not None else visible(text), nl=out is not None)
 
 
 @command(
@@ -115,14 +145,18 @@ def table_command(folder: str, name: str | None, format: str, out: str | None, o
     "finished:JudgeOptions",
     "Keep and check",
     "headroles judge runs/QNLI-all-MiniLM-L6-v2 --alpha 0.01 --correction holm",
+    prints=PRINTS,
 )
-def judge_command(**given: Any) -> None:
-    """Judge a run again from its stored scores; no model is needed."""
+def judge_command(display: DisplayOptions, **given: Any) -> None:
+    """Judge a run again by another rule; no model is needed."""
     from headroles.judging.again import judge_again
-    from headroles.terminal.console import console
-    from headroles.terminal.run import show_run
+    from headroles.progress import JUDGE
+    from headroles.terminal.phases import show_phases
 
-    show_run(console(), judge_again(**given), given["folder"])
+    display.check_place(given["folder"])
+    with show_phases(quiet=display.quiet) as phases, phases.during(JUDGE):
+        judged = judge_again(**given)
+    print_result(judged, given["folder"], display)
 
 
 @command(
@@ -132,7 +166,7 @@ def judge_command(**given: Any) -> None:
     "headroles verify runs/QNLI-all-MiniLM-L6-v2 --oracles",
 )
 def verify_command(folder: str, oracles: bool) -> None:
-    """Check every hash of a run, and that its findings follow from its scores.
+    """Check that a run is whole and its findings are right.
 
     Every file must be as it was written, and all shards must be there. Findings and labels are computed again
     from the stored scores, and must be those of the tables. No model is needed. With --oracles, other
@@ -152,6 +186,7 @@ def verify_command(folder: str, oracles: bool) -> None:
 COMMANDS = (
     compare_command,
     replicate_command,
+    show_command,
     view_command,
     report_command,
     table_command,

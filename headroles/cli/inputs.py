@@ -1,5 +1,6 @@
 """Commands before a run: sieves, tasks, plan, extract, preprocess."""
 
+from functools import partial
 from typing import Any
 
 import click
@@ -16,7 +17,10 @@ from headroles.cli.options import Commands, command
     'headroles sieves block --show "Who sat?" --show "The cat sat."',
 )
 def sieves_command(sieve_name: str | None, json: bool, show: tuple[str, ...], **given: Any) -> None:
-    """List the sieves, or show one: its facts, or what it counts on a text."""
+    """List the sieves, or show one.
+
+    One is shown by its facts, or by what it counts on a text.
+    """
     if show:
         _show_sieve(str(sieve_name), *show, **given)
         return
@@ -65,7 +69,7 @@ def tasks_command() -> None:
     "headroles plan --effect 0.3 --head-count 144 --correction holm",
 )
 def plan_command(**given: Any) -> None:
-    """Compute how many examples a study needs before it is run."""
+    """Compute how many examples a study needs."""
     from headroles.planning import study
     from headroles.terminal.console import console
     from headroles.terminal.label import show_plan
@@ -81,20 +85,23 @@ def plan_command(**given: Any) -> None:
     "headroles extract dev.jsonl --out dev.npz --word-level --precision float32",
 )
 def extract_command(**given: Any) -> None:
-    """Write a model's attention maps over the texts of FILE, for other tools.
+    """Write a model's attention maps, for other tools.
 
     FILE holds JSON objects, in a list or one per line. Each has a "text" (or a list of two), "text_a" (and
     "text_b"), "words" or the model's own "tokens". Other fields are kept. The size of the maps is printed
     before they are written.
     """
     from headroles.maps.extract import extract
-    from headroles.terminal.console import console, progress
+    from headroles.progress import EXTRACT
+    from headroles.terminal.console import console
+    from headroles.terminal.phases import show_phases
 
     def announce(extracted: object) -> None:
         console().print(f"writes  {extracted}", markup=False)
 
-    with progress() as advance:
-        done = extract(announce=announce, progress=advance, **given)
+    with show_phases() as phases:
+        done = extract(announce=announce, progress=partial(phases.reach, EXTRACT), **given)
+        phases.end(EXTRACT)
     console().print(f"maps    {done.file}\nlist    {done.file.with_suffix('.json')}", markup=False)
 
 

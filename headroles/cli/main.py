@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from headroles.cli import finished, inputs, runs
-from headroles.cli.options import Commands
+from headroles.cli.options import CONTEXT, Commands
 from headroles.errors import HeadrolesError, visible
 
 SHORTAGES = (
@@ -23,7 +23,6 @@ SHORTAGES = (
     "could not create a primitive",
 )
 """Words of libraries for missing memory or threads."""
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(cls=Commands, context_settings=CONTEXT)

@@ -9,12 +9,21 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from headroles.options.described import Described, in_groups, shown
+from headroles.options.described import Described, described, in_groups, shown
+from headroles.options.listed import DisplayOptions
 from headroles.options.values import record_of
 
 SECTIONS = ("Label and ask", "Compare and combine", "Look", "Keep and check")
 """Headings of ``headroles --help``, in their order."""
 NUMBERS: dict[type, Any] = {int: click.INT, float: click.FLOAT}
+SHORT = {"quiet": "-q", "verbose": "-v"}
+"""Options that have one letter, too."""
+PRINTS = ("quiet", "verbose", "json", "open")
+"""Options of what a command with a report prints."""
+ROLES = (*PRINTS, "grid")
+"""Options of what a command prints that shows roles."""
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of every command."""
 
 
 class Name(click.Choice[str]):
@@ -63,7 +72,7 @@ def parameter_of(option: Described) -> click.Parameter:
     value = None if option.repeatable and not several else option.value
     default: dict[str, Any] = {} if option.required else {"default": value}
     return click.Option(
-        [words],
+        [*([SHORT[option.name]] if option.name in SHORT else []), words, option.name],
         type=None if is_flag else _type_of(option),
         help=_help_of(option),
         required=option.required,
@@ -111,9 +120,19 @@ class Command(click.Command):
     The record is imported when the options are needed, so that other commands start without it.
     """
 
-    def __init__(self, *given: Any, place: str = "", page: Page | None = None, **more: Any) -> None:
-        """Keep where the record is, such as ``"label:LabelOptions"``, and how help shows the command."""
-        self._place, self.page = place, page or Page()
+    def __init__(
+        self, *given: Any, place: str = "", page: Page | None = None, prints: Sequence[str] = (), **more: Any
+    ) -> None:
+        """Keep where the record is, and how help shows the command.
+
+        Args:
+            *given: As click takes it.
+            place: Module in ``headroles.options`` and class, such as ``"label:LabelOptions"``.
+            page: How help shows the command.
+            prints: Names of the options of ``DisplayOptions`` that it takes.
+            **more: As click takes it.
+        """
+        self._place, self.page, self._prints = place, page or Page(), tuple(prints)
         self._params: list[click.Parameter] | None = None
         super().__init__(*given, **more)
 
@@ -125,38 +144,51 @@ class Command(click.Command):
         return record
 
     @property
+    def options(self) -> tuple[Described, ...]:
+        """The options of the record that are shown, and those of what the command prints."""
+        printing = tuple(option for option in described(DisplayOptions) if option.name in self._prints)
+        return (*shown(self.record), *printing)
+
+    @property
     def params(self) -> list[click.Parameter]:
-        """The parameters of the command line, made from the record."""
+        """The parameters of the command line, made from the records."""
         if self._params is None:
-            self._params = [parameter_of(option) for option in shown(self.record)]
+            self._params = [parameter_of(option) for option in self.options]
         return self._params
 
     @params.setter
     def params(self, given: list[click.Parameter]) -> None:
         """Leave the parameters to the record; click sets none."""
 
-    def check(self, ctx: click.Context) -> None:
+    def check(self, ctx: click.Context) -> dict[str, Any]:
         """Refuse wrong values, before anything else is imported.
 
+        Returns:
+            The values of the record by name; as ``display`` those of what is printed, if there are any.
+
         Raises:
-            HeadrolesError: As the record says.
+            HeadrolesError: As the records say.
         """
-        record_of(self.record, **ctx.params)
+        given = dict(ctx.params)
+        printing = {name: given.pop(name) for name in self._prints}
+        display = DisplayOptions(**printing)
+        record_of(self.record, **given)
+        return given | ({"display": display} if printing else {})
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check all values, and then do what the command does."""
-        self.check(ctx)
+        ctx.params = self.check(ctx)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in their groups, then the examples."""
-        arguments = [option for option in shown(self.record) if option.option.argument]
+        arguments = [option for option in self.options if option.option.argument]
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl([(option.name.upper(), _help_of(option)) for option in arguments])
         named = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
         parameters = {parameter.name: parameter for parameter in named}
-        for group, members in in_groups(shown(self.record)):
+        for group, members in in_groups(self.options):
             _write_list(formatter, group, (parameters.pop(member.name) for member in members), ctx)
         _write_list(formatter, "Other", parameters.values(), ctx)
         if self.page.examples:
@@ -173,7 +205,7 @@ class Commands(click.Group):
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         for section in SECTIONS:
             rows = [
-                (name, command.get_short_help_str(limit=90))
+                (name, one_line(command.help or ""))
                 for name, command in commands.items()
                 if command is not None and section_of(command) == section
             ]
@@ -186,6 +218,16 @@ class Commands(click.Group):
         return list(self.commands)
 
 
+def one_line(text: str) -> str:
+    """Return the first sentence of a help text, without its full stop.
+
+    Example:
+        >>> one_line("Label heads. More follows.")
+        'Label heads'
+    """
+    return " ".join(text.split()).partition(". ")[0].removesuffix(".")
+
+
 def section_of(command: click.Command) -> str:
     """Return the heading that lists a command."""
     page = getattr(command, "page", None)
@@ -193,7 +235,7 @@ def section_of(command: click.Command) -> str:
 
 
 def command(
-    name: str, place: str, section: str, *examples: str
+    name: str, place: str, section: str, *examples: str, prints: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command from a function that takes the options of a record by name.
 
@@ -202,8 +244,10 @@ def command(
         place: Module in ``headroles.options`` and class of its options, such as ``"label:LabelOptions"``.
         section: Heading of ``headroles --help`` that lists it, from ``SECTIONS``.
         *examples: Command lines for its help.
+        prints: Names of the options of ``DisplayOptions`` that it takes, as its argument ``display``.
     """
-    return click.command(name, cls=Command, place=place, page=Page(section, examples))
+    page = Page(section, examples)
+    return click.command(name, cls=Command, place=place, page=page, prints=prints, context_settings=CONTEXT)
 
 
 def _write_list(

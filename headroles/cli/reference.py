@@ -14,7 +14,7 @@ import click
 import headroles
 from headroles.cli.main import cli
 from headroles.cli.options import SECTIONS, Command, section_of
-from headroles.options.described import Described, in_groups, shown
+from headroles.options.described import Described, in_groups
 
 PACKAGE = Path(__file__).parents[1]
 HOMES: dict[str, str] = vars(headroles)["_HOMES"]
@@ -24,6 +24,7 @@ IMPORTS = {
     "Callable": "collections.abc",
     "Iterable": "collections.abc",
     "Path": "pathlib",
+    "Phases": "headroles.progress",
     "Sequence": "collections.abc",
     "Sieve": "headroles.sieves.base",
 }
@@ -47,6 +48,36 @@ Shells complete commands, options and their values after one line in their start
 
 Then `headroles label --device <TAB>` offers `auto cpu cuda mps`, and `headroles label --correction f<TAB>`
 offers `fdr_bh fdr_by fdr_tsbh`. In Python, editors and notebooks complete the keywords of all functions.
+
+## What a command prints
+
+Results go to stdout. Phases and errors go to stderr: bars with the time left on a terminal, one line for
+every finished phase in a pipe. A pipe and a terminal with `NO_COLOR` get no colours. `headroles show RUN`
+prints a finished run or comparison again.
+
+| option | what is printed |
+| --- | --- |
+| none | the answer in sentences, counts with bars and the strongest heads, notes, the path of the report |
+| `--verbose`, `-v` | the test, every table, and what the words mean, too |
+| `--grid` | layers × heads with the rarest role of every head, too |
+| `--quiet`, `-q` | the path of the report alone, and no phases |
+| `--json` | one JSON object |
+
+The JSON object has these keys; a number that does not exist is `null`:
+
+| key | what |
+| --- | --- |
+| `folder`, `report` | where the result is |
+| `kind` | `label`, `probe`, `surface`, `cluster` or `compare` |
+| `title`, `line`, `sentences`, `notes` | what a terminal shows, as text |
+| `layers`, `heads` | size of the model: layers, and heads in a layer |
+| `results` | a role, probe row or statistic by its name: `mark`, `title`, `counts` and `strongest` |
+| `clusters` | of `cluster`: heads in each cluster |
+| `best` | of `probe`: the best head of every row, as in `best.csv` |
+
+`counts` are heads by outcome. `strongest` is the head with the largest mean among those with the first
+outcome: `layer`, `head`, `mean`, and the 95 % interval from `low` to `high`; or `null`. In a comparison
+`results` has `title`, `counts`, `gained` and `lost`.
 
 """
 
@@ -123,7 +154,7 @@ def options_page() -> str:
         lines.append(f"- {section}: {', '.join(names)}")
     takers: dict[str, list[tuple[str, Described]]] = {}
     for name, command in commands.items():
-        for option in shown(command.record):
+        for option in command.options:
             takers.setdefault(option.name, []).append((name, option))
     for group, members in in_groups([taken[0][1] for taken in takers.values()]):
         lines += [f"\n## {group}\n", "| option | meaning | values | default | commands |", "| --- " * 5 + "|"]

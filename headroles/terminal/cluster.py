@@ -10,6 +10,7 @@ from rich.table import Table
 
 from headroles.records.clusters import Claim, ClusterResults
 from headroles.records.findings import Labelling
+from headroles.reports.answer.clusters import answer_of
 from headroles.reports.sections.cluster_sheets import (
     choices_sheet,
     claims_sheet,
@@ -18,6 +19,7 @@ from headroles.reports.sections.cluster_sheets import (
     role_claims_sheet,
 )
 from headroles.reports.sheets import ENDS
+from headroles.reports.summary.summary import summarise
 from headroles.reports.words.cluster_facts import Group, distances_of, groups_of, nearest_of
 from headroles.reports.words.clusters import (
     CHOSEN,
@@ -30,9 +32,21 @@ from headroles.reports.words.clusters import (
     stress_sentence,
 )
 from headroles.reports.words.words import plural
-from headroles.terminal.label import named_line
-from headroles.terminal.sheets import terminal_table
+from headroles.terminal.answers import (
+    all_notes,
+    named_line,
+    show_notes,
+    show_report,
+    show_sentences,
+    show_title,
+    title_of,
+)
+from headroles.terminal.console import SHORT, Detail, terminal_table
+from headroles.terminal.counts import show_grid
+from headroles.terminal.label import show_roles, show_run_facts
 
+FEW = 2
+"""Sentences that are printed where nothing more is asked for."""
 PAIRS = 5
 """Number of nearest pairs of heads to show."""
 CHOICES = 5
@@ -42,6 +56,29 @@ MEMBERS, FEWER = 10, 4
 WIDE = 120
 GROUPS = 30
 """Largest number of clusters to show."""
+
+
+def show_clustering(console: Console, labelling: Labelling, folder: str, detail: Detail = SHORT) -> None:
+    """Print in a few lines whether there are clusters; more where it is asked for.
+
+    Args:
+        console: Of any width.
+        labelling: A labelling with ``clustered``.
+        folder: Folder of the run, for the last line.
+        detail: With ``verbose``, all tables of clusters and roles; with ``grid``, the roles of all heads.
+    """
+    show_title(console, title_of(labelling))
+    sentences = answer_of(labelling).sentences
+    show_sentences(console, sentences if detail.verbose else sentences[:FEW])
+    if detail.verbose:
+        console.print()
+        show_run_facts(console, labelling)
+        show_clusters(console, labelling)
+        show_roles(console, summarise(labelling), detail)
+    elif detail.grid:
+        show_grid(console, summarise(labelling))
+    show_notes(console, *all_notes(labelling), brief=not detail.verbose)
+    show_report(console, folder)
 
 
 def show_clusters(console: Console, labelling: Labelling) -> None:

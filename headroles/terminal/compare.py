@@ -1,12 +1,10 @@
 """Show a comparison in the terminal: both runs, outcomes by layer and by sieve, roles gained and lost."""
 
-from textwrap import wrap
-
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.reports.answer.comparison import answer_of
 from headroles.reports.sections.compare_sheets import SWAPPED, changes_sheet, layers_sheet
 from headroles.reports.words.compare import (
     label_change_text,
@@ -16,40 +14,56 @@ from headroles.reports.words.compare import (
     test_line,
 )
 from headroles.reports.words.words import plural
-from headroles.terminal.phrases import SPACE, describe_run
-from headroles.terminal.sheets import terminal_table
+from headroles.terminal.answers import (
+    MARKS,
+    named_line,
+    show_notes,
+    show_report,
+    show_sentences,
+    show_title,
+)
+from headroles.terminal.console import SHORT, Detail, terminal_table
+from headroles.terminal.phrases import describe_run
 
 
-def show_comparison(console: Console, comparison: Comparison, folder: str) -> None:
-    """Print the two runs, their differences by layer and sieve, and the path of the report."""
-    facts = comparison.manifest
+def show_comparison(console: Console, comparison: Comparison, folder: str, detail: Detail = SHORT) -> None:
+    """Print the two runs, what changed, and where the report is; all tables where they are asked for.
+
+    Args:
+        console: Of any width.
+        comparison: Of two runs.
+        folder: Folder of the comparison, for the last line.
+        detail: With ``verbose``, the test, and outcomes by layer and by sieve.
+    """
+    facts, answer = comparison.manifest, answer_of(comparison)
+    show_title(console, answer.title.translate(MARKS))
     for name in ("a", "b"):
-        _line(console, name.upper(), describe_run(facts[name]))
+        named_line(console, name.upper(), describe_run(facts[name]))
+    show_sentences(console, answer.sentences)
+    if detail.verbose:
+        _show_tables(console, comparison)
+    show_notes(console, comparison.remarks, brief=not detail.verbose)
+    show_report(console, folder)
+
+
+def _show_tables(console: Console, comparison: Comparison) -> None:
+    """Print units and test, outcomes by layer and by sieve, and what moved."""
+    facts = comparison.manifest
     counts = facts["counts"]
     source = plural(counts["examples"], "example")
-    _line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
+    named_line(console, "units", f"{counts['units']}, from {source} ({facts['matched']})")
     swaps = facts["settings"]["swaps"]
     swap_text = f"; {swaps:,} swaps, seed {comparison.decision.seed}" if swaps else ""
-    _line(console, "tested", test_line(comparison.decision, comparison.bound) + swap_text)
-    for remark in comparison.remarks:
-        _line(console, "note", remark, style="yellow")
+    named_line(console, "tested", test_line(comparison.decision, comparison.bound) + swap_text)
     console.print()
     console.print(terminal_table(layers_sheet(comparison)))
     console.print()
     console.print(_sieves(comparison))
     console.print()
-    _line(console, "found", outcomes_sentence(comparison))
+    named_line(console, "found", outcomes_sentence(comparison))
     if comparison.swaps:
-        _line(console, "labels", f"of all roles: {label_change_text(comparison.swaps[-1])}")
-    _line(console, "moved", f"{role_change_sentence(comparison)} {score_change_sentence(comparison)}")
-    console.print(Text(f"report  {folder}/report.html"))
-
-
-def _line(console: Console, name: str, words: str, style: str = "") -> None:
-    """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
-    width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
-    for number_of_line, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
-        console.print(Text(f"{'' if number_of_line else name:<8}{line.replace(SPACE, ' ')}", style=style))
+        named_line(console, "labels", f"of all roles: {label_change_text(comparison.swaps[-1])}")
+    named_line(console, "moved", f"{role_change_sentence(comparison)} {score_change_sentence(comparison)}")
 
 
 def _sieves(comparison: Comparison) -> Table:

@@ -1,21 +1,38 @@
-"""Make the console for results, and the progress bar."""
+"""Make the console for results, and plain tables."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Span, Text
 
 from headroles.errors import CONTROL, visible
-from headroles.progress import Progress
+from headroles.reports.sheets import Sheet
 
 PIPED = 140
 """Columns of a table where output goes to a file or a pipe."""
+EMPTY: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a result is printed.
+
+    Attributes:
+        verbose: Whether the test, every table and the meaning of words are printed, too.
+        grid: Whether layers × heads are printed.
+    """
+
+    verbose: bool = False
+    grid: bool = False
+
+
+SHORT = Detail()
+"""What is printed where nothing more is asked for."""
 
 
 class VisibleConsole(Console):
@@ -49,22 +66,26 @@ def console() -> Console:
     return output if output.is_terminal else VisibleConsole(highlight=False, soft_wrap=True, width=PIPED)
 
 
-@contextmanager
-def progress() -> Iterator[Progress]:
-    """Show a bar with rate and time left on stderr; show none when stderr is not a terminal."""
-    bar_console = Console(stderr=True)
-    columns = (
-        TextColumn("scoring"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=bar_console, disable=not bar_console.is_terminal, transient=True) as bar:
-        task = bar.add_task("scoring", total=None, rate="")
+def terminal_table(
+    sheet: Sheet, *, strong: str = "beyond", words: Mapping[str, str] = EMPTY, gap: int = 2
+) -> Table:
+    """Return a sheet as a table without lines, numbers right-aligned.
 
-        def advance(done: int, total: int) -> None:
-            speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
+    Args:
+        sheet: Any; its texts are shown as they are, never read as markup.
+        strong: Rows with this cell are bold, as on the page; "" for none.
+        words: Shorter words for whole cells, for narrow terminals.
+        gap: Spaces between columns.
+    """
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
+    for heading, numeric in zip(sheet.header, sheet.numeric, strict=True):
+        table.add_column(_cell(heading), justify="right" if numeric else "left")
+    for row in sheet.texts:
+        cells = (_cell(words.get(text, text)) for text in row)
+        table.add_row(*cells, style="bold" if strong and strong in row else "")
+    return table
 
-        yield advance
+
+def _cell(text: str) -> Text:
+    """Return text without spaces that do not break, as a terminal breaks no lines in cells of numbers."""
+    return Text(text.replace("\u00a0", " "))

@@ -1,33 +1,82 @@
-"""Show a labelling in the terminal: role letters, counts, strongest heads; also tasks and plans."""
+"""Show a labelling in the terminal: the answer, counts, strongest heads; also tasks and plans."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import Labelling
+from headroles.reports.answer.label import answer_of
 from headroles.reports.records import Summary
 from headroles.reports.sections.role_sheets import roles_sheet
 from headroles.reports.sheets import ENDS
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.words import plural
 from headroles.tasks import Task
-from headroles.terminal.phrases import SPACE, describe_test, plan_lines, support_lines, verdict_lines
-from headroles.terminal.sheets import terminal_table
+from headroles.terminal.answers import (
+    all_notes,
+    named_line,
+    show_notes,
+    show_report,
+    show_sentences,
+    show_title,
+    title_of,
+)
+from headroles.terminal.console import SHORT, Detail, terminal_table
+from headroles.terminal.counts import bar_of, show_counts, show_grid
+from headroles.terminal.phrases import describe_test, plan_lines, support_lines, verdict_lines
 
 if TYPE_CHECKING:
     from headroles.planning import Study
 
 WIDE = 100
 """Width of the terminal from which columns stand two spaces apart."""
+POWER_CELLS = 40
+"""Width of a bar of power."""
 
 
-def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print the run, the grid of roles, the counts, and the path of the report."""
+def show_labelling(console: Console, labelling: Labelling, folder: str, detail: Detail = SHORT) -> None:
+    """Print the answer, counts with the strongest heads, the grid on request, notes, and the report.
+
+    Args:
+        console: Of any width.
+        labelling: Any run whose sieves can be roles.
+        folder: Folder of the run, for the last line.
+        detail: How much is printed.
+    """
+    summary = summarise(labelling)
+    answer = answer_of(summary)
+    show_title(console, title_of(labelling))
+    if detail.verbose:
+        show_run_facts(console, labelling)
+    console.print()
+    show_sentences(console, answer.sentences)
+    if summary.roles:
+        show_roles(console, summary, detail)
+    console.print()
+    show_notes(console, *all_notes(labelling))
+    show_report(console, folder)
+
+
+def show_roles(console: Console, summary: Summary, detail: Detail) -> None:
+    """Print counts of all roles, and what else is asked for of them."""
+    console.print()
+    show_counts(console, summary)
+    if detail.grid:
+        console.print()
+        show_grid(console, summary)
+    if detail.verbose:
+        console.print()
+        console.print(_counts(summary, 2 if console.width >= WIDE else 1))
+        for name, words in (*verdict_lines(summary), *support_lines(summary.supports, summary.assessment)):
+            named_line(console, name, words, style="dim")
+
+
+def show_run_facts(console: Console, labelling: Labelling) -> None:
+    """Print model, inputs, parser and test of a run."""
     facts, parser = labelling.manifest, labelling.manifest.get("parser")
     show_account(console, facts)
     if parser:
@@ -35,26 +84,6 @@ def show_labelling(console: Console, labelling: Labelling, folder: str) -> None:
     elif facts.get("source", {}).get("trees") == "gold":
         console.print(Text("parser  none: the file's gold trees"))
     named_line(console, "tested", describe_test(labelling.decision, facts.get("preset")))
-    assessed = labelling.assessment
-    for note in (*facts.get("notes", ()), *(assessed.remarks if assessed else ())):
-        named_line(console, "note", note, style="yellow")
-    console.print()
-    summary = summarise(labelling)
-    console.print(_grid(summary, console.width))
-    console.print()
-    console.print(_counts(summary, 2 if console.width >= WIDE else 1))
-    for name, words in (*verdict_lines(summary), *support_lines(summary.supports, assessed)):
-        named_line(console, name, words, style="dim")
-    for note in labelling.skipped:
-        named_line(console, "note", note)
-    console.print(Text(f"report  {folder}/report.html"))
-
-
-def named_line(console: Console, name: str, words: str, style: str = "") -> None:
-    """Print a named line; break it between words on a terminal, and keep it whole for other programs."""
-    width = console.width - 8 if console.is_terminal and console.width > 40 else len(words) + 1
-    for number_of_line, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
-        console.print(Text(f"{'' if number_of_line else name:<8}{line}", style=style))
 
 
 def show_account(console: Console, facts: Mapping[str, Any], more: str = "") -> None:
@@ -81,24 +110,6 @@ def _inputs_text(facts: Mapping[str, Any]) -> str:
     names = {"sample": "samples written for headroles", "hub": f"the dataset {named}"}
     name = names.get(source.get("kind", ""), f"the file {named}" if named else "")
     return ", ".join(str(part) for part in (task, name) if part)
-
-
-def _grid(summary: Summary, columns: int) -> Text:
-    """Return a grid of role letters with layers as rows and heads as columns."""
-    marks = {role.sieve: role.code for role in summary.roles}
-    layers, heads = summary.table.layers, summary.table.heads
-    cells = [["" for _ in range(heads)] for _ in range(layers)]
-    for role, held in zip(summary.roles, summary.held, strict=True):
-        for layer, head in np.argwhere(held):
-            cells[layer][head] += marks[role.sieve]
-    width = max(2, *(len(cell) for row in cells for cell in row)) + 1
-    text = Text()
-    text.append("layer" + "".join(f"{head:>{width}}" for head in range(heads)) + "  head\n", style="dim")
-    for layer, row in enumerate(cells):
-        text.append(f"{layer:>5}", style="dim")
-        text.append("".join(f"{cell or '·':>{width}}" for cell in row) + "\n")
-    legend = "  ".join(f"{mark}{SPACE}{name}" for name, mark in marks.items())
-    return text.append("\n".join(wrap(legend, max(columns, 20))).replace(SPACE, " "))
 
 
 def _counts(summary: Summary, gap: int) -> Table:
@@ -136,7 +147,7 @@ def show_plan(console: Console, study: "Study") -> None:
     curve.add_column("")
     for examples, power in study.curve:
         enough = examples == study.examples
-        bar = Text(_bar(power) + "  enough" * enough)
+        bar = Text(bar_of(power, POWER_CELLS) + "  enough" * enough)
         curve.add_row(f"{examples:,}", f"{power:.3f}", bar, style="bold" * enough)
     console.print(curve)
     console.print()
@@ -147,9 +158,3 @@ def show_plan(console: Console, study: "Study") -> None:
     effects = [f"{effect:.2f}" for _, effect in study.detectable]
     smallest.add_row(f"smallest effect with power {study.power:g}", *effects)
     console.print(smallest)
-
-
-def _bar(share: float, cells: int = 40) -> str:
-    """Return a bar of block characters, exact to an eighth of a cell."""
-    eighths = round(share * cells * 8)
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()

@@ -57,9 +57,7 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
         {one for role in summary.roles if role.tally.explained for one in role.control.split(" or ")}
     )
     if controls:
-        words = (
-            f"score beyond θ and contrast below its margin: {' or '.join(controls)} accounts for the score"
-        )
+        words = f"score above the threshold, but {' or '.join(controls)} accounts for it"
         lines.append(("words", f"explained: {words}"))
     strong = [
         f"{role.sieve}: {counts_beyond(role)}{_places(heads)}"
@@ -81,7 +79,7 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
         if firmness.minority
     ]
     if few:
-        words = f"heads whose score lies beyond θ in under half of the units: {', '.join(few)}"
+        words = f"heads that score above the threshold in under half of the units: {', '.join(few)}"
         lines.append(("share", words))
     return lines
 
@@ -96,11 +94,11 @@ def support_lines(label_supports: Sequence[Support], assessment: Assessment | No
     """Return name and text of each line below the counts: stability, power, design effect and overlap."""
     lines = []
     if any(support.steady is not None for support in label_supports):
-        words = f"a fresh sample of as many units gives the label again with probability {STEADY:g} or more"
-        lines.append(("stable", f"{words}; this is not the probability that the label is true"))
+        words = f"in a fresh sample of as many units, the label is found again with probability ≥ {STEADY:g}"
+        lines.append(("stable", f"{words} (not the probability that it is true)"))
     effects = _range(end for support in label_supports for end in support.detectable)
     if effects:
-        words = f"smallest found with power {POWER:g}: {effects} sd beyond θ, by role, without contrasts"
+        words = f"found with power {POWER:g}: {effects} SD above the threshold (by role, without contrasts)"
         lines.append(("effects", words))
     design = _range(support.design for support in label_supports)
     if design:
@@ -152,13 +150,13 @@ def plan_lines(study: "Study") -> list[tuple[str, str]]:
     lines = [
         (
             "collect",
-            f"{case.examples:,} examples, to find a head whose mean lies {study.effect:g} sd beyond θ "
-            f"with probability {study.power:g}",
+            f"{case.examples:,} examples, to find a head whose mean lies {study.effect:g} SD above the "
+            f"threshold with probability {study.power:g}",
         ),
         (
             "both",
-            f"{study.joint.examples:,} examples for a role with a contrast (block, syntactic), where both "
-            f"means lie {study.effect:g} sd beyond: each is then found with probability √{study.power:g} = "
+            f"{study.joint.examples:,} examples for a role with a contrast (block, syntactic), if both "
+            f"means lie {study.effect:g} SD above; each is found with probability √{study.power:g} = "
             f"{study.power**0.5:.3g}, both with {study.power:g} or more",
         ),
         ("cut", f"p ≤ {case.cut:.3g} = {case.words}: {assumed}"),
@@ -174,8 +172,8 @@ def plan_lines(study: "Study") -> list[tuple[str, str]]:
     lines += [
         (
             "effect",
-            "(mean − θ) / sd over units, the column effect of findings.csv; θ = null + margin, so it "
-            "counts from the margin, not from chance",
+            "(mean − threshold) / SD over units, the column effect of findings.csv; the threshold is "
+            "chance plus the margin",
         ),
         ("unit", "an example, or the group where examples come from groups (such as documents)"),
     ]

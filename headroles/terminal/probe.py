@@ -9,11 +9,13 @@ from rich.text import Text
 
 from headroles.records.findings import Labelling
 from headroles.records.probes import BestHead, ProbeResults
+from headroles.reports.answer.probes import answer_of
 from headroles.reports.sections.probe_sheets import (
     baselines_sheet,
     best_sheet,
     contests_sheet,
     gaps_sheets,
+    tested_heading,
     trained_sheet,
 )
 from headroles.reports.sheets import ENDS, Sheet
@@ -30,9 +32,19 @@ from headroles.reports.words.probes import (
     split_row,
     windows_text,
 )
-from headroles.terminal.label import named_line, show_account
+from headroles.terminal.answers import (
+    all_notes,
+    named_line,
+    show_notes,
+    show_report,
+    show_sentences,
+    show_title,
+    title_of,
+)
+from headroles.terminal.console import SHORT as BRIEF
+from headroles.terminal.console import Detail, terminal_table
+from headroles.terminal.label import show_account
 from headroles.terminal.phrases import describe_test
-from headroles.terminal.sheets import terminal_table
 
 WIDE = 136
 """Width of the terminal from which decimals are shown."""
@@ -43,36 +55,48 @@ TOP_RULE = (
 )
 """The definition of a top head."""
 SHORT = {"undetermined": "?", "untestable": "×"}
+MEANINGS = "?: undetermined, ×: untestable"
+NARROW = 108
+"""Width of the terminal below which columns are left out."""
+LEFT_OUT = ("chosen", "contrast")
+"""Columns that a narrow terminal leaves to the report, with that of q."""
 
 
-def show_probe(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print the run, the best heads with baselines and published values, and the path of the report.
+def show_probe(console: Console, labelling: Labelling, folder: str, detail: Detail = BRIEF) -> None:
+    """Print the answer, the best heads with baselines and published values, and where the report is.
 
     Args:
         console: A console of any width; from 136 columns, accuracies have a decimal.
         labelling: A labelling with ``probed``.
         folder: Folder of the run, for the last line.
+        detail: With ``verbose``, the test, the meaning of columns, and counts of all heads.
     """
     facts, probed = labelling.manifest, labelling.probed or ProbeResults(None)
     published = published_in(facts)
-    _account(console, labelling)
+    show_title(console, title_of(labelling))
+    if detail.verbose:
+        _account(console, labelling)
+    console.print()
+    show_sentences(console, answer_of(labelling).sentences)
     for probe, rows in best_by_probe(probed.best).items():
         console.print()
-        console.print(_best(probe, rows, published, console.width >= WIDE))
-    if probed.best:
+        console.print(_best(probe, rows, published, console.width))
+    if probed.best and detail.verbose:
         console.print()
         _legend(console, probed.best, published, has_held_out_half(facts))
+    elif _has_short_words(console, probed.best):
+        console.print(Text(MEANINGS, style="dim"))
     for sheet in _tables(probed, published):
         console.print()
         console.print(terminal_table(sheet, strong=""))
     console.print()
-    if probed.gaps:
-        named_line(console, "top", TOP_RULE, style="dim")
-    for probe, counts in count_decisions(labelling).items():
-        named_line(console, "heads", f"{probe}: {counts_text(counts)} heads × rows × directions")
-    for note in labelling.skipped:
-        named_line(console, "note", note)
-    console.print(Text(f"report  {folder}/report.html"))
+    if detail.verbose:
+        if probed.gaps:
+            named_line(console, "top", TOP_RULE, style="dim")
+        for probe, counts in count_decisions(labelling).items():
+            named_line(console, "heads", f"{probe}: {counts_text(counts)} heads × rows × directions")
+    show_notes(console, *all_notes(labelling))
+    show_report(console, folder)
 
 
 def _account(console: Console, labelling: Labelling) -> None:
@@ -89,22 +113,23 @@ def _account(console: Console, labelling: Labelling) -> None:
     cut = windows_text(facts, losses=False)
     if cut:
         named_line(console, "windows", cut)
-    remarks = labelling.assessment.remarks if labelling.assessment else ()
-    for note in (*facts.get("notes", ()), *remarks):
-        named_line(console, "note", note, style="yellow")
 
 
-def _best(probe: str, rows: Sequence[BestHead], published: Mapping[str, Published], wide: bool) -> Table:
-    """Return a table with a line per row of a probe, like the published one; narrow ones have no decimals."""
-    sheet = best_sheet(probe, rows, published, 1 if wide else 0, brief=True)
-    shown = sheet.pick(
-        {
-            "head": "head", "chosen": "chosen", f"tested {ENDS}": "tested", "baseline": "baseline",
-            f"difference {ENDS}": "difference", "q": "q", "decision": "decision", "contrast": "contrast",
-            "published": "published",
+def _best(probe: str, rows: Sequence[BestHead], published: Mapping[str, Published], width: int) -> Table:
+    """Return a table with a line per row of a probe; narrow ones have no decimals and fewer columns."""
+    sheet = best_sheet(probe, rows, published, 1 if width >= WIDE else 0, brief=True)
+    names = {
+        "head": "head", "chosen": "chosen", f"tested {ENDS}": "tested", "baseline": "baseline",
+        f"difference {ENDS}": "difference", tested_heading(rows): "q",
+        "decision": "decision", "contrast": "contrast",
+        "published": "published",
+    }  # fmt: skip
+    if width < NARROW:
+        names = {
+            name: heading for name, heading in names.items() if name not in (*LEFT_OUT, tested_heading(rows))
         }
-    )  # fmt: skip
-    return terminal_table(shown, words={} if wide else SHORT, gap=2 if wide else 1)
+    short = {} if width >= WIDE else SHORT
+    return terminal_table(sheet.pick(names), words=short, gap=2 if width >= WIDE else 1)
 
 
 def _legend(
@@ -127,11 +152,16 @@ def _legend(
     if any(not math.isnan(row.contrast) for row in best):
         parts.append("contrast: attention on the right word beyond the head's own distance profile")
     parts.append(beyond_rule(best))
-    if console.width < WIDE and any(row.decision in SHORT for row in best):
-        parts.append("?: undetermined, ×: untestable")
+    if _has_short_words(console, best):
+        parts.append(MEANINGS)
     if any(row.row in published for row in best):
         parts.append("published: BERT-base, other data and scheme, chosen on the data it is reported on")
     named_line(console, "columns", "; ".join(parts), style="dim")
+
+
+def _has_short_words(console: Console, best: Sequence[BestHead]) -> bool:
+    """Return whether a table shows short words for decisions."""
+    return console.width < WIDE and any(row.decision in SHORT for row in best)
 
 
 def _tables(probed: ProbeResults, published: Mapping[str, Published]) -> Iterator[Sheet]:

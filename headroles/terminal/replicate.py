@@ -9,9 +9,9 @@ from headroles.records.replication import BestReplicate, Replication, Replicatio
 from headroles.reports.sheets import Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import percent, points, with_interval
 from headroles.reports.words.words import FAMILIES, p_text, plural, two_decimals
-from headroles.terminal.label import named_line
+from headroles.terminal.answers import named_line
+from headroles.terminal.console import terminal_table
 from headroles.terminal.phrases import describe_run, describe_test
-from headroles.terminal.sheets import terminal_table
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:

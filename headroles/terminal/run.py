@@ -5,22 +5,44 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from headroles.errors import BadInput
 from headroles.kinds import kind_of
+from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import plural
 from headroles.shards.verify import Verified
 from headroles.stats.oracles.recompute import Check
+from headroles.terminal.compare import show_comparison
+from headroles.terminal.console import SHORT, Detail
+
+WITH_ROLES = ("label", "cluster")
+"""Kinds of run whose heads have roles of sieves."""
+NO_GRID = "--grid shows the roles of every head, but {} has none; leave it out"
 
 
-def show_run(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print the findings of a run, and where its report is.
+def show_result(
+    console: Console, result: Labelling | Comparison, folder: str, detail: Detail = SHORT
+) -> None:
+    """Print a run or a comparison, and where its report is.
 
     Args:
         console: Of any width.
-        labelling: Of any kind of run.
-        folder: Of the run, as it is named in the last line.
+        result: A run of any kind, or a comparison.
+        folder: Its folder or address, as it is named in the last line.
+        detail: How much is printed.
+
+    Raises:
+        BadInput: For a grid of a result without roles.
     """
-    kind_of(labelling).show(console, labelling, folder)
+    if isinstance(result, Comparison):
+        if detail.grid:
+            raise BadInput(NO_GRID.format("a comparison"))
+        show_comparison(console, result, folder, detail)
+        return
+    kind = kind_of(result)
+    if detail.grid and kind.name not in WITH_ROLES:
+        raise BadInput(NO_GRID.format(f"a run of {kind.name}"))
+    kind.show(console, result, folder, detail)
 
 
 def show_checks(console: Console, checks: Sequence[Check]) -> None:

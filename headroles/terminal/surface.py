@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import Labelling
+from headroles.reports.answer.surface import answer_of
 from headroles.reports.sections.surface_sheets import statistics_sheet
 from headroles.reports.sheets import ENDS
 from headroles.reports.words.surface import (
@@ -23,9 +24,18 @@ from headroles.reports.words.surface import (
     short_name,
 )
 from headroles.reports.words.words import number
-from headroles.terminal.label import named_line, show_account
+from headroles.terminal.answers import (
+    all_notes,
+    named_line,
+    show_notes,
+    show_report,
+    show_sentences,
+    show_title,
+    title_of,
+)
+from headroles.terminal.console import SHORT, Detail, terminal_table
+from headroles.terminal.label import show_account
 from headroles.terminal.phrases import describe_test
-from headroles.terminal.sheets import terminal_table
 
 WIDE = 100
 """Width of the terminal from which means have three decimals."""
@@ -43,15 +53,20 @@ HEADINGS = {
 }
 
 
-def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
-    """Print the run, means by layer, the strongest heads, importance, and the path of the report.
+def show_surface(console: Console, labelling: Labelling, folder: str, detail: Detail = SHORT) -> None:
+    """Print the answer, means by layer, the strongest heads, importance, and where the report is.
 
     Args:
         console: A console of any width; from 100 columns, means have three decimals.
         labelling: A labelling with ``surface``.
         folder: Folder of the run, for the last line.
+        detail: With ``verbose``, the test, and sentences on entropies and losses.
     """
-    _account(console, labelling)
+    show_title(console, title_of(labelling))
+    if detail.verbose:
+        _account(console, labelling)
+    console.print()
+    show_sentences(console, answer_of(labelling).sentences)
     findings = labelling.findings
     columns = [name for name in findings.sieves if name.startswith(GROUP) and has_scores(findings, name)]
     tables = [
@@ -77,18 +92,19 @@ def show_surface(console: Console, labelling: Labelling, folder: str) -> None:
         console.print()
         console.print(table)
     console.print()
-    for column in ENTROPIES:
-        if column in columns:
-            named_line(
-                console,
-                "entropy",
-                f"of {short_name(column)}: {_lower_first(column_sentence(labelling, column))}",
-            )
+    if detail.verbose:
+        _show_sentences(console, labelling, [column for column in ENTROPIES if column in columns])
+    show_notes(console, *all_notes(labelling))
+    show_report(console, folder)
+
+
+def _show_sentences(console: Console, labelling: Labelling, entropies: Sequence[str]) -> None:
+    """Print sentences on entropies, and on attention that does not matter."""
+    for column in entropies:
+        words = _lower_first(column_sentence(labelling, column))
+        named_line(console, "entropy", f"of {short_name(column)}: {words}")
     for line in noop_sentences(labelling):
         named_line(console, "loss", _lower_first(line))
-    for note in labelling.skipped:
-        named_line(console, "note", note)
-    console.print(Text(f"report  {folder}/report.html"))
 
 
 def _lower_first(line: str) -> str:
@@ -105,9 +121,6 @@ def _account(console: Console, labelling: Labelling) -> None:
     loss = facts.get("surface", {}).get("loss")
     if loss:
         named_line(console, "loss", _lower_first(loss))
-    remarks = labelling.assessment.remarks if labelling.assessment else ()
-    for note in (*facts.get("notes", ()), *remarks):
-        named_line(console, "note", note, style="yellow")
 
 
 def _layers(

@@ -1,0 +1,133 @@
+"""The result of a command as one JSON object, for other programs."""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from headroles.kinds import kind_of
+from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.records.findings import Findings, Labelling
+from headroles.records.shown.looks import role_marks
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.answer.comparison import answer_of
+from headroles.reports.answer.records import Answer
+from headroles.terminal.answers import MARKS, all_notes, title_of
+
+
+def result_json(result: Labelling | Comparison, folder: str) -> str:
+    """Return a run or a comparison as one JSON object; docs/options.md lists its keys.
+
+    Args:
+        result: A run of any kind, or a comparison.
+        folder: Its folder or address.
+    """
+    facts = comparison_facts(result) if isinstance(result, Comparison) else run_facts(result)
+    places = {"folder": folder, "report": f"{folder.rstrip('/')}/report.html"}
+    return json.dumps(places | facts, indent=1, allow_nan=False)
+
+
+def run_facts(labelling: Labelling) -> dict[str, Any]:
+    """Return counts, strongest heads, sentences and notes of a run in JSON types."""
+    kind = kind_of(labelling)
+    layers, heads = labelling.findings.count.shape[1:]
+    warnings, left_out = all_notes(labelling)
+    facts = {
+        "kind": kind.name,
+        "title": title_of(labelling),
+        **_answer(kind.answer(labelling)),
+        "notes": _plain([*warnings, *left_out]),
+        "layers": int(layers),
+        "heads": int(heads),
+        "results": _results(labelling, kind.outcomes),
+    }
+    if labelling.clustered is not None:
+        known = labelling.clustered.cluster[labelling.clustered.cluster >= 0]
+        facts["clusters"] = np.bincount(known).tolist() if known.size else []
+    if labelling.probed is not None:
+        facts["best"] = [_without_nan(asdict(best)) for best in labelling.probed.best]
+    return facts
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    """Return line and sentences of an answer."""
+    return {
+        "line": answer.line.translate(MARKS),
+        "sentences": _plain(sentence.text for sentence in answer.sentences),
+    }
+
+
+def _plain(texts: Iterable[str]) -> list[str]:
+    """Return texts without the marks of the page, each once."""
+    return list(dict.fromkeys(text.translate(MARKS) for text in texts))
+
+
+def _results(labelling: Labelling, outcomes: tuple[str, ...]) -> dict[str, Any]:
+    """Return every role with its mark, its title, its heads by outcome, and its strongest head."""
+    findings, (low, high) = labelling.findings, labelling.mean_intervals()
+    marks = role_marks(findings.roles)
+    results = {}
+    for name, mark in zip(findings.roles, marks, strict=True):
+        place = findings.of(name)
+        decided = findings.decision[place]
+        results[name] = {
+            "mark": mark,
+            "title": phrase_of(name).title,
+            "counts": {outcome: int((decided == code).sum()) for code, outcome in enumerate(outcomes)},
+            "strongest": _strongest(findings, place, low[place], high[place]),
+        }
+    return results
+
+
+def _strongest(
+    findings: Findings, place: int, low: np.ndarray, high: np.ndarray
+) -> dict[str, int | float | None] | None:
+    """Return the head with the largest mean among those with the role; None where there is none."""
+    held = findings.decision[place] == 0
+    if not held.any():
+        return None
+    best = np.where(held, findings.mean[place], -np.inf)
+    layer, head = (int(index) for index in np.unravel_index(int(best.argmax()), best.shape))
+    numbers = {"mean": findings.mean[place], "low": low, "high": high}
+    return _without_nan(
+        {"layer": layer, "head": head, **{name: float(grid[layer, head]) for name, grid in numbers.items()}}
+    )
+
+
+def comparison_facts(comparison: Comparison) -> dict[str, Any]:
+    """Return outcomes, roles gained and lost, sentences and notes of a comparison in JSON types."""
+    differences, answer = comparison.differences, answer_of(comparison)
+    layers, heads = differences.count.shape[1:]
+    results: dict[str, Any] = {}
+    for place, rule in enumerate(differences.rules):
+        if not rule.role:
+            continue
+        before, after = (
+            run.decision[run.of(rule.sieve)] == 0 for run in (comparison.before, comparison.after)
+        )
+        results[rule.sieve] = {
+            "title": phrase_of(rule.sieve).title,
+            "counts": dict(zip(OUTCOMES, differences.counts(place), strict=True)),
+            "gained": int((after & ~before).sum()),
+            "lost": int((before & ~after).sum()),
+        }
+    return {
+        "kind": "compare",
+        "title": answer.title.translate(MARKS),
+        **_answer(answer),
+        "notes": _plain(comparison.remarks),
+        "layers": int(layers),
+        "heads": int(heads),
+        "results": results,
+    }
+
+
+def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values with None in place of NaN and infinity, which JSON lacks."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }
