@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.support import PHASE
+
 if TYPE_CHECKING:
     from headroles import Labelling
 
@@ -66,7 +68,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run ``headroles`` with some words; gives exit code, stdout and stderr."""
+    """Run ``headroles`` with some words; gives exit code, stdout, and stderr without lines of phases."""
     from headroles.cli.main import main
 
     def run(*words: object) -> tuple[int, str, str]:
@@ -75,7 +77,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(SystemExit) as leaving:
             main()
         out, err = capsys.readouterr()
-        return int(leaving.value.code or 0), out, err
+        return int(leaving.value.code or 0), out, PHASE.sub("", err)
 
     return run
 
@@ -104,7 +106,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """
     if ROOT / "tests" / "reports" in item.path.parents or item.get_closest_marker("with_report"):
         return (yield)
-    from headroles.reports import page, surface_page
+    from headroles.reports import clusters_page, page, probes_page, surface_page
 
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
         @wraps(drawing)
@@ -117,4 +119,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "page", small_page_for(page.page))
         patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
+        patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
+        patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
         return (yield)

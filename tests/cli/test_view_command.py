@@ -49,8 +49,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Replaces the reader of views; holds what it was asked for."""
     calls: list[dict[str, Any]] = []
 
-    def read(checkpoint: Any, texts: tuple[str, ...], **how: Any) -> View:
-        calls.append({"model": checkpoint.name, "texts": texts} | how)
+    def read(checkpoint: Any, inputs: list[tuple[str, ...]], **how: Any) -> list[View]:
+        calls.append({"model": checkpoint.name, "texts": inputs[0], "inputs": inputs} | how)
+        return [read_input(texts, how) for texts in inputs]
+
+    def read_input(texts: tuple[str, ...], how: dict[str, Any]) -> View:
         layers, heads = how["layers"] or (0, 1, 2), how["heads"] or (0, 1)
         if len(texts) == 1:
             return View(
@@ -60,7 +63,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         kinds = tuple(_maps(kind, texts[one], texts[other], layers, heads) for kind, one, other in sides)
         return View("some/model", texts, kinds)
 
-    monkeypatch.setattr("headroles.extraction.views.view.read_view", read)
+    monkeypatch.setattr("headroles.extraction.views.view.read_views", read)
     return calls
 
 
@@ -70,13 +73,13 @@ def test_the_options_of_view_are_the_keywords_of_view_with_the_same_defaults() -
     given = command.make_context("view", ["It rains."], parent=whole).params
     usual = ViewOptions(text="It rains.")
     expected = {each.name: getattr(usual, each.name) or None for each in fields(ViewOptions)}
-    expected["overwrite"] = False
+    expected |= {"overwrite": False, "also": ()}
     assert given == expected
     described = inspect.getdoc(headroles.view) or ""
     assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]
     for option in command.params:
         if option.param_type_name == "option":
-            assert option.opts == ["--" + str(option.name).replace("_", "-")]
+            assert option.opts == ["--" + str(option.name).rstrip("_").replace("_", "-")]
             assert getattr(option, "help", ""), option.name
 
 
@@ -151,8 +154,27 @@ MISTAKES = [
     (["It rains .", "--heads", "0-99999999"], "but got '0-99999999'"),
     (["It rains .", "--max-length", "3"], "max_length must be a whole number of at least 4, but got 3"),
     (["It rains .", "--revision", "main"], "so --model must name the model"),
-    (["It rains .", "--svg", "x.svg"], "--layers must name exactly one, but got none"),
-    (["It rains .", "--svg", "x.svg", "--layers", "0-2"], "--layers must name exactly one, but got 3"),
+    (["It rains .", "--svg", "x.svg"], "--layers must name at least one, but got none"),
+    (["It rains .", "--as", "heat"], "--as is for an SVG, which only --svg asks for"),
+    (["It rains .", "--svg", "x.svg", "--layers", "0", "--as", "hot"], "no form of an SVG is called 'hot'"),
+    (
+        ["It rains .", "--svg", "x.svg", "--layers", "0", "--token", "rains"],
+        "give --as text, or leave it out",
+    ),
+    (
+        ["It rains .", "--svg", "x.svg", "--layers", "0", "--as", "text", "--token", "snows"],
+        "but got 'snows'; the text has 'It', 'rains' and '.'",
+    ),
+    (["It rains .", "--also", "It pours ."], "--also is another text in an SVG, so it goes with --svg"),
+    (
+        ["It rains .", "B .", "--also", "C .", "--svg", "x.svg", "--layers", "0"],
+        "of one text each; leave",
+    ),
+    ([], "a view is of a text, of stored maps (--attention) or of a run (--run), but got none"),
+    (["It rains .", "--run", "r", "--model", "m"], "a run brings its own model, so model has no effect"),
+    (["It rains .", "--run", "r", "--revision", "v"], "so revision has no effect"),
+    (["--run", "r", "--attention", "maps.npz"], "but got both maps and a run; give one of them"),
+    (["It rains .", "--run", "nowhere"], "nowhere"),
     (["It rains .", "--kind", "cross"], "--kind is for an SVG, which only --svg asks for"),
     (["It rains .", "--svg", "x", "--out", "./x", "--layers", "0"], "--out and --svg both name the file 'x'"),
     (["It rains .", "--out", "."], "--out names a file, but '.' is a folder; name a file in it"),
@@ -226,6 +248,22 @@ def test_a_view_is_saved_shown_and_drawn(tmp_path: Path) -> None:
     assert 'width="89mm"' in viewed.svg(1, width="89mm", level="words")
     with pytest.raises(BadInput, match="holds the heads 0, 1, but head 4"):
         viewed.svg(1, 4)
+
+
+@pytest.mark.usefixtures("asked")
+def test_pictures_of_several_texts_layers_and_heads_stand_in_one_file(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("view", "It rains .", "--also", "Now it pours .", "--layers", "0,2", "--svg", "x.svg")
+    for form, count in (("lines", 4), ("heat", 8), ("text", 8)):
+        assert command(*words, "--as", form)[::2] == (0, "")
+        svg = Path("x.svg").read_text()
+        assert svg.count("<g transform=") == count
+        assert svg == headroles.view("It rains .", also="Now it pours .", layers="0,2").svg("0,2", form=form)
+    assert asked[0]["inputs"] == [("It rains .",), ("Now it pours .",)]
+    own = headroles.view("It rains .", svg="y.svg", layers=1, as_="text", token=1)
+    assert Path("y.svg").read_text() == own.svg(1, form="text", token="rains")
 
 
 def test_a_real_model_is_read_as_its_maps(planted: Path, tmp_path: Path) -> None:

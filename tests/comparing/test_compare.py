@@ -413,10 +413,10 @@ def test_the_command_says_where_roles_moved(
     finished: Path, other: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, err = command("compare", finished, other, "--swaps", 99)
+    code, out, err = command("compare", finished, other, "--swaps", 99, "--verbose")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith(f"A       {finished}, model ")
+    assert lines[1].startswith(f"A       {finished}, model ")
     assert "bound ±0.05; 99 swaps, seed 0" in out
     found = compare(finished, other, **QUICK)
     counts = found.differences.counts(0)
@@ -425,7 +425,7 @@ def test_the_command_says_where_roles_moved(
     assert any(line.startswith("moved   Roles moved most in layer") for line in lines)
     assert lines[-1] == "report  compare/finished-other/report.html"
     assert (tmp_path / "compare" / "finished-other" / "report.html").is_file()
-    code, out, _ = command("compare", finished, other, "--swaps", 0, "--overwrite")
+    code, out, _ = command("compare", finished, other, "--swaps", 0, "--overwrite", "--verbose")
     assert (code, "by swaps" in out) == (0, False)
 
 

@@ -15,6 +15,7 @@ import yaml
 
 from headroles.addresses import is_address
 from headroles.cli.main import cli
+from headroles.cli.options import Command
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
 
@@ -27,9 +28,10 @@ def _asked(entrypoint: str) -> LabelOptions:
     program, *words = shlex.split(entrypoint)
     assert program == "headroles"
     name, command, rest = cli.resolve_command(cli.make_context("headroles", list(words)), words)
-    assert command is not None
+    assert isinstance(command, Command)
     assert name == "label"
-    return record_of(LabelOptions, **command.make_context("label", list(rest)).params)
+    given = command.check(command.make_context("label", list(rest)))
+    return record_of(LabelOptions, **{name: value for name, value in given.items() if name != "display"})
 
 
 def _commands(page: str) -> list[str]:

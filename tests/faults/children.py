@@ -21,6 +21,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from tests.support import PHASE
+
 PATIENCE = 180.0
 """Seconds after which a command counts as one that never ends."""
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -41,7 +43,7 @@ CROSSING = ("os.rename", "os.link")
 """The changes that can meet EXDEV, which is an error of two file systems."""
 GROWING = ("open", "os.mkdir")
 """The changes that fail on a full disk, however long it stays full."""
-PAGES = ("page", "surface_page", "comparison_page")
+PAGES = ("page", "surface_page", "probes_page", "clusters_page", "comparison_page")
 """Functions that draw a page."""
 CRASHED = 70
 """Exit code of a command that ended with an exception."""
@@ -94,8 +96,9 @@ class Ended:
             return "traceback: " + _last_place(self.said)
         if self.code not in (0, 1, 2):
             return f"exit code {self.code}"
-        if self.code == 1 and len(self.said.strip().splitlines()) != 1:
-            return f"{len(self.said.strip().splitlines())} lines instead of a sentence: {self.said.strip()!r}"
+        lines = PHASE.sub("", self.said).strip().splitlines()
+        if self.code == 1 and len(lines) != 1:
+            return f"{len(lines)} lines instead of a sentence: {self.said.strip()!r}"
         return None
 
 

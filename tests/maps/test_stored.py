@@ -199,7 +199,7 @@ def test_one_input_is_scored_and_nothing_about_it_is_tested(tmp_path: Path) -> N
     assert np.isfinite(found.scores.values).all()
     frame = found.frame()
     assert set(frame["decision"]) == {"untestable"}
-    assert "local rests on 1 unit and cannot be tested; give more inputs." in found.skipped
+    assert "local rests on 1 unit and cannot be tested. Give more inputs." in found.skipped
     assert headroles.judge_again(tmp_path / "run", alpha=0.1).findings.decision.min() == 3
 
 

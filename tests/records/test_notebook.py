@@ -1,4 +1,4 @@
-"""Results in a notebook: small tables that say what the records say, and nothing that runs."""
+"""Tables of results in a notebook: they say what the records say, and nothing in them runs."""
 
 import re
 from dataclasses import replace
@@ -11,8 +11,11 @@ import pytest
 from headroles.records.comparison import Comparison, Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
+from headroles.records.replication import Replication, ReplicationCounts
 from headroles.records.shown.notebook import MOST_ROWS
 from headroles.records.surface import SurfaceResults
+from headroles.reports.answer.records import Answer, Sentence
+from headroles.reports.notebook import tables_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -66,6 +69,11 @@ def _comparison(names: tuple[str, ...] = ("local", "block"), **how: Any) -> Comp
     return Comparison(found, before, after, Decision(), 0.05, manifest=facts)
 
 
+def _shown(run: Labelling) -> str:
+    """The tables of a run, which stand in place of its maps where there is no room for them."""
+    return tables_html(run, Answer("What?", "One line.", (Sentence("1 head", "does it."),), ("Mind this.",)))
+
+
 def _tables(html: str) -> list[list[list[str]]]:
     """Texts of the cells of each table, row by row; the markup must be well formed."""
     tree = ElementTree.fromstring(f"<div>{html}</div>")
@@ -78,7 +86,7 @@ def _tables(html: str) -> list[list[list[str]]]:
 def test_a_role_has_its_counts_its_strongest_head_and_its_interval() -> None:
     run = _labelling()
     found = run.findings
-    counts, _ = _tables(run._repr_html_())
+    counts, _ = _tables(_shown(run))
     assert counts[0] == ["", *DECISIONS, "strongest head", "mean [95 %]", "mark"]
     for row, name, mark in zip(counts[1:], ("local", "block"), ("L", "B"), strict=True):
         place = found.of(name)
@@ -92,7 +100,7 @@ def test_a_role_has_its_counts_its_strongest_head_and_its_interval() -> None:
 
 def test_the_matrix_holds_the_marks_of_the_roles_of_every_head() -> None:
     run = _labelling()
-    _, matrix = _tables(run._repr_html_())
+    _, matrix = _tables(_shown(run))
     marks = {"local": "L", "block": "B"}
     held = run.labels().set_index(["layer", "head"])["roles"]
     assert matrix[0] == ["", "0", "1", "2"]
@@ -102,17 +110,16 @@ def test_the_matrix_holds_the_marks_of_the_roles_of_every_head() -> None:
 
 
 def test_the_words_above_say_model_inputs_units_correction_and_level() -> None:
-    shown = _labelling()._repr_html_()
+    shown = _shown(_labelling())
     assert "<strong>tiny/&lt;i&gt;model&lt;/i&gt;</strong>. QNLI, dev.tsv, 1,200 inputs, 1 unit. " in shown
     assert "t-skew, fdr_bh over the heads of one sieve, alpha 0.05." in shown
     rules = tuple(replace(rule, together="row") for rule in _labelling().findings.rules)
-    rowed = replace(_labelling(), findings=replace(_labelling().findings, rules=rules))._repr_html_()
+    rowed = _shown(replace(_labelling(), findings=replace(_labelling().findings, rules=rules)))
     assert "over the heads of one sieve, both directions of a row together, alpha 0.05." in rowed
-    assert (
-        "t-skew, no correction, alpha"
-        in replace(_labelling(), decision=Decision(correction="none"))._repr_html_()
+    assert "t-skew, no correction, alpha" in _shown(
+        replace(_labelling(), decision=Decision(correction="none"))
     )
-    bare = replace(_labelling(), manifest={})._repr_html_()
+    bare = _shown(replace(_labelling(), manifest={}))
     assert "a model without a name</strong>. t-skew" in bare
 
 
@@ -149,9 +156,10 @@ def test_a_comparison_in_which_nothing_moved_says_so() -> None:
 
 @pytest.mark.parametrize("shown", [_labelling(HOSTILE), _comparison(HOSTILE)])
 def test_names_are_text_and_nothing_runs_or_reaches_out(shown: Labelling | Comparison) -> None:
-    html = shown._repr_html_()
+    html = _shown(shown) if isinstance(shown, Labelling) else shown._repr_html_()
     tags = set(re.findall(r"<([a-z]+)", html))
-    assert tags <= {"p", "strong", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi"}
+    tables = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi"}
+    assert tags <= tables | {"p", "strong", "ul", "li", "details", "summary"}
     assert not re.search(r"<[^>]*\b(on\w+|src|href|class|id)=", html)
     cells = [cell for table in _tables(html) for row in table for cell in row]
     assert HOSTILE[0] in cells
@@ -161,20 +169,42 @@ def test_names_are_text_and_nothing_runs_or_reaches_out(shown: Labelling | Compa
 
 def test_many_heads_and_roles_take_little() -> None:
     names = tuple(f"<{chr(97 + k)}>{'é' * 90}" for k in range(20))
-    for shown in (_labelling(names, layers=32, heads=32), _comparison(names, layers=32, heads=32)):
-        assert len(shown._repr_html_().encode()) < 200_000
+    many = {"layers": 32, "heads": 32}
+    for html in (_shown(_labelling(names, **many)), _comparison(names, **many)._repr_html_()):
+        assert len(html.encode()) < 200_000
 
 
 def test_with_more_roles_than_marks_can_tell_heads_show_how_many_they_hold() -> None:
     run = _labelling(tuple(f"role{k}" for k in range(70)))
-    counts, matrix = _tables(run._repr_html_())
+    counts, matrix = _tables(_shown(run))
     assert len(counts) == 1 + MOST_ROWS
     assert "mark" not in counts[0]
-    assert "10 more rows are left out here; .frame() has them all." in run._repr_html_()
+    assert "10 more rows are left out here; .frame() has them all." in _shown(run)
     held = (run.findings.decision == 0).sum(axis=0)
     assert [row[1:] for row in matrix[1:]] == [[str(each) for each in row] for row in held.tolist()]
     moved = _tables(_comparison(tuple(f"role{k}" for k in range(70)))._repr_html_())[1]
     assert re.fullmatch(r"\+\d+ −\d+", moved[1][1])
+
+
+def test_a_replication_counts_the_roles_that_hold_again() -> None:
+    counts = ReplicationCounts("local", 1, 5, 3, 1, 1, 0, 0, 6, 0.5)
+    shown = Replication(Decision(), (), (counts,), (counts,), notes=("A <note>.",))._repr_html_()
+    ((heads, row),) = _tables(shown)
+    assert dict(zip(heads, row, strict=True)) == {
+        "": "local", "roles of A": "5", "role in B": "3", "not": "1", "undetermined": "1", "untestable": "0",
+        "explained": "0", "heads": "6", "r of means": "0.50", "mark": "L",
+    }  # fmt: skip
+    assert "A &lt;note&gt;." in shown
+
+
+def test_the_answer_stands_above_the_tables_of_a_comparison() -> None:
+    from headroles.reports.answer.comparison import answer_of
+
+    found = _comparison()
+    text = "".join(ElementTree.fromstring(f"<div>{found._repr_html_()}</div>").itertext())
+    for sentence in answer_of(found).sentences:
+        assert sentence.text in text
+    assert text.index(answer_of(found).sentences[0].text) < text.index("Heads by sieve")
 
 
 @pytest.mark.browser
@@ -187,7 +217,7 @@ def test_two_results_on_one_page_are_accessible_and_in_the_colours_around_them(
 
     ground = {"light": ("#fff", "#222"), "dark": ("#111", "#eee")}[scheme]
     body = "<hr>".join(
-        each._repr_html_() for each in (_labelling(), _comparison(HOSTILE), _labelling(HOSTILE))
+        (_shown(_labelling()), _comparison(HOSTILE)._repr_html_(), _shown(_labelling(HOSTILE)))
     )
     page = browser.new_page(viewport={"width": 400, "height": 700})
     problems: list[str] = []

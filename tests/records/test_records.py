@@ -152,7 +152,11 @@ def test_labels_say_role_not_or_nothing(labelling: Labelling) -> None:
 
 
 def test_a_notebook_shows_counts_and_takes_no_markup_from_names(labelling: Labelling) -> None:
-    shown = labelling._repr_html_()
+    from headroles.kinds import kind_of
+    from headroles.reports.notebook import tables_html
+
+    assert "<b>" not in labelling._repr_html_()
+    shown = tables_html(labelling, kind_of(labelling).answer(labelling))
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown
     counts = [int((labelling.findings.decision[0] == code).sum()) for code in range(4)]

@@ -10,6 +10,7 @@ from math import factorial
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ from scipy.cluster.hierarchy import leaves_list
 
 from headroles.records.clusters import Choice, Claim, ClusterResults
 from headroles.records.findings import Labelling
+from headroles.reports.clusters_page import clusters_page
+from headroles.reports.figures.drawing import figure_json
 from headroles.reports.page import page
 from headroles.reports.sections import clusters
 from headroles.reports.sections.cluster_sheets import choices_panel
@@ -56,7 +59,7 @@ def usual() -> Labelling:
 @cache
 def html_of(name: str = "usual") -> str:
     """The page of a made-up run, made once."""
-    return page(huge_run() if name == "huge" else usual())
+    return clusters_page(huge_run() if name == "huge" else usual())
 
 
 def _found(run: Labelling) -> ClusterResults:
@@ -77,7 +80,7 @@ def _text(html: str) -> str:
 
 
 def _traces(figure: Any) -> dict[str, Any]:
-    return {trace.name: trace for trace in figure.data}
+    return {trace.name: trace for trace in go.Figure(figure).data}
 
 
 def test_one_cluster_of_nearly_all_heads_is_said_to_be_no_grouping() -> None:
@@ -95,7 +98,7 @@ def test_a_thousand_heads_add_less_than_eight_megabytes() -> None:
 
 
 def test_the_same_run_gives_the_same_page() -> None:
-    assert page(clustered_run()) == html_of()
+    assert clusters_page(clustered_run()) == html_of()
 
 
 def test_a_run_without_clusters_has_no_such_section() -> None:
@@ -132,7 +135,7 @@ def test_clusters_are_counted_and_those_in_none_are_said() -> None:
     assert "silhouettes need two clusters" in told
     shown = _section(replace(run, clustered=found))
     assert (shown.lone, len(shown.named), shown.choices) == (5, 2, None)
-    assert "no cluster" in _text(page(replace(run, clustered=found)))
+    assert "no cluster" in _text(clusters_page(replace(run, clustered=found)))
 
 
 def test_every_claim_stands_on_the_page_with_its_interval() -> None:
@@ -201,7 +204,7 @@ def test_the_chosen_number_is_marked_and_missing_numbers_are_gaps() -> None:
     panel = choices_panel(found)
     assert panel is not None
     assert list(_traces(panel.figure)["silhouette"].y) == [None, 0.4]
-    assert [shape.x0 for shape in panel.figure.layout.shapes] == [3]
+    assert [shape.x0 for shape in go.Figure(panel.figure).layout.shapes] == [3]
     assert panel.rows == (("2", "–", "0.50", "stability below 0.6"), ("3", "0.40", "0.90", "chosen"))
     assert panel.sentence == "3 clusters, chosen of 2 numbers tried: mean silhouette 0.40, stability 0.90."
     assert choices_panel(replaced(found, choices=())) is None
@@ -254,15 +257,15 @@ def test_a_number_that_only_cuts_single_heads_off_is_marked_though_its_numbers_a
 @pytest.mark.parametrize(("layers", "heads"), [(1, 6), (6, 1), (2, 2)])
 def test_small_models_have_a_section_too(layers: int, heads: int) -> None:
     run = clustered_run(layers, heads)
-    text = _text(page(run))
-    assert f"{layers * heads} heads placed so that" in text
+    text = _text(clusters_page(run))
+    assert f"{layers * heads} head" in text
     assert "nan" not in text.lower().replace("finance", "")
 
 
 def test_a_run_without_roles_has_a_section_too() -> None:
     run = clustered_run(3, 3)
     findings = replace(run.findings, decision=np.ones_like(run.findings.decision))
-    text = _text(page(replace(run, findings=findings)))
+    text = _text(clusters_page(replace(run, findings=findings)))
     assert "cluster 0" in text
     rows = _section(replace(run, findings=findings)).clusters.rows
     assert {row[3].text for row in rows} == {"none"}
@@ -283,17 +286,17 @@ def test_one_block_has_distances_without_intervals() -> None:
     shown = _section(run)
     assert (shown.clouds, shown.claims, shown.told, shown.roles) == (0, None, (), ())
     assert "[" not in shown.heads.rows[0][-1].text
-    assert "show how sure places are" not in page(run)
+    assert "show how sure places are" not in clusters_page(run)
 
 
 def test_hostile_names_are_text_and_nothing_else() -> None:
     bad = "<script>alert('x')</script><img src=x onerror=y>"
     run = clustered_run(3, 3, (bad, "b"))
     claims = tuple(replace(each, reference=bad, measure=bad, claim=bad) for each in _found(run).claims)
-    html = page(replace(run, clustered=replaced(_found(run), claims=claims, method=bad)))
+    html = clusters_page(replace(run, clustered=replaced(_found(run), claims=claims, method=bad)))
     assert "<script>alert" not in html
     assert "<img" not in html
-    assert "<script" not in _section(run).map.figure.to_json()
+    assert "<script" not in figure_json(_section(run).map.figure)
 
 
 def _data(html: str) -> Any:

@@ -7,14 +7,17 @@ from html import unescape
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
-from plotly.offline import get_plotlyjs
 
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
+from headroles.records.shown.phrases import phrase_of
 from headroles.reports.compare_page import comparison_page
+from headroles.reports.document import PLOTLY, template
 from headroles.reports.figures.compare import plots
-from headroles.reports.sections.compare_sheets import changes_sheet
+from headroles.reports.sections.compare_sheets import changes_sheet, outcome_sheets
+from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.compare import (
     label_change_text,
     label_changes_by_layer,
@@ -26,6 +29,7 @@ from headroles.reports.words.compare import (
     sieve_verdict,
     swap_p,
 )
+from headroles.reports.words.methods import methods_text
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import paired_differences
 from headroles.stats.comparing.summary import by_layer
@@ -114,6 +118,23 @@ def test_the_page_says_what_was_found(found: Comparison, html: str) -> None:
     assert "bound ±0.05; 99 swaps, seed 0" in text
 
 
+def test_the_page_has_the_methods_and_their_references(found: Comparison, html: str) -> None:
+    assert _plain(methods_text(found)) in _text(html)
+    assert _plain(citation_bibtex(found)).strip() in _text(html)
+    assert 'data-copy="methods-text"' in html
+
+
+def test_roles_stand_in_words_and_contrasts_are_folded(found: Comparison) -> None:
+    roles, contrasts = outcome_sheets(found)
+    assert [row[0].text for row in roles.rows] == [phrase_of(name).title for name in NAMES]
+    assert roles.rows[0][0].note == "local"
+    assert not roles.folded
+    assert [row[0].text for row in contrasts.rows] == ["local:matched"]
+    assert contrasts.folded
+    for place, row in enumerate([*roles.texts, *contrasts.texts]):
+        assert row[1:5] == tuple(map(str, found.differences.counts(place)))
+
+
 def test_sentences_count_as_the_records_do(found: Comparison) -> None:
     roles = [rule.role for rule in found.differences.rules]
     outcome = found.differences.outcome[roles]
@@ -157,7 +178,7 @@ def test_nothing_moved_is_said_so() -> None:
     assert score_change_sentence(still) == "No mean score differs."
     assert "Heads whose roles moved" not in comparison_page(still)
     bare = comparison_page(comparison(swaps=0))
-    assert "no swaps were drawn" in bare
+    assert "No swaps were drawn" in bare
 
 
 def test_promises_name_what_they_count() -> None:
@@ -169,13 +190,13 @@ def test_promises_name_what_they_count() -> None:
 
 def test_the_page_is_closed_and_text_from_data_is_no_markup(html: str) -> None:
     assert "default-src 'none'" in unescape(html)
-    bare = html.replace(get_plotlyjs(), "")
+    bare = html.replace(template(PLOTLY), "")
     assert not re.search(r"""(src|href)\s*=\s*["'](?!#)""", bare)
     assert not re.search(r"\bon\w+\s*=\s*[\"']", bare)
     assert "<b>loud" not in bare
     assert "<i>model" not in bare
     assert html.count("<script") == html.count("</script>")
-    for key in ("figure-map-spec", "figure-means-spec", "findings-columns"):
+    for key in ("figure-means-spec", "figure-means-spec", "findings-columns"):
         inside = re.search(rf'id="{key}">(.*?)</script>', html, flags=re.DOTALL)
         assert inside
         json.loads(inside.group(1))
@@ -187,12 +208,19 @@ def test_the_same_comparison_gives_the_same_page(found: Comparison, html: str) -
 
 
 def test_figures_hold_every_head_of_every_sieve(found: Comparison) -> None:
-    drawn = {each.key: each.figure for each in plots(found)}
+    drawn = {each.key: go.Figure(each.figure) for each in plots(found)}
     for place in range(4):
         (shade,) = [trace for trace in drawn["map"].data if trace.meta["role"] == place]
-        np.testing.assert_allclose(shade.z, found.differences.difference[place], atol=1e-6)
-        assert shade.zmax == -shade.zmin >= 0.05
-        marks = "".join(mark for row in shade.text for mark in row)
+        difference = found.differences.difference[place]
+        rows, columns = np.nonzero(~np.isnan(difference))
+        np.testing.assert_allclose(shade.marker.color, difference[rows, columns], atol=1e-6)
+        np.testing.assert_array_equal(shade.x, columns)
+        middles = np.asarray(shade.base, dtype=float) + shade.y / 2
+        np.testing.assert_allclose(middles, rows, atol=1e-6)
+        assert shade.marker.cmax == -shade.marker.cmin >= 0.05
+        numbers = found.differences.mean_a[place][rows, columns]
+        np.testing.assert_allclose(shade.customdata[:, 3], numbers, atol=1e-6)
+        marks = "".join(shade.text)
         assert marks.count("●") == found.differences.counts(place)[0]
         dots = [t for t in drawn["means"].data if t.meta["role"] == place and t.mode == "markers"]
         assert [len(trace.x) for trace in dots] == list(found.differences.counts(place)[:3])
@@ -226,7 +254,8 @@ def test_a_sieve_is_chosen_for_all_figures_at_once(visit: Any) -> None:
         "[...document.querySelectorAll('#sieves .plot')].map((plot) => "
         "[...new Set(plot.data.filter((trace) => trace.visible).map((trace) => trace.meta.role))].join())"
     )
-    assert visit.evaluate(shown) == ["0", "0", "0"]
+    visit.evaluate("document.querySelectorAll('#sieves details').forEach((fold) => { fold.open = true; })")
+    assert visit.evaluate(shown) == ["0", "0"]
     visit.locator(".chosen button").nth(3).click()
     visit.wait_for_function(f"{shown}.every((place) => place === '3')")
     pressed = "[...document.querySelectorAll('.chosen [aria-pressed=\"true\"]')].map((b) => b.dataset.role)"

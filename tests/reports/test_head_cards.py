@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import KeptMaps, TypicalInput
+from headroles.records.kept_maps import ANY_INPUT, KeptMaps, TypicalInput
 from headroles.reports.page import page
 from headroles.reports.sections.head_cards import Cards, cards_json, cards_of
 from headroles.reports.summary.score_spread import BINS, decimals_of, edges_of, spreads_of
@@ -179,6 +179,53 @@ def test_only_examples_of_roles_that_are_held_are_shown_and_only_their_texts() -
         assert found.examples[found.places[each.map, 0]].key == f"in/{source}"
 
 
+def test_a_head_that_lost_its_roles_shows_their_most_typical_inputs_without_them() -> None:
+    kept = exhibited(("s1", 1, 1, -1), ("s1", 1, 1, 2), ("s0", 1, 1, 1), ("s0", 0, 0, 1))
+    cells = np.eye(3, dtype=np.bool_)
+    kept = replace(kept, counted={(2, "s0"): cells, (3, "s0"): cells})
+    found = cards(run_of(exhibited=kept))
+    assert found.exhibited is not None
+    shown = [(each.sieve, each.layer, each.head, each.rank) for each in found.exhibited.exhibits]
+    assert shown == [(ANY_INPUT, 1, 1, 1), (ANY_INPUT, 1, 1, 2), ("s0", 0, 0, 1)]
+    assert [found.exhibited.examples[place].key for place, _ in found.exhibited.counted] == ["in/3"]
+    assert found.former == (3,)
+    told = json.loads(cards_json(found))
+    assert [each[:4] for each in told["exhibits"]] == [[-1, 3, 1, None], [-1, 3, 2, None], [0, 0, 1, 0.25]]
+    place, role, packed = told["counted"][0]
+    assert (place, role) == (2, 0)
+    bits = np.unpackbits(np.frombuffer(unpacked(packed), dtype=np.uint8), count=9)
+    np.testing.assert_array_equal(bits.reshape(3, 3), cells)
+
+
+def test_a_head_that_gained_a_role_keeps_the_inputs_it_had_without_one() -> None:
+    kept = exhibited(("s0", 1, 0, 1))
+    unchosen = replace(kept.exhibits[0], sieve=ANY_INPUT, score=float("nan"))
+    found = cards(run_of(exhibited=replace(kept, exhibits=(unchosen,))))
+    assert found.exhibited is not None
+    assert found.exhibited.exhibits == (replace(unchosen, score=found.exhibited.exhibits[0].score),)
+    assert found.former == ()
+
+
+def test_roles_about_special_tokens_are_known_by_their_cells() -> None:
+    kept = exhibited(("s0", 0, 0, 1), ("s1", 0, 1, 1))
+    examples = tuple(replace(each, special=np.array([True, False, False])) for each in kept.examples)
+    first, last = np.zeros((3, 3), np.bool_), np.zeros((3, 3), np.bool_)
+    first[:, 0], last[:, 2] = True, True
+    marked = replace(kept, examples=examples, counted={(0, "s0"): first, (1, "s1"): last})
+    assert cards(run_of(exhibited=marked)).specials == (True, False)
+    assert cards(run_of(exhibited=replace(marked, counted={}))).specials == (False, False)
+
+
+def test_the_sentences_of_a_thousand_heads_take_little_room() -> None:
+    roles = [f"looks from words of kind {number} to their head" for number in range(20)]
+    told = tuple(
+        f"{cell // 32}-{cell % 32} {roles[cell % 20]} and {roles[cell % 7]}; {cell % 3} of 3 are stable."
+        for cell in range(1024)
+    )
+    bare = replace(cards(run_of()), sentences=told)
+    assert len(json.loads(cards_json(bare))["sentences"]) < 20_000
+
+
 def test_a_map_of_two_roles_is_there_once() -> None:
     kept = exhibited(("s1", 0, 1, 1))
     both = replace(kept, exhibits=(*kept.exhibits, replace(kept.exhibits[0], rank=-1)))
@@ -230,7 +277,7 @@ def test_the_page_holds_the_card_and_its_data_and_is_the_same_twice() -> None:
     run = run_of(exhibited=exhibited(("s0", 0, 0, 1)))
     html = page(run)
     assert html == page(run)
-    assert '<dialog id="head-card" aria-labelledby="head-card-title">' in html
+    assert '<aside class="side" id="head-card" aria-labelledby="head-card-title" hidden>' in html
     assert 'id="head-1-1"' in html
     assert "<b>x</b>" not in html
 

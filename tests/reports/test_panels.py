@@ -1,4 +1,4 @@
-"""The strip of p values, role sets beside a dealing, the calibration note, and the embedded files."""
+"""The strip of p values, role sets and those by chance, the calibration note, and the embedded files."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from headroles.records.example import Decision, Rule, Scores
@@ -16,6 +17,7 @@ from headroles.reports.figures.counts import overlap
 from headroles.reports.figures.p_strip import exponent, p_strip
 from headroles.reports.files import LARGEST, files_of
 from headroles.reports.page import page
+from headroles.reports.records import Combination
 from headroles.reports.sections.calibration import HEADER, calibration_note, nearest_simulated, percent
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.words import count, with_range
@@ -56,12 +58,13 @@ def whole() -> Labelling:
 def test_the_strip_draws_every_p_and_strokes_the_largest_one_of_a_role(correction: str) -> None:
     run = labelling(Decision(correction=correction))
     found, panel = run.findings, p_strip(summarise(run))
-    drawn = [trace for trace in panel.figure.data if trace.name == "local"]
+    figure = go.Figure(panel.figure)
+    drawn = [trace for trace in figure.data if trace.name == "local"]
     assert sum(len(trace.x) for trace in drawn) == 18
     held = found.decision[0] == 0
     filled = next(trace for trace in drawn if not trace.marker.symbol.endswith("-open"))
     np.testing.assert_allclose(np.sort(filled.x), np.sort(-np.log10(found.p[0][held])), rtol=1e-6)
-    strokes = [shape.x0 for shape in panel.figure.layout.shapes if shape.line.dash is None]
+    strokes = [shape.x0 for shape in figure.layout.shapes if shape.line.dash is None]
     cuts = [found.p[k][found.decision[k] == 0].max() for k in (0, 1, 3) if (found.decision[k] == 0).any()]
     np.testing.assert_allclose(strokes, -np.log10(cuts), rtol=1e-9)
 
@@ -85,11 +88,12 @@ def test_rows_levels_counts_and_quantiles_of_the_strip_are_those_of_p() -> None:
     panel = p_strip(summarise(replace(run, findings=replace(run.findings, p=p))))
     assert panel.rows[1][2] == str(int((p[1] <= 0.05).sum()))
     assert panel.rows[1][5:] == tuple(map(exponent, np.quantile(p[1], [0, 0.25, 0.5, 0.75, 1])))
-    shapes = panel.figure.layout.shapes
+    figure = go.Figure(panel.figure)
+    shapes = figure.layout.shapes
     assert [shape.x0 for shape in shapes if shape.line.dash == "dash"] == pytest.approx([-np.log10(0.05)])
-    axis = panel.figure.layout.yaxis
+    axis = figure.layout.yaxis
     for tick, name in zip(axis.tickvals, axis.ticktext, strict=True):
-        own = [y for trace in panel.figure.data if trace.name == name for y in trace.y]
+        own = [y for trace in figure.data if trace.name == name for y in trace.y]
         assert all(abs(y - tick) < 0.5 for y in own)
     strokes = {(shape.y0 + shape.y1) / 2 for shape in shapes if shape.line.dash is None}
     held = {
@@ -103,12 +107,12 @@ def test_a_p_of_nothing_is_drawn_at_the_edge_and_told() -> None:
     p = run.findings.p.copy()
     p[0, 0, 0] = 0.0
     panel = p_strip(summarise(replace(run, findings=replace(run.findings, p=p))))
-    assert "value of p below 1e-16 (0 included) is drawn at 1e-16" in panel.caption
-    assert max(max(trace.x, default=0) for trace in panel.figure.data) == 16
+    assert "value of p below 1e-16 is drawn at 1e-16" in panel.caption
+    assert max(max(trace["x"], default=0) for trace in panel.figure["data"]) == 16
     assert panel.rows[0][5] == "<1e-16"
 
 
-def test_role_sets_stand_beside_what_dealing_gives(whole: Labelling) -> None:
+def test_role_sets_are_drawn_with_their_numbers_by_chance(whole: Labelling) -> None:
     assert whole.assessment is not None
     panel = overlap(summarise(whole))
     sets = {each.roles.replace(";", " + "): each for each in whole.assessment.sets}
@@ -117,11 +121,26 @@ def test_role_sets_stand_beside_what_dealing_gives(whole: Labelling) -> None:
         assert int(heads) == sets[name].heads
         ends = (count(sets[name].expected_low), count(sets[name].expected_high))
         assert expected == with_range(count(sets[name].expected), *ends)
-    (dealt,) = [trace for trace in panel.figure.data if trace.name == "dealt"]
+    (dealt,) = [trace for trace in go.Figure(panel.figure).data if trace.name == "by chance"]
     np.testing.assert_allclose(dealt.y, [sets[row[0]].expected for row in panel.rows])
     bare = overlap(summarise(replace(whole, assessment=replace(whole.assessment, sets=()))))
     assert bare.header == ("exactly these roles", "heads")
-    assert all(trace.name != "dealt" for trace in bare.figure.data)
+    assert all(trace.get("name") != "by chance" for trace in bare.figure["data"])
+
+
+def test_sets_that_differ_in_a_whole_only_are_drawn_as_one() -> None:
+    names = ("delimiter", "delimiter:cls", "local", "block")
+    summary = summarise(labelling())
+    roles = tuple(replace(role, sieve=name) for role, name in zip(summary.roles, names, strict=True))
+    whole = Combination((0, 1), 4, 1.0, 0.0, 2.0)
+    sets = (whole, Combination((1,), 3), Combination((0, 2), 2), Combination((0,), 1))
+    panel = overlap(replace(summary, roles=roles, combinations=sets))
+    bars = panel.figure["data"][0]
+    assert list(zip(bars["hovertext"], bars["y"], strict=True)) == [
+        ("delimiter:cls", 7), ("delimiter + local", 2), ("delimiter", 1)
+    ]  # fmt: skip
+    assert [row[:2] for row in panel.rows][:2] == [("delimiter + delimiter:cls", "4"), ("delimiter:cls", "3")]
+    assert all(trace.get("name") != "by chance" for trace in panel.figure["data"])
 
 
 def test_the_extract_of_the_calibration_is_that_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,14 @@ from rich.console import Console
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.page import page
-from headroles.reports.sections.role_sheets import roles_sheet
+from headroles.reports.sections.role_sheets import roles_sheet, verdict_sheet
 from headroles.reports.summary.embedded import findings_json
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words import words
 from headroles.stats.assessment.assess import assess
 from headroles.stats.assessment.extent import ABSENT
 from headroles.stats.engine import judge
+from headroles.terminal.console import Detail
 from headroles.terminal.label import show_labelling
 
 RULES = (
@@ -70,14 +71,6 @@ def test_a_tally_counts_strong_explained_and_absent_heads(run: Labelling) -> Non
     assert (local.role, local.strong, local.explained, local.absent) == (1, 0, 0, 5)
 
 
-def test_the_verdict_gives_both_counts_and_what_explains_the_others(run: Labelling) -> None:
-    told = summarise(run).verdicts[0]
-    assert "3 are not (significantly below θ = 0.10; 2 of them absent, mean within ± 0.02 of chance)" in told
-    assert "1 explained by distance" in told
-    assert "2 heads beyond distance, 1 of them beyond word class." in told
-    assert "explained" not in summarise(run).verdicts[1]
-
-
 def test_a_role_of_few_units_is_told_in_one_line(run: Labelling) -> None:
     syntactic, local = summarise(run).supports
     assert (syntactic.minority, local.minority) == (0, 1)
@@ -89,13 +82,13 @@ def test_the_terminal_has_a_column_of_explained_heads_and_a_line_of_each_other_v
     run: Labelling,
 ) -> None:
     console = Console(file=io.StringIO(), width=200)
-    show_labelling(console, run, "here")
+    show_labelling(console, run, "here", Detail(verbose=True))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     (row,) = [line.split() for line in lines if line.startswith("syntactic ")]
     assert row[1:5] == ["2", "1", "3", "0"]
     assert "strong  syntactic: 2 heads beyond distance, 1 of them beyond word class (0-0)" in lines
     assert "absent  not, and mean within ± 0.02 of chance: syntactic 2 of 3, local 5 of 5" in lines
-    assert "share   heads whose score lies beyond θ in under half of the units: local (1 of 1)" in lines
+    assert "share   heads that score above the threshold in under half of the units: local (1 of 1)" in lines
 
 
 def test_the_scripts_of_the_page_know_strong_and_absent_heads(run: Labelling) -> None:
@@ -116,7 +109,10 @@ def test_the_table_of_roles_has_columns_of_the_new_verdicts(run: Labelling) -> N
     ]
 
 
-def test_the_notebook_marks_strong_roles_and_gives_both_counts(run: Labelling) -> None:
+def test_tables_of_notebooks_mark_strong_roles_and_give_both_counts(
+    run: Labelling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headroles.reports.notebook.MOST_CELLS", 0)
     shown = run._repr_html_()
     assert "syntactic: 2 beyond distance, 1 of them beyond word class (+)." in shown
     assert shown.count("<td>S+</td>") == 1
@@ -139,5 +135,5 @@ def test_runs_of_older_versions_say_nothing_of_the_new_verdicts(run: Labelling) 
     summary = summarise(older)
     assert not summary.absent.any()
     assert not any(role.bounded for role in summary.roles)
-    assert "absent" not in summary.verdicts[0]
+    assert "absent" not in verdict_sheet(summary).header
     assert "in under half of the units" not in page(older)

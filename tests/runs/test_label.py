@@ -57,7 +57,7 @@ def test_one_input_is_scored_and_nothing_about_it_is_tested(label: Label) -> Non
     values, wanted = one.scores.values[:, 0], all_inputs.scores.values[:, place]
     np.testing.assert_allclose(values, wanted, rtol=0, atol=rounding_bound(48))
     assert set(one.frame()["decision"]) <= {"untestable", ""}
-    assert "local rests on 1 unit and cannot be tested; give more inputs." in one.skipped
+    assert "local rests on 1 unit and cannot be tested. Give more inputs." in one.skipped
 
 
 def test_results_hardly_depend_on_how_inputs_are_batched(label: Label) -> None:
@@ -89,7 +89,7 @@ def test_a_group_column_makes_units(label: Label) -> None:
     means = found.scores.values[column].astype(np.float64).reshape(20, 3, 2, 3).mean(axis=1)
     np.testing.assert_allclose(found.findings.mean[column], means.mean(axis=0), rtol=0, atol=1e-12)
     assert 1 not in found.findings.decision
-    assert any("20 units; below 50 no head is called 'not'" in line for line in found.skipped)
+    assert any("20 units; below 50, no head is called 'not'" in line for line in found.skipped)
 
 
 def test_identical_texts_are_one_unit(label: Label, table: Path, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_causal_model_has_no_next_token_and_no_spread_of_the_first_row(
     ]  # fmt: skip
     said = " ".join(labelling.skipped)
     assert "surface:next does not apply to these inputs: queries see no later key" in said
-    assert "below 50 no head is called below even attention" in said
+    assert "below 50, no head is called below even attention" in said
     entropy = labelling.scores.null[COLUMNS.index("surface:entropy")]
     places = [np.log(np.arange(1, n + 1)).mean() for n in labelling.scores.tokens]
     np.testing.assert_allclose(entropy, places)

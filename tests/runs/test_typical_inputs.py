@@ -1,6 +1,7 @@
 """Which examples head cards show, drawn by hand and for any scores and limits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.findings import Findings
-from headroles.records.kept_maps import LEAST_TYPICAL, MOST_TYPICAL, KeptMaps
+from headroles.records.kept_maps import ANY_INPUT, LEAST_TYPICAL, MOST_TYPICAL, KeptMaps, WantedMaps
 from headroles.stats.engine import judge
 from headroles.storage.kept_maps import (
     LARGEST,
@@ -18,9 +19,11 @@ from headroles.storage.kept_maps import (
     Candidate,
     candidates,
     choose_kept_maps,
+    examples_by_hash,
     left_out_note,
     pack_map,
     rank_examples,
+    wanted_by_example,
     wanted_maps,
 )
 
@@ -85,6 +88,7 @@ def test_every_role_that_a_head_holds_has_its_five_examples_and_nothing_else_has
     found = candidates(findings, scores)
     roles = [findings.of(name) for name in findings.roles]
     held = {(findings.sieves[row], *head) for row, *head in np.argwhere(findings.decision == 0).tolist()}
+    found = [each for each in found if each.sieve != ANY_INPUT]
     assert {each.sieve for each in found} <= set(findings.roles) < set(findings.sieves)
     assert len(held) == (findings.decision[roles] == 0).sum() > 3
     assert {(each.sieve, *each.place[1:]) for each in found} == held
@@ -108,10 +112,57 @@ def test_rounds_go_rank_by_rank_and_roles_take_turns_with_their_strongest_heads(
         assert means == sorted(means, reverse=True)
 
 
-def test_a_head_without_a_role_has_no_examples(scores_of: Made) -> None:
+def test_heads_without_a_role_have_the_same_inputs_whatever_their_scores(scores_of: Made) -> None:
     scores, rules = scores_of(3)
     findings = judge(scores, [Rule(rule.sieve, margin=0.9, role=rule.role) for rule in rules], Decision())
-    assert candidates(findings, scores) == []
+    found = candidates(findings, scores)
+    heads = scores.layers * scores.heads
+    assert len(found) == MOST_TYPICAL * heads
+    assert {each.sieve for each in found} == {ANY_INPUT}
+    assert all(np.isnan(each.score) for each in found)
+    by_rank = [{each.place[0] for each in found if each.rank == rank} for rank in (1, 2, 3)]
+    assert [len(examples) for examples in by_rank] == [1, 1, 1]
+    assert len({each.place for each in found}) == len(found)
+    other = replace(scores, values=scores.values[:, ::-1])
+    assert [each.place for each in candidates(findings, other)] == [each.place for each in found]
+
+
+@given(st.lists(st.integers(1, 9), max_size=12))
+def test_inputs_of_heads_without_a_role_are_short_and_do_not_depend_on_the_order(sizes: list[int]) -> None:
+    keys = [f"x{number}" for number in range(len(sizes))]
+    found = examples_by_hash(keys, np.array(sizes, dtype=int))
+    assert len(found) == min(MOST_TYPICAL, sum(size <= np.median(sizes) for size in sizes))
+    assert all(sizes[example] <= np.median(sizes) for example in found)
+    turned = examples_by_hash(keys[::-1], np.array(sizes[::-1], dtype=int))
+    assert [keys[::-1][example] for example in turned] == [keys[example] for example in found]
+
+
+def test_heads_without_a_role_take_turns_with_the_roles(judged: tuple[Findings, Scores]) -> None:
+    findings, scores = judged
+    decision = findings.decision.copy()
+    decision[:, 0] = 1
+    findings = replace(findings, decision=decision)
+    found = candidates(findings, scores)
+    roles = [findings.of(name) for name in findings.roles]
+    without = {tuple(place) for place in np.argwhere(~(findings.decision[roles] == 0).any(axis=0)).tolist()}
+    assert without
+    for rank in (1, 2, 3):
+        own = [each for each in found if (each.sieve, each.rank) == (ANY_INPUT, rank)]
+        assert {each.place[1:] for each in own} == without
+    first = [each.sieve for each in found if each.rank == 1]
+    assert first.index(ANY_INPUT) < len(findings.roles) + 1
+
+
+def test_cells_are_wanted_of_the_roles_whose_maps_are() -> None:
+    found = [*_candidates((4, 0, 1), (2, 0, 1)), *_candidates((4, 0, 1), sieve="block")]
+    found.append(Candidate(ANY_INPUT, 1, NAN, (3, 1, 1)))
+    wanted = wanted_by_example(found, [(4, 0, 1), (3, 1, 1)])
+    assert wanted == {3: WantedMaps({1: [1]}, ()), 4: WantedMaps({0: [1]}, ("block", "local"))}
+    cells = {(4, "local"): np.eye(4, dtype=np.bool_), (9, "local"): np.eye(4, dtype=np.bool_)}
+    maps = {place: np.zeros((4, 4), np.uint8) for place in [(4, 0, 1), (3, 1, 1)]}
+    examples = {number: Example(f"x{number}", ("a",) * 4) for number in (3, 4)}
+    shown = choose_kept_maps(found, maps, examples, 9, counted=cells)
+    assert {(shown.examples[place].key, name) for place, name in shown.counted} == {("x4", "local")}
 
 
 def _candidates(*places: tuple[int, int, int], sieve: str = "local") -> list[Candidate]:
@@ -145,9 +196,7 @@ def test_maps_stop_at_the_first_that_goes_beyond_the_bytes_compressed_or_not() -
         shown = _shown(found, 9, bound, size=20)
         assert (len(shown.weights), len(shown.exhibits), shown.left) == (kept, kept, 3 - kept)
     (sentence,) = left_out_note(_shown(found, 9, taken[0], size=20))
-    assert sentence.startswith(
-        "2 of 3 most and least typical inputs of heads are not on the head cards: at most 9 "
-    )
+    assert sentence.startswith("2 of 3 inputs chosen for heads are not on their panels: at most 9 ")
 
 
 @given(most=st.integers(0, 90), bound=st.integers(0, 4000))

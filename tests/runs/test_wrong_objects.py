@@ -77,6 +77,6 @@ def test_a_public_function_refuses_an_object_as_its_first_arguments(name: str, w
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_option_refuses_an_object_of_another_library(kind: str, wrong: str) -> None:
     record, usual = KINDS[kind]
-    names = {"data", "file", "sieve"} if wrong in ("table", "dictionary") else set()
+    names = {"data", "file", "sieve", "also"} if wrong in ("table", "dictionary") else set()
     for name in {field.name for field in fields(record)} - names:
         _check(lambda given=usual | {name: WRONG[wrong]}: record_of(record, **given))  # type: ignore[misc]

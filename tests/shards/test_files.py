@@ -21,6 +21,7 @@ from headroles.extraction.texts.sources import fingerprint
 from headroles.inputs.units import unit_names
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
+from headroles.progress import ignore_advance
 from headroles.records.passage import Passage, Words
 from headroles.shards.engines import threads_per_worker
 from headroles.shards.engines.process import error_of_worker
@@ -381,7 +382,7 @@ def test_workers_end_by_themselves_when_their_run_is_killed(
 def test_an_engine_that_was_not_entered_says_so() -> None:
     order = Order(record_of(LabelOptions, task="QNLI", workers=2), None)
     with pytest.raises(RuntimeError, match="within 'with'"):
-        Processes(order, lambda count: None).facts  # noqa: B018
+        Processes(order, ignore_advance).facts  # noqa: B018
 
 
 def test_a_receipt_counts_only_byte_for_byte() -> None:

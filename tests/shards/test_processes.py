@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from headroles.extraction.parsing.pipeline import load_parser
 from headroles.extraction.parsing.pool import ParserPool
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
+from headroles.progress import ignore_advance
 from headroles.shards.engines.process import Process
 from headroles.shards.engines.processes import Processes
 from headroles.shards.work import Facts, Known, Order
@@ -70,7 +72,7 @@ class _NoProcess(Process):
     """What an engine knows of a worker that loads its model."""
 
     def __init__(self) -> None:
-        self.task, self.loaded, self.advanced = None, False, 0
+        self.task, self.loaded, self.advanced = None, False, Counter()
 
     def dismiss(self) -> None:
         """There is nothing to be told."""
@@ -80,7 +82,7 @@ class _NoProcess(Process):
 
 
 def test_losses_are_counted_and_not_starts() -> None:
-    engine = Processes(Order(record_of(LabelOptions, task="QNLI", workers=9), None), lambda count: None)
+    engine = Processes(Order(record_of(LabelOptions, task="QNLI", workers=9), None), ignore_advance)
     facts = Facts(2, 2, {}, "identity", (), {}, Known())
     worker = _NoProcess()
     engine._workers = [worker] * 9

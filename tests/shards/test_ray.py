@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ import headroles
 from headroles.errors import BadInput, HeadrolesError, MissingExtra, UnknownName
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
+from headroles.progress import PARSE, SCORE
 from headroles.records.passage import Passage
 from headroles.shards.engines.losses import Failure, failure_of
 from headroles.shards.engines.on_ray import session as ray_session
@@ -85,9 +87,13 @@ def test_a_pool_that_takes_every_processor_starves_nothing(cluster: None, tmp_pa
 
     assert ray.cluster_resources()["CPU"] == 2
     given: list[int] = []
-    done: list[int] = []
+    done = Counter[str]()
     ahead = []
-    with RayEngine(_order(tmp_path), done.append, _making("works")) as engine:
+
+    def advance(count: int, phase: str = SCORE) -> None:
+        done[phase] += count
+
+    with RayEngine(_order(tmp_path), advance, _making("works")) as engine:
         receipts = []
         for receipt in engine.score(_tasks(12, given)):
             receipts.append(receipt)
@@ -96,7 +102,7 @@ def test_a_pool_that_takes_every_processor_starves_nothing(cluster: None, tmp_pa
         assert engine.facts.described["at"] == os.getcwd()
     assert sorted(each.number for each in receipts) == list(range(12))
     assert {each.digest for each in receipts} == {f"digest {number}" for number in range(12)}
-    assert sum(done) == 13
+    assert done == {SCORE: 13, PARSE: 13}
     assert max(ahead) <= 4  # two shards for each worker, however many there will be
     assert len({each.name.partition("-")[2] for each in tmp_path.iterdir()}) == 2  # workers
 

@@ -175,7 +175,7 @@ def test_constant_scores_have_no_exact_statement_and_tiny_spreads_are_tested() -
     assert found.effect[0, 0, 2] == pytest.approx(5e4, rel=0.1)
     assert np.isfinite(found.statistic[0, 0, 2])  # means of groups spread less than rounding may
     said = assess(scores, rules, decision, found, bayes=True, moments=sums)
-    assert any("the same on every example are untestable: a (2);" in each for each in said.remarks)
+    assert any("the same on every example are untestable: a (2)." in each for each in said.remarks)
     for each in (said.precision.stability, said.precision.bayes_factor, said.precision.hedges_g):
         assert np.isnan(each[0, 0, :2]).all()
     whole = judge(scores, rules, decision)
@@ -228,7 +228,7 @@ def test_what_is_said_beyond_tests_is_of_all_examples() -> None:
     g_width, whole_width = ((each.precision.g_high - each.precision.g_low).mean() for each in (said, whole))
     assert 0.6 < g_width / whole_width < 1.1  # in standard deviations of examples and of units
     assert np.isfinite(said.precision.bayes_factor).all()
-    assert "of 10,000 examples sums over 256 random groups were kept" in said.remarks[0]
+    assert "sums over 256 random groups of all 10,000 examples were kept" in said.remarks[0]
     assert "the scores of a random 100" in said.remarks[0]
 
 

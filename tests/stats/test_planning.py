@@ -132,13 +132,13 @@ def test_the_command_tells_examples_cut_and_what_they_are_relative_to(command: C
     code, out, err = command(*USUAL)
     assert (code, err) == (0, "")
     text = " ".join(out.split())
-    assert text.startswith("collect 205 examples, to find a head whose mean lies 0.3 sd beyond θ")
+    assert text.startswith("collect 205 examples, to find a head whose mean lies 0.3 SD above the threshold")
     assert "246 examples for a role with a contrast (block, syntactic)" in text
-    assert "each is then found with probability √0.8 = 0.894, both with 0.8 or more" in text
+    assert "each is found with probability √0.8 = 0.894, both with 0.8 or more" in text
     assert "p ≤ 0.000347 = alpha / 144 heads: fdr_bh over the heads of one sieve at alpha 0.05" in text
     assert "if this head alone holds the role (the cautious case)" in text
     assert "134 examples at p ≤ 0.005 = alpha × expected share 0.1, if one head in ten holds it" in text
-    assert "θ = null + margin, so it counts from the margin, not from chance" in text
+    assert "the threshold is chance plus the margin" in text
     assert "or the group where examples come from groups" in text
 
 
@@ -161,7 +161,7 @@ def test_the_command_draws_the_curve_around_the_examples_needed(command: Command
         (("--share", 0.1), "fdr_bh over the heads of one sieve at alpha 0.05, if a share of 0.1 of them"),
         (("--family", "run"), "alpha / 1,728 tests: fdr_bh over all heads and sieves of the run"),
         (("--family", "layer", "--layer-count", 12), "over the heads of one sieve in one layer"),
-        (("--correction", "none", "--power", 0.5), '"not" is said from 50 units on only.'),
+        (("--correction", "none", "--power", 0.5), '"not" needs at least 50 units.'),
     ],
 )
 def test_each_choice_is_told(options: tuple[object, ...], told: str, command: Command) -> None:

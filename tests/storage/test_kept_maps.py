@@ -3,7 +3,7 @@
 import csv
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from headroles.exporting import save
 from headroles.records.example import Decision, Example, Rule, Scores
 from headroles.records.kept_maps import KeptMaps
 from headroles.stats.engine import judge
-from headroles.storage.folder import KEPT_MAP_FILES, MAPS, SHOWN, TYPICAL, read_manifest
+from headroles.storage.folder import CELLS, KEPT_MAP_FILES, MAPS, SHOWN, TYPICAL, read_manifest
 from headroles.storage.kept_maps import (
     candidates,
     choose_kept_maps,
@@ -55,7 +55,8 @@ def kept(scores_of: Made, scores: Scores) -> KeptMaps:
     chance = np.random.default_rng(1)
     maps = {place: chance.integers(0, 256, (12, 12), dtype=np.uint8) for place in places}
     examples = {place: _example(scores.examples[place], 12) for place, _, _ in places}
-    return choose_kept_maps(found, maps, examples, 20)
+    counted = {(each.place[0], each.sieve): chance.random((12, 12)) < 0.2 for each in found if each.sieve}
+    return choose_kept_maps(found, maps, examples, 20, counted=counted)
 
 
 @pytest.fixture
@@ -68,7 +69,10 @@ def folder(kept: KeptMaps, tmp_path: Path) -> Path:
 
 
 def _same(found: KeptMaps, kept: KeptMaps) -> None:
-    assert found.exhibits == kept.exhibits
+    assert [*map(str, map(astuple, found.exhibits))] == [*map(str, map(astuple, kept.exhibits))]
+    assert {key: cells.tolist() for key, cells in found.counted.items()} == {
+        key: cells.tolist() for key, cells in kept.counted.items()
+    }
     assert (found.left, found.limit) == (kept.left, kept.limit)
     np.testing.assert_array_equal(found.places, kept.places)
     assert [each.tolist() for each in found.weights] == [each.tolist() for each in kept.weights]
@@ -168,6 +172,10 @@ WHOLE = zlib.compress(bytes(12 * 12))
         (MAPS, "weights", SMALL, "of another size than its example"),
         (MAPS, "weights", WHOLE[:-1], "of another size than its example"),
         (MAPS, "weights", WHOLE + b"more", "of another size than its example"),
+        (CELLS, "example", 99, "an example or a role that is not there"),
+        (CELLS, "sieve", None, "an example or a role that is not there"),
+        (CELLS, "cells", None, "a map that is damaged"),
+        (CELLS, "cells", BOMB, "of another size than its example"),
         (SHOWN, "example", "x0x", "is none of the run"),
         (SHOWN, "tokens", ["a"] * 11, "is none of the run, or not as long as there"),
         (SHOWN, "tokens", ["a"] * 11 + [None], "an empty cell"),

@@ -28,9 +28,9 @@ from tests.storage.manifests import change_manifest, hash_again
 PLAIN = ("local", "delimiter", "block")
 FIRST_STEPS = ("headroles.extraction.model.load.load", "headroles.runs.label.work.stream_tokenised")
 FILES = [
-    "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json", "maps.parquet",
-    "plan.json", "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv", "shards",
-    "shown.parquet", "together.csv", "typical.csv",
+    "cells.parquet", "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json",
+    "maps.parquet", "plan.json", "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv",
+    "shards", "shown.parquet", "together.csv", "typical.csv",
 ]  # fmt: skip
 
 

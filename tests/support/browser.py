@@ -17,6 +17,8 @@ CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 DRAW = "Promise.all(plots.map(draw))"
 """Draws every plot of a report, which otherwise waits until it is scrolled to."""
+FIRST = "chosen.layer = 0; headView.choose(0); leaveOut(); show(open)"
+"""Shows the first head of the first layer of a view, whichever it opens with."""
 Opened = Callable[..., "Page"]
 
 
@@ -111,6 +113,7 @@ def view_windows(folder: Path) -> Iterator[Opened]:
             width: int = 1280,
             scheme: Any = "light",
             text: str = "",
+            first: bool = True,
         ) -> "Page":
             file.write_text(text or view_html(name), encoding="utf-8")
             window = browser.new_page(
@@ -121,7 +124,7 @@ def view_windows(folder: Path) -> Iterator[Opened]:
             heard.listen(window)
             window.goto(file.as_uri() + place)
             if not text:
-                window.evaluate("show(open)")
+                window.evaluate(FIRST if first else "show(open)")
             return window
 
         yield open_

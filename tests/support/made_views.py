@@ -1,11 +1,12 @@
 """Views made by hand: tokens that try to be markup, attention that follows from queries and keys."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from headroles.records.example import Example
-from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewRoles
 
 HOSTILE = "<script>alert(1)</script>"
 LONG = "a" * 10_000
@@ -94,6 +95,34 @@ def usual() -> View:
     """A pair of texts, without queries and keys."""
     notes = ("The neuron view is left out, because <b>nothing</b> is known.",)
     return View("tiny/<i>model</i>", ("the unbelievable", "שלום it"), (maps_of(pair()),), notes)
+
+
+def roles_of() -> ViewRoles:
+    """Roles of the heads of ``usual``: a sink of most heads, local of two, and an explained score."""
+    names = ("delimiter", "delimiter:cls", "local", "syntactic:amod")
+    decision = np.ones((4, 3, 4), dtype=np.int64)
+    decision[:2, :, :3] = 0
+    decision[2, 1, 2], decision[2, 0, 3], decision[3, 1, 2] = 0, 0, 4
+    mean = np.full((4, 3, 4), 0.05)
+    mean[:2, :, :3] = 0.95
+    mean[2, 1, 2], mean[2, 0, 3], mean[3, 1, 2], mean[3, 0, 0] = 0.71, 0.33, 0.42, np.nan
+    near = np.abs(np.subtract.outer(np.arange(12), np.arange(12))) == 1
+    near &= np.logical_and.outer(SEGMENT >= 0, SEGMENT >= 0)
+    keys = (None, np.broadcast_to(np.arange(12) == 0, (12, 12)), near, np.zeros((12, 12), dtype=bool))
+    return ViewRoles("runs/<b>x</b>", SELF, names, decision, mean, ("", "", "", "distance"), keys)
+
+
+def with_roles() -> View:
+    """The pair of texts with roles of a run."""
+    return replace(usual(), roles=roles_of())
+
+
+def sunk() -> View:
+    """A text whose first token, no special one, gets four fifths of all attention."""
+    weights = np.full((2, 2, 4, 4), 17, dtype=np.uint8)
+    weights[..., 0] = 204
+    tokens = plain("abcd")
+    return View("tiny/sunk", ("a b c d",), (Maps(SELF, (0, 1), (0, 1), tokens, tokens, weights),))
 
 
 def grouped() -> View:

@@ -76,10 +76,14 @@ def run(finished: Path, tmp_path: Path) -> Path:
 @contextmanager
 def real_report() -> Iterator[None]:
     """Draw the real report, also where a test's own runs write a small page."""
-    from headroles.reports import page, surface_page
+    from headroles.reports import clusters_page, page, probes_page, surface_page
 
+    drawings = (
+        (page, "page"), (surface_page, "surface_page"), (probes_page, "probes_page"),
+        (clusters_page, "clusters_page"),
+    )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((page, "page"), (surface_page, "surface_page")):
+        for module, name in drawings:
             drawn = getattr(module, name)
             patch.setattr(module, name, getattr(drawn, "__wrapped__", drawn))
         yield

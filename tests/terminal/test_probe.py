@@ -9,17 +9,21 @@ from rich.console import Console
 
 from headroles.records.findings import Labelling
 from headroles.records.probes import Baseline, BestHead, ProbeResults
+from headroles.reports.answer.probes import answer_of
+from headroles.terminal.console import Detail
 from headroles.terminal.probe import show_probe
 
 Made = Callable[..., Labelling]
 
 
-def _shown(labelling: Labelling, width: int = 140, *, terminal: bool = True) -> list[str]:
+def _shown(
+    labelling: Labelling, width: int = 140, *, terminal: bool = True, verbose: bool = True
+) -> list[str]:
     console = Console(
         width=width, highlight=False, soft_wrap=True, force_terminal=terminal, color_system=None
     )
     with console.capture() as captured:
-        show_probe(console, labelling, "runs/[bold]")
+        show_probe(console, labelling, "runs/[bold]", Detail(verbose=verbose))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -33,7 +37,7 @@ def _changed(labelling: Labelling, **fields: Any) -> Labelling:
     return replace(labelling, probed=replace(labelling.probed, **fields))
 
 
-@pytest.mark.parametrize("width", [100, 140])
+@pytest.mark.parametrize("width", [80, 100, 140])
 def test_no_line_is_wider_than_the_terminal(probed_run: Made, width: int) -> None:
     assert max(map(len, _shown(probed_run(), width))) <= width
 
@@ -125,6 +129,27 @@ def test_decisions_over_all_heads_are_counted_by_probe(probed_run: Made) -> None
         f"{counts['role']} beyond, {counts['not']} not, {counts.get('undetermined', 0)} undetermined of 288"
     )
     assert [line for line in _shown(run) if line.startswith(f"heads   coreference: {told}")]
+
+
+def test_the_answer_stands_first_and_explanations_only_where_they_are_asked_for(probed_run: Made) -> None:
+    run = probed_run()
+    lines = _shown(run, 200, terminal=False, verbose=False)
+    first = answer_of(run).sentences[0].text
+    assert lines[2] == f"• {first}"
+    assert not [
+        line for line in lines if line.startswith(("model ", "tested ", "columns ", "heads ", "top "))
+    ]
+    assert {"model", "tested", "columns", "heads"} <= {line.split(" ")[0] for line in _shown(run)}
+
+
+def test_a_narrow_terminal_has_fewer_columns_and_whole_cells(probed_run: Made) -> None:
+    run = probed_run()
+    lines = _shown(run, 80, verbose=False)
+    start = next(k for k, line in enumerate(lines) if line.startswith("dependency "))
+    assert lines[start].split()[1:] == ["head", "tested", "baseline", "difference", "decision", "published"]
+    rows = [line for line in lines[start + 1 : lines.index("", start)] if not line.startswith("?")]
+    assert rows[0].startswith("all ")
+    assert all("-" in line.split()[1] for line in rows)
 
 
 def test_only_trained_probes_make_no_empty_table(probed_run: Made) -> None:

@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 from headroles.records.findings import Labelling
+from headroles.reports.answer.surface import answer_of
 from headroles.reports.words.surface import decision_counts, peak
+from headroles.terminal.console import Detail
 from headroles.terminal.surface import show_surface
 
 Made = Callable[..., Labelling]
@@ -16,7 +18,12 @@ SEPARATORS = ("surface:separator", "surface:separator→separator", "surface:oth
 
 
 def _shown(
-    labelling: Labelling, width: int = 140, *, terminal: bool = True, colours: bool = False
+    labelling: Labelling,
+    width: int = 140,
+    *,
+    terminal: bool = True,
+    colours: bool = False,
+    verbose: bool = True,
 ) -> list[str]:
     console = Console(
         width=width,
@@ -26,7 +33,7 @@ def _shown(
         color_system="standard" if colours else None,
     )
     with console.capture() as captured:
-        show_surface(console, labelling, "runs/[bold]")
+        show_surface(console, labelling, "runs/[bold]", Detail(verbose=verbose))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -44,10 +51,11 @@ def test_a_pipe_gets_the_same_tables(surface_run: Made) -> None:
 
 def test_it_begins_with_what_was_run_and_ends_with_the_report(surface_run: Made) -> None:
     lines = _shown(surface_run())
-    assert lines[0] == "model   tiny/<i>model</i> (BertModel), from a folder"
-    assert lines[1] == "inputs  QNLI, samples written for headroles: 60 examples, 60 units"
-    assert lines[2].startswith("tested  against even attention, both ways; t-skew, fdr_bh over the heads of")
-    assert lines[3].startswith("note    a note about <b>loud</b>")
+    assert lines[0].endswith(" heads of i> on 60 QNLI pairs")
+    assert lines[1] == "model   tiny/<i>model</i> (BertModel), from a folder"
+    assert lines[2] == "inputs  QNLI, samples written for headroles: 60 examples, 60 units"
+    assert lines[3].startswith("tested  against even attention, both ways; t-skew, fdr_bh over the heads of")
+    assert lines[-3].startswith("note    a note about <b>loud</b>")
     assert lines[-2].startswith("note    <b>loud</b>")
     assert lines[-1] == "report  runs/[bold]/report.html"
 
@@ -112,14 +120,14 @@ def test_the_loss_is_told_with_what_was_run(surface_run: Made) -> None:
     run = surface_run()
     loss = "The loss of an input is the squared error of the model's number."
     lines = _shown(replace(run, manifest={**run.manifest, "surface": {"loss": loss}}))
-    assert lines[3] == "loss    the loss of an input is the squared error of the model's number."
-    assert lines[:3] + lines[4:] == _shown(run)
+    assert lines[4] == "loss    the loss of an input is the squared error of the model's number."
+    assert lines[:4] + lines[5:] == _shown(run)
 
 
 def test_one_input_is_no_plural(surface_run: Made) -> None:
     run = surface_run()
     one = replace(run, manifest={**run.manifest, "counts": {"examples": 1, "units": 1}})
-    assert _shown(one)[1].endswith(": 1 example, 1 unit")
+    assert _shown(one)[2].endswith(": 1 example, 1 unit")
 
 
 def test_what_a_run_does_not_have_is_left_out(surface_run: Made) -> None:
@@ -128,3 +136,11 @@ def test_what_a_run_does_not_have_is_left_out(surface_run: Made) -> None:
     for word in ("sep", "gradient", "loss ", "first token's row", "smallest in layer"):
         assert word not in shown
     assert "entropy of all rows: from " in shown
+
+
+def test_the_answer_stands_first_and_explanations_only_where_they_are_asked_for(surface_run: Made) -> None:
+    run = surface_run()
+    lines = _shown(run, 400, terminal=False, verbose=False)
+    sentences = [f"• {sentence.text}" for sentence in answer_of(run).sentences]
+    assert [line for line in lines if line.startswith("• ")] == sentences
+    assert not [line for line in lines if line.startswith(("model ", "tested ", "entropy ", "loss "))]

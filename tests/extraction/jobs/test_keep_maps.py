@@ -20,7 +20,9 @@ from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import tokenise
+from headroles.records.kept_maps import ANY_INPUT
 from headroles.records.passage import Passage, Words
+from headroles.storage.kept_maps import examples_by_hash
 from tests.support.read_models import cut_into_blocks
 
 ModelOf = Callable[[str], Path]
@@ -135,8 +137,9 @@ def test_a_run_keeps_the_examples_of_each_role_with_the_attention_that_gave_the_
     kept = run.exhibited
     assert kept is not None
     held = {(run.findings.sieves[row], *head) for row, *head in np.argwhere(run.findings.decision == 0)}
-    assert {(each.sieve, each.layer, each.head) for each in kept.exhibits} == held
-    assert len(kept.exhibits) == 5 * len(held)
+    typical = [each for each in kept.exhibits if each.sieve != ANY_INPUT]
+    assert {(each.sieve, each.layer, each.head) for each in typical} == held
+    assert len(typical) == 5 * len(held)
     assert (kept.left, kept.limit) == (0, 1000)
     for role in held:
         cards = [each for each in kept.exhibits if (each.sieve, each.layer, each.head) == role]
@@ -147,9 +150,24 @@ def test_a_run_keeps_the_examples_of_each_role_with_the_attention_that_gave_the_
         assert example.size == run.scores.tokens[run.scores.examples.index(example.key)]
     for weights in kept.weights:
         np.testing.assert_allclose(weights.sum(axis=1, dtype=int) / 255, 1, atol=weights.shape[1] * HALF)
-    typical = next(each for each in kept.exhibits if (each.layer, each.head, each.rank) == (0, 0, 1))
-    previous = np.diagonal(kept.weights[typical.map], offset=-1)
+    first = next(each for each in kept.exhibits if (each.layer, each.head, each.rank) == (0, 0, 1))
+    previous = np.diagonal(kept.weights[first.map], offset=-1)
     assert previous.mean() > 0.8 * 255
+
+
+def test_every_head_without_a_role_keeps_the_same_inputs(label: Label) -> None:
+    run = label()
+    kept = run.exhibited
+    assert kept is not None
+    roles = [run.findings.of(name) for name in run.findings.roles]
+    without = np.argwhere(~(run.findings.decision[roles] == 0).any(axis=0)).tolist()
+    assert without
+    for place in without:
+        own = [each for each in kept.exhibits if [each.layer, each.head] == place]
+        assert [(each.sieve, each.rank) for each in own] == [(ANY_INPUT, rank) for rank in (1, 2, 3)]
+        keys = [kept.examples[kept.places[each.map, 0]].key for each in own]
+        chosen = examples_by_hash(run.scores.examples, run.scores.tokens)
+        assert keys == [run.scores.examples[example] for example in chosen]
 
 
 def test_progress_ends_with_the_last_input_and_the_second_pass_is_not_counted(label: Label) -> None:
@@ -159,10 +177,13 @@ def test_progress_ends_with_the_last_input_and_the_second_pass_is_not_counted(la
     assert told == [(16, 60), (32, 60), (48, 60), (60, 60)]
 
 
-def test_no_maps_are_kept_where_none_are_asked_for_or_no_role_is_held(label: Label, even: Path) -> None:
+def test_no_maps_are_kept_where_none_are_asked_for(label: Label, even: Path) -> None:
     without = label(maps=0)
     assert without.exhibited is None
-    assert label(model=even).exhibited is None
+    unlabelled = label(model=even).exhibited
+    assert unlabelled is not None
+    assert {each.sieve for each in unlabelled.exhibits} == {ANY_INPUT}
+    assert unlabelled.counted == {}
     assert "--maps 0" in without.manifest["command"]
     assert without.frame().equals(label().frame())
 
@@ -190,7 +211,7 @@ def test_a_second_pass_that_fails_leaves_the_run_whole(
     assert run.exhibited is None
     assert (run.findings.decision == 0).any()
     reason = " ".join(str(error).split())
-    assert f"head cards have no attention maps, because keeping them failed: {reason}." in run.skipped
+    assert f"heads have no examples, because keeping their maps failed: {reason}." in run.skipped
 
 
 @pytest.mark.parametrize("value", [-1, 2.5, "many"])

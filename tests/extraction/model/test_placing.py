@@ -22,7 +22,7 @@ from headroles.extraction.model.placing import (
     move_to_device,
     weights_of,
 )
-from headroles.extraction.views.view import read_view
+from headroles.extraction.views.view import read_views
 from headroles.records.passage import Passage
 from tests.support.read_models import Kept, batch_of, opened, ready
 
@@ -211,7 +211,8 @@ def test_weights_on_disk_that_are_no_numbers_are_refused(model_of: ModelOf, tmp_
 def test_a_view_of_a_placed_model_shows_its_attention(model_of: ModelOf) -> None:
     _needs_accelerate()
     checkpoint = find_checkpoint(str(model_of("bert")), None)
-    placed, plain = read_view(checkpoint, TEXT, device_map=SPLIT), read_view(checkpoint, TEXT, device="cpu")
+    (placed,) = read_views(checkpoint, [TEXT], device_map=SPLIT)
+    (plain,) = read_views(checkpoint, [TEXT], device="cpu")
     np.testing.assert_array_equal(placed.maps[0].weights, plain.maps[0].weights)
 
 

@@ -141,7 +141,7 @@ def test_the_command_line_labels_a_trained_decoder(stories: Path, tmp_path: Path
     words = ["label", "--data", data, "--text-a", "sentence", "--model", stories, "--out", tmp_path / "run"]
     code, shown, error = command(*words, "--sieve", "previous", "--sieve", "first", "--max-length", 128)
     assert (code, error) == (0, "")
-    assert "LlamaModel" in shown
+    assert "40 heads of stories on 60 inputs of texts.tsv" in shown
     assert "share 4 heads of keys and values" in shown
     table = (tmp_path / "run" / "labels.csv").read_text().splitlines()
     assert table[0] == "layer,head,roles,previous,first,kv_group"

@@ -18,7 +18,7 @@ from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.views import view as view_module
 from headroles.extraction.views.kept import finite_weights_to_bytes
-from headroles.extraction.views.view import read_view
+from headroles.extraction.views.view import read_views
 from headroles.records.view import View
 from tests.support.reference import rounding_bound
 
@@ -27,7 +27,8 @@ TEXT = "The committee did not decide about the long treaty."
 
 
 def _view(folder: Path, *texts: str, **options: Any) -> View:
-    return read_view(find_checkpoint(str(folder), None), texts, device="cpu", **options)
+    (view,) = read_views(find_checkpoint(str(folder), None), [texts], device="cpu", **options)
+    return view
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_other_than_one_or_two_texts_are_refused(texts: tuple[str, ...], model_o
 
 
 def test_one_text_needs_no_list(model_of: ModelOf) -> None:
-    view = read_view(find_checkpoint(str(model_of("bert")), None), TEXT, device="cpu")
+    (view,) = read_views(find_checkpoint(str(model_of("bert")), None), [TEXT], device="cpu")
     assert view.texts == (TEXT,)
 
 
@@ -79,7 +80,7 @@ def test_a_precision_or_device_that_is_not_known_is_refused(model_of: ModelOf) -
     with pytest.raises(UnknownName, match="no dtype is called 'float8'"):
         _view(model_of("bert"), TEXT, dtype="float8")
     with pytest.raises(BadInput, match="device must be on this machine"):
-        read_view(find_checkpoint(str(model_of("bert")), None), TEXT, device="nowhere")
+        read_views(find_checkpoint(str(model_of("bert")), None), [TEXT], device="nowhere")
 
 
 def test_more_weights_than_fit_are_refused_before_the_model_runs(

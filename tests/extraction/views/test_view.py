@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from headroles.extraction.model.checkpoint import EMBEDDED, find_checkpoint
-from headroles.extraction.views.view import read_view
+from headroles.extraction.views.view import read_views
 from headroles.records.view import Maps, Neurons, View
 from tests.support.reference import rounding_bound
 
@@ -25,9 +25,10 @@ SECOND = "She can't believe it was signed!"
 
 
 def _view(folder: Path | None, *texts: str, **options: Any) -> View:
-    return read_view(
-        find_checkpoint(None if folder is None else str(folder), None), texts, device="cpu", **options
+    (view,) = read_views(
+        find_checkpoint(None if folder is None else str(folder), None), [texts], device="cpu", **options
     )
+    return view
 
 
 def _plain(folder: Path, *texts: str, whole: bool = False, **inputs: Any) -> Any:

@@ -2,80 +2,32 @@
 
 import html
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from headroles.records.example import Example, Rule
 from headroles.records.findings import Labelling
-from headroles.records.kept_maps import KeptMaps, TypicalInput
-from headroles.reports.page import page
+from headroles.records.shown.looks import looks_of
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.answer.heads import head_sentence
+from headroles.reports.page import page_of
 from headroles.reports.summary.score_spread import spreads_of
-from headroles.stats.engine import judge
+from headroles.reports.summary.summary import summarise
+from tests.reports.browser.card_runs import HOSTILE, NAMES, run_of
 from tests.support.browser import Listener, Opened, chromium, until
-from tests.support.clustered_runs import clustered_run, labelled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-HOSTILE = "<script>alert(1)</script>\u202e😀"
-NAMES = ("local", HOSTILE, "delimiter")
-LONG = "a" * 10_000
 pytestmark = pytest.mark.browser
-
-
-def exhibited(run: Labelling) -> KeptMaps:
-    """Five examples for every role of every head but those of layer 3, on inputs of hostile tokens."""
-    chance = np.random.default_rng(3)
-    tokens = ("[CLS]", "it", HOSTILE, "##s", LONG, "[SEP]")
-    word = np.array([-1, 0, 1, 1, 2, -1])
-    examples = tuple(
-        Example(f"in/{number}{HOSTILE}", tokens, np.minimum(word, 0), word=word) for number in range(2)
-    )
-    held = np.argwhere(run.findings.decision == 0)
-    shown = [tuple(place) for place in held.tolist() if place[1] < 3]
-    heads = sorted({(layer, head) for _, layer, head in shown})
-    places = [(number, *head) for head in heads for number in range(2)]
-    exhibits = tuple(
-        TypicalInput(NAMES[role], layer, head, rank, 0.5 + rank / 8, places.index((rank % 2, layer, head)))
-        for role, layer, head in shown
-        for rank in (1, 2, 3, -1, -2)
-    )
-    weights = tuple(chance.integers(0, 256, (6, 6), dtype=np.uint8) for _ in places)
-    return KeptMaps(examples, np.array(places), weights, exhibits, 7, len(weights))
-
-
-def silent() -> Labelling:
-    """A run without a single score."""
-    run = labelled(2, 3, NAMES)
-    scores = replace(run.scores, values=np.full_like(run.scores.values, np.nan))
-    rules = [Rule(name, low=-1.0, high=1.0) for name in NAMES]
-    return replace(run, scores=scores, findings=judge(scores, rules, run.decision), assessment=None)
-
-
-@cache
-def run_of(name: str = "usual") -> Labelling:
-    """A run with examples; "clustered": with clusters, "bare": without either, "many": of 30 roles,
-    "silent": without scores.
-    """
-    if name == "clustered":
-        run = clustered_run(names=NAMES)
-    elif name == "many":
-        run = labelled(2, 3, tuple(f"role-{number}" for number in range(30)))
-    elif name == "silent":
-        run = silent()
-    else:
-        run = labelled(4, 6, NAMES)
-    return run if name in {"bare", "many", "silent"} else replace(run, exhibited=exhibited(run))
 
 
 @cache
 def html_of(name: str) -> str:
     """The page of a run, made once."""
-    return page(run_of(name))
+    return page_of(run_of(name))
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +66,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 
 def close(window: "Page") -> None:
     """Close the card, if one is open, and wait until its address is gone."""
-    window.evaluate("document.getElementById('head-card').close()")
+    window.evaluate("side.close()")
     until(window, "location.hash === ''")
 
 
@@ -130,35 +82,30 @@ def title(window: "Page") -> str:
 
 def title_of(layer: int, head: int) -> str:
     """What the card of a head is called."""
-    return f"Layer {layer}, head {head} (both counted from 0)"
+    return f"Layer {layer}, head {head}"
 
 
 def test_the_keyboard_leads_into_a_card_and_back_to_its_cell(opened: Opened) -> None:
     window = opened()
-    window.focus("#matrix tbody td")
+    window.focus("#map-grid svg.map[tabindex='0']")
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         window.keyboard.press(key)
     assert title(window) == title_of(1, 1)
-    assert window.locator("#card").is_hidden()
     assert window.evaluate("location.hash") == "#head-1-1"
-    inside = "document.activeElement === document.body || !!document.activeElement.closest('#head-card')"
-    for _ in range(30):
-        window.keyboard.press("Tab")
-        assert window.evaluate(inside)
+    assert focused(window) == "head-card-title"
+    window.keyboard.press("Tab")
+    assert window.evaluate("!!document.activeElement.closest('#head-card')")
     window.keyboard.press("Escape")
     assert title(window) == ""
     until(window, "location.hash === ''")
-    assert focused(window) == "head-1-1"
-    assert window.locator("#card").is_hidden()
     window.keyboard.press("ArrowRight")
-    assert focused(window) == "head-1-2"
     window.keyboard.press(" ")
     assert title(window) == title_of(1, 2)
 
 
 def test_a_click_opens_a_card_and_its_buttons_lead_on_and_close_it(opened: Opened) -> None:
     window = opened()
-    window.click("#head-0-0")
+    window.evaluate("openHead(0, 0)")
     window.click("#card-previous")
     assert title(window) == title_of(3, 5)
     window.click("#card-next")
@@ -168,8 +115,6 @@ def test_a_click_opens_a_card_and_its_buttons_lead_on_and_close_it(opened: Opene
     window.click("#card-close")
     until(window, "location.hash === ''")
     assert title(window) == ""
-    assert focused(window) == "head-0-1"
-    assert window.locator("#matrix td[tabindex='0']").count() == 1
 
 
 def test_a_report_within_a_sandboxed_frame_opens_cards_and_copies_without_complaint(opened: Opened) -> None:
@@ -210,33 +155,60 @@ def test_an_address_opens_a_card_and_another_one_another(opened: Opened) -> None
     until(window, "!document.getElementById('head-card').open")
 
 
+def in_order(run: Labelling, layer: int, head: int) -> list[int]:
+    """The roles a head holds, those first that the fewest heads hold."""
+    held = run.findings.decision[: len(NAMES)] == 0
+    return sorted(np.flatnonzero(held[:, layer, head]).tolist(), key=lambda role: int(held[role].sum()))
+
+
 def test_the_roles_held_come_first_and_in_bold_with_the_numbers_of_the_run(opened: Opened) -> None:
     window = opened(hash_="#head-0-0")
-    frame = run_of().frame().query("layer == 0 and head == 0")
-    wanted = frame.sort_values("effect", ascending=False)["sieve"].tolist()
-    assert window.locator("#card-roles tbody th").all_text_contents() == wanted
-    assert (frame["decision"] == "role").all()
+    wanted = [NAMES[role] for role in in_order(run_of(), 0, 0)]
+    titles = "rows => rows.map(row => row.title)"
+    assert window.locator("#card-roles tbody th").evaluate_all(titles) == wanted
+    assert len(wanted) == 3
     window.click("#card-next")
-    row = run_of().frame().query("layer == 0 and head == 1 and decision == 'role'").iloc[0]
     first, second = window.locator("#card-roles tbody tr").all()[:2]
-    cells = first.locator("th, td").all_text_contents()
+    name = NAMES[in_order(run_of(), 0, 1)[0]]
+    frame = run_of().frame().query("layer == 0 and head == 1")
+    row = frame[frame["sieve"] == name].iloc[0]
     numbers = f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]".replace("-", "−")
-    assert cells[:3] == [row["sieve"], "role", numbers]
+    assert first.locator("td").all_text_contents()[0] == numbers
+    assert first.locator("td").last.inner_text().startswith("role")
     weight = "row => getComputedStyle(row.cells[0]).fontWeight"
     assert [line.evaluate(weight) for line in (first, second)] == ["700", "400"]
+    assert first.locator(".card-dot").count() == first.locator(".card-limit").count() == 1
+
+
+def test_the_sentence_of_a_head_is_that_of_the_answer_and_follows_the_arrows(opened: Opened) -> None:
+    window = opened(hash_="#head-1-1")
+    summary = summarise(run_of())
+    arrows = {"ArrowRight": (1, 2), "ArrowDown": (2, 2), "ArrowLeft": (2, 1), "ArrowUp": (1, 1)}
+    for key, place in arrows.items():
+        window.keyboard.press(key)
+        assert title(window) == title_of(*place)
+        assert window.evaluate("location.hash") == window.get_attribute("#card-link", "href")
+        until(
+            window, f"document.getElementById('card-told').textContent.startsWith('{place[0]}-{place[1]} ')"
+        )
+        assert window.inner_text("#card-told") == head_sentence(summary, *place)
+        assert focused(window) == "head-card-title"
+    window.focus("#card-role")
+    window.keyboard.press("ArrowDown")
+    assert title(window) == title_of(1, 1)
 
 
 def test_the_histogram_is_that_of_the_run_with_its_table_and_marks(opened: Opened) -> None:
     window = opened(hash_="#head-1-1")
     run = run_of()
     spreads = spreads_of(run.scores, range(3))
-    held = [role for role in range(3) if run.findings.decision[role, 1, 1] == 0]
+    looks = looks_of(NAMES)
     window.wait_for_selector("#card-spread svg[role='img']", state="attached")
-    best = max(held, key=lambda role: float(run.findings.effect[role, 1, 1]))
+    best = in_order(run, 1, 1)[0]
     assert window.input_value("#card-role") == str(best)
     for role in (best, (best + 1) % 3):
         window.select_option("#card-role", str(role))
-        until(window, f"document.querySelector('#card-spread .tone-{role} [role=img]') !== null")
+        until(window, f"document.querySelector('#card-spread .tone-{looks[role].tone} [role=img]') !== null")
         counts = window.locator("#card-spread-numbers tbody td:last-child").all_text_contents()
         assert [int(count) for count in counts] == spreads.counts[role, 7].tolist()
         edges = window.locator("#card-spread-numbers tbody th").all_text_contents()
@@ -267,12 +239,15 @@ def test_examples_are_drawn_when_they_come_near_and_follow_one_set_of_controls(o
     blocks = window.locator("#card-examples > details")
     assert blocks.count() == 3
     assert [blocks.nth(place).get_attribute("open") for place in range(3)] == ["", None, None]
-    window.locator("#card-examples").scroll_into_view_if_needed()
+    window.locator("#card-examples figure").nth(2).scroll_into_view_if_needed()
+    window.locator("#card-examples figure").nth(2).locator("canvas").wait_for()
+    assert canvases(window, 0) == 3
+    window.locator("#card-examples .card-least summary").first.click()
     window.locator("#card-examples figure").nth(4).scroll_into_view_if_needed()
     window.locator("#card-examples figure").nth(4).locator("canvas").wait_for()
     assert canvases(window, 0) == 5
     assert canvases(window, 1) == 0
-    captions = window.locator("#card-examples details[open] figcaption").all_inner_texts()
+    captions = window.locator("#card-examples > details[open] figcaption").all_text_contents()
     assert [text.partition(" in/")[0] for text in captions] == [
         "Most typical: score 0.625",
         "Second most typical: score 0.750",
@@ -281,21 +256,60 @@ def test_examples_are_drawn_when_they_come_near_and_follow_one_set_of_controls(o
         "Second least typical: score 0.250",
     ]
     first = window.locator("#card-examples figure").first
-    assert first.locator(".map-side-0 .map-token").count() == 6
-    window.click("#card-drawn [data-level='words']")
-    assert first.locator(".map-side-0 .map-token").count() == 5
-    window.uncheck("#card-drawn [data-switch='specials']")
     assert first.locator(".map-side-0 .map-token").count() == 3
+    window.click("#card-drawn [data-level='pieces']")
+    assert first.locator(".map-side-0 .map-token").count() == 4
+    window.check("#card-drawn [data-switch='specials']")
+    assert first.locator(".map-side-0 .map-token").count() == 6
     window.click("#card-drawn [data-form='heat']")
     assert first.locator(".map[data-form='heat']").count() == 1
     assert window.get_attribute("#card-drawn [data-form='heat']", "aria-pressed") == "true"
-    window.check("#card-drawn [data-switch='specials']")
-    window.uncheck("#card-drawn [data-switch='sink']")
-    assert first.locator(".map-side-0 .map-token").count() == 4
-    blocks.nth(1).locator("summary").click()
+    blocks.nth(1).locator("summary").first.click()
     blocks.nth(1).locator("canvas").first.wait_for()
     assert blocks.nth(1).locator(".map[data-form='heat']").count() >= 1
     assert "7 more examples of this run were not kept" in window.inner_text("#card-examples-told")
+
+
+def test_special_tokens_are_hidden_unless_the_role_is_about_them(opened: Opened) -> None:
+    window = opened("marked", hash_="#head-0-0")
+    kept = run_of("marked").exhibited
+    assert kept is not None
+    told = window.inner_text("#card-examples-told")
+    assert told.startswith("Coloured: keys that the role counts. Grey: other keys.")
+    for block in window.locator("#card-examples > details").all():
+        block.evaluate("block => { block.open = true; }")
+        first = block.locator("figure").first
+        first.scroll_into_view_if_needed()
+        first.locator("canvas").wait_for()
+        about = "special tokens" in block.locator("summary").first.inner_text()
+        assert first.locator(".map-side-0 .map-token").count() == (5 if about else 3)
+
+
+def test_the_strongest_link_of_a_role_is_the_largest_weight_among_its_cells(opened: Opened) -> None:
+    window = opened("marked", hash_="#head-0-0")
+    kept = run_of("marked").exhibited
+    assert kept is not None
+    shown = next(each for each in kept.exhibits if (each.sieve, each.rank) == ("local", 1))
+    cells = kept.counted[int(kept.places[shown.map, 0]), "local"]
+    block = window.locator("#card-examples > details", has_text="neighbours").first
+    block.evaluate("block => { block.open = true; }")
+    window.click("#card-drawn [data-level='pieces']")
+    window.check("#card-drawn [data-switch='specials']")
+    figure = block.locator("figure").first
+    figure.scroll_into_view_if_needed()
+    figure.locator("canvas").wait_for()
+    strongest = kept.weights[shown.map][cells].max() / 255
+    assert figure.locator(".card-pair").first.inner_text().endswith(f" {strongest:.2f}")
+    assert figure.locator(".card-pair").count() == 3
+
+
+def test_a_head_without_a_role_shows_its_inputs(opened: Opened) -> None:
+    window = opened("marked", hash_="#head-3-0")
+    assert "Heads without a role show the same inputs" in window.inner_text("#card-examples-told")
+    captions = window.locator("#card-examples figcaption").all_text_contents()
+    assert [text.partition(" in/")[0] for text in captions] == ["Input 1", "Input 2"]
+    window.locator("#card-examples canvas").first.wait_for()
+    assert window.locator("#card-examples details").count() == 0
 
 
 def test_a_card_draws_the_bytes_that_were_kept(opened: Opened) -> None:
@@ -304,8 +318,12 @@ def test_a_card_draws_the_bytes_that_were_kept(opened: Opened) -> None:
     window.locator("#card-examples canvas").first.wait_for()
     kept = run_of().exhibited
     assert kept is not None
-    shown = next(each for each in kept.exhibits if (each.layer, each.head, each.rank) == (1, 1, 1))
+    first = NAMES[in_order(run_of(), 1, 1)[0]]
+    wanted = (first, 1, 1, 1)
+    shown = next(each for each in kept.exhibits if (each.sieve, each.layer, each.head, each.rank) == wanted)
     weights = kept.weights[shown.map]
+    window.click("#card-drawn [data-level='pieces']")
+    window.check("#card-drawn [data-switch='specials']")
     token = window.locator("#card-examples figure").first.locator(".map-side-0 .map-token").nth(1)
     token.focus()
     strongest = f"{weights[1].max() / 255:.2f}"
@@ -317,14 +335,14 @@ def test_what_has_no_examples_says_so(opened: Opened) -> None:
     role = int(np.flatnonzero(run_of().findings.decision[:, 3, 0] == 0)[0])
     told = window.inner_text("#card-examples-told")
     assert "No examples are kept of " in told
-    assert NAMES[role][:8] in told
+    assert phrase_of(NAMES[role]).title[:8] in told
     assert window.locator("#card-drawn").is_hidden()
     bare = opened("bare", hash_="#head-0-1")
     assert title(bare) == title_of(0, 1)
     assert bare.inner_text("#card-examples-told") == (
         "This run kept no examples; `headroles label … --maps 1000` keeps them."
     )
-    assert "Distances between heads were not computed" in bare.inner_text("#head-card")
+    assert "Nearest heads" not in bare.inner_text("#head-card")
 
 
 def test_nearest_heads_and_the_cluster_are_told_and_lead_on(opened: Opened) -> None:
@@ -343,10 +361,26 @@ def test_nearest_heads_and_the_cluster_are_told_and_lead_on(opened: Opened) -> N
     assert f"{far:.3f} [{low:.3f}, {high:.3f}]" in first.inner_text()
     cluster = int(found.cluster[16])
     others = int((found.cluster == cluster).sum()) - 1
-    assert f"Cluster {cluster} with {others} other heads" in window.inner_text("#card-told")
-    first.locator("button").click()
+    assert f"Cluster {cluster} with {others} other heads" in window.inner_text("#card-cluster")
+    first.locator("a").click()
     assert title(window) == title_of(near[0] // 6, near[0] % 6)
     assert focused(window) == "head-card-title"
+
+
+def test_a_page_of_clusters_opens_the_same_panel_with_examples(opened: Opened) -> None:
+    window = opened("clustered")
+    window.focus("#cluster-heads svg")
+    window.keyboard.press("ArrowRight")
+    window.keyboard.press("Enter")
+    assert title(window) == title_of(0, 1)
+    assert window.evaluate("location.hash") == "#head-0-1"
+    until(window, "document.getElementById('card-told').textContent !== ''")
+    run = run_of("clustered")
+    assert window.inner_text("#card-told") == head_sentence(summarise(run), 0, 1)
+    held = int((run.findings.decision[:, 0, 1] == 0).sum())
+    assert window.locator("#card-roles tr.held").count() == held
+    assert window.locator("#card-examples figure").count() > 0
+    assert window.input_value("#nearest-head") == "1"
 
 
 def test_of_many_roles_the_foremost_are_listed_and_the_rest_are_folded_away(opened: Opened) -> None:
@@ -362,6 +396,8 @@ def test_of_many_roles_the_foremost_are_listed_and_the_rest_are_folded_away(open
 def test_the_matrix_filters_by_effect(opened: Opened) -> None:
     window = opened()
     found = run_of().findings
+    window.click("[data-view='matrix']")
+    window.click("[data-view='matrix']")
     window.fill("#matrix-effect", "5")
     wanted = int(((found.decision == 0) & (found.effect >= 5)).sum())
     assert window.locator("#matrix .chip").count() == wanted
@@ -374,8 +410,9 @@ def test_text_of_data_is_text_and_breaks_nothing(opened: Opened) -> None:
     window = opened(hash_="#head-0-0", width=400)
     window.locator("#card-examples figure").first.scroll_into_view_if_needed()
     window.locator("#card-examples canvas").first.wait_for()
-    assert HOSTILE in window.locator("#card-roles tbody th").all_text_contents()
+    assert HOSTILE in window.locator("#card-roles tbody th bdi").all_text_contents()
     assert window.locator("#head-card script, #head-card b").count() == 0
+    window.click("#card-drawn [data-level='pieces']")
     texts = window.locator("#card-examples .map-token").all_text_contents()
     assert any(HOSTILE in text for text in texts)
     sizes = "[...document.querySelectorAll('html, #head-card')].map(e => e.scrollWidth - e.clientWidth)"
@@ -389,12 +426,15 @@ def test_a_printed_page_shows_no_card(opened: Opened) -> None:
     window.emulate_media(media="screen")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [("clustered", 1280, "light"), ("clustered", 400, "dark"), ("marked", 1280, "dark")],
+)
 def test_an_open_card_has_no_serious_violation_of_accessibility(
-    opened: Opened, width: int, scheme: str
+    opened: Opened, name: str, width: int, scheme: str
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    window = opened("clustered", hash_="#head-0-0", width=width, scheme=scheme)
+    window = opened(name, hash_="#head-0-0", width=width, scheme=scheme)
     window.evaluate("document.getElementById('card-spread-numbers').open = true")
     window.locator("#card-examples figure").first.scroll_into_view_if_needed()
     window.locator("#card-examples canvas").first.wait_for()

@@ -36,7 +36,7 @@ def text(huge: Labelling) -> str:
 
 def test_a_report_of_1024_heads_and_20_sieves_stays_within_its_size(text: str) -> None:
     assert len(text.encode()) <= 0.9 * LIMIT  # examples of head cards come on top
-    assert text.count("plotly.js v") == 1
+    assert text.count("plotly.js (basic - minified) v") == 1
 
 
 def test_every_head_is_in_the_matrix_and_no_figure_repeats_the_findings(text: str) -> None:
@@ -63,12 +63,13 @@ def test_its_matrix_filters_and_its_table_finds_a_head(opened: "Page", huge: Lab
     found = huge.findings
     chips = opened.locator("#matrix .chip")
     assert chips.count() == (found.decision == 0).sum()
+    opened.click("[data-view='matrix']")
     opened.click("#matrix-controls [data-role='7']")
     assert chips.count() == (found.decision[7] == 0).sum()
     opened.fill("#filter", "sieve7 30-9")
     rows = opened.locator("#table tbody tr").all_text_contents()
     assert len(rows) == 1
-    assert rows[0].startswith("sieve7309")
+    assert rows[0].startswith("sieve730-9")
 
 
 @pytest.mark.browser
@@ -79,6 +80,7 @@ def test_its_figures_draw_every_head_and_tell_it(opened: "Page", huge: Labelling
       return plot.data.filter((trace) => trace.meta?.role === 3).flatMap((trace) => [...trace.customdata]);
     }""")
     assert len(drawn) == 1024
-    for layer, head, mean, *_, p, _ in drawn[::97]:
+    for layer, head, mean, _, _, p in drawn[::97]:
         assert mean == huge.findings.mean[3, int(layer), int(head)]
-        assert p == huge.findings.p[3, int(layer), int(head)]
+        expected = huge.findings.p[3, int(layer), int(head)]
+        assert p == "< 1e-16" if expected < 1e-16 else float(p) == pytest.approx(expected, rel=0.05)

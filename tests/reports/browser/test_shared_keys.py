@@ -26,7 +26,7 @@ def test_downloads_and_cards_tell_of_shared_keys(tmp_path: Path) -> None:
         with window.expect_download() as waiting:
             window.click('#downloads [data-file="labels.csv"]')
         waiting.value.save_as(tmp_path / "labels.csv")
-    assert "Shares keys and values with 1-3, 1-5." in told
+    assert "shares keys and values with 1-3, 1-5." in told
     text = (tmp_path / "labels.csv").read_text(encoding="utf-8")
     assert text == run.labels().to_csv(index=False, lineterminator="\n")
     assert text.splitlines()[0] == "layer,head,roles,local,block,kv_group"

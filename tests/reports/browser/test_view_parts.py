@@ -20,7 +20,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 def test_thumbnails_show_every_head_and_open_it(opened: Opened) -> None:
     window = opened(place="#model")
     window.select_option("#view-form", "heat")
-    until(window, "modelView.thumbs().every((thumb) => thumb.firstChild.dataset.form === 'heat')")
+    until(window, "modelView.tiles().every((thumb) => thumb.firstChild.dataset.form === 'heat')")
     weights = made_views.usual().maps[0].weights
     shades = """(thumb) => {
         const { width, height } = thumb.firstChild;

@@ -237,13 +237,13 @@ def test_printed_lines_end_at_their_tokens_and_the_picture_stays_on_one_sheet(op
 def test_printing_draws_every_head_at_once_in_light_colours(opened: Opened) -> None:
     window = opened("usual", "#model", width=120, scheme="dark")
     until(window, "mapsNow().layers.every((_, layer) => layerHeld(layer))")
-    strongest = """modelView.thumbs().map(({ firstChild: canvas }) => {
+    strongest = """modelView.tiles().map(({ firstChild: canvas }) => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         let best = 3;
         for (let pixel = 3; pixel < data.length; pixel += 4) if (data[pixel] > data[best]) best = pixel;
         return data[best] ? [...data.slice(best - 3, best)] : [];
     })"""
-    assert window.evaluate("modelView.thumbs().some((button) => !button.drawn)")  # not all have come near
+    assert window.evaluate("modelView.tiles().some((button) => !button.drawn)")  # not all have come near
     printed = window.evaluate(f"(() => {{ dispatchEvent(new Event('beforeprint')); return {strongest}; }})()")
     window.evaluate("dispatchEvent(new Event('afterprint'))")
     light = np.array([made_views.TONE, (0xB5, 0x48, 0x0A), (0x00, 0x75, 0x5A), made_views.TONE_7])

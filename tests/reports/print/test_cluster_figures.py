@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +49,7 @@ def _section(run: Labelling) -> clusters.Section:
 
 
 def _traces(figure: Any) -> dict[str, Any]:
-    return {trace.name: trace for trace in figure.data}
+    return {trace.name: trace for trace in go.Figure(figure).data}
 
 
 @st.composite
@@ -198,7 +199,12 @@ def test_distances_are_drawn_in_the_order_of_the_tree() -> None:
     distance, order = distances_of(found), leaves(found.linkage)
     traces = _traces(tree_figure(found, distance, order))
     np.testing.assert_allclose(traces["distances"].z, distance[np.ix_(order, order)], rtol=1e-6)
-    assert traces["clusters"].z[0].tolist() == (found.cluster[order] % 8).tolist()
+    band = traces["clusters"]
+    drawn = np.repeat(band.customdata, np.asarray(band.width, dtype=int))
+    assert drawn.tolist() == found.cluster[order].tolist()
+    assert [round(middle - wide / 2 + 0.5) for middle, wide in zip(band.x, band.width, strict=True)] == [
+        0, *np.cumsum(band.width)[:-1].tolist()
+    ]  # fmt: skip
     assert [int(each) for each in traces["numbers"].text] == list(
         dict.fromkeys(found.cluster[order].tolist())
     )

@@ -31,6 +31,7 @@ from headroles.reports.print.figures import figures_of, file_names
 from headroles.reports.print.files import files_of
 from headroles.reports.print.matrix import _place_marks
 from headroles.reports.summary.summary import summarise
+from headroles.reports.words import words
 from headroles.stats.engine import judge
 from tests.support.browser import CHROMIUM
 from tests.support.clustered_runs import clustered_run
@@ -84,9 +85,9 @@ def test_the_figures_are_those_of_the_page_and_the_label_matrix(hostile: Labelli
     panels = page_figures(summarise(hostile))
     keys = [each.key for panel in panels for each in (panel, panel.beside) if each is not None]
     drawn = figures_of(hostile)
-    assert list(drawn) == ["matrix", *keys]
+    assert list(drawn) == ["matrix", "maps", *keys]
     for panel in panels:
-        page, print_ = (figure.to_plotly_json() for figure in (panel.figure, drawn[panel.key]))
+        page, print_ = (go.Figure(figure).to_plotly_json() for figure in (panel.figure, drawn[panel.key]))
         assert len(print_["data"]) >= len(page["data"])
         for before, after in zip(page["data"], print_["data"], strict=False):
             for side in ("x", "y", "z"):
@@ -102,11 +103,11 @@ def test_no_colour_of_the_page_is_left_as_a_variable_and_the_ground_is_white(
         "cluster": lambda: clustered_run(3, 4),
         "probe": lambda: request.getfixturevalue("probed_run")(("all", "det"), shape=(20, 2, 3)),
         "surface": lambda: request.getfixturevalue("surface_run")((20, 2, 3)),
-        "comparison": lambda: exporting._load_run_or_comparison(request.getfixturevalue("compared")),
+        "comparison": lambda: exporting.load_result(request.getfixturevalue("compared")),
     }
     drawn = figures_of(made[kind](), width=120.0)
     expected = {
-        "hostile": {"matrix", "evidence", "means", "layers", "overlap"},
+        "hostile": {"matrix", "maps", "means", "layers", "overlap"},
         "cluster": {"cluster-map", "cluster-map-layer", "cluster-map-roles", "cluster-tree", "matrix"},
         "probe": {"probe-0", "probe-trained", "probe-weights-0", "probe-weights-0-back", "matrix"},
         "surface": {"kinds", "separators", "neighbours", "entropy", "importance-0"},
@@ -138,13 +139,12 @@ def test_the_palette_is_the_light_theme() -> None:
 
 def test_marks_of_roles_have_a_legend_with_every_role(hostile: Labelling) -> None:
     drawn = figures_of(hostile)
-    *roles, held, not_held = _shown(drawn["evidence"])
+    roles = [name.split(" ")[-2] for name in _shown(drawn["matrix"])]
     assert roles[:2] == ["local", "block"]
-    assert roles[2].startswith("\u2068&lt;b&gt;loud")
-    assert len(roles[3]) <= 48
-    assert (held, not_held) == ("holds the role", "does not")
-    tones = {trace.marker.color for trace in drawn["evidence"].data if trace.showlegend}
-    assert {palette()[f"tone-{number}"] for number in range(4)} <= tones
+    assert "&lt;b&gt;loud" in _shown(drawn["matrix"])[2]
+    assert all(len(name) <= 48 for name in _shown(drawn["matrix"]))
+    tones = {trace.marker.color for trace in drawn["matrix"].data if trace.showlegend}
+    assert {palette()[f"tone-{role.tone}"] for role in summarise(hostile).roles} == tones
 
 
 def test_strokes_and_fillings_are_explained_where_there_is_no_caption(finished: Path) -> None:
@@ -155,8 +155,8 @@ def test_strokes_and_fillings_are_explained_where_there_is_no_caption(finished: 
         return [trace.name for trace in of[name].data if trace.showlegend]
 
     assert told("p-values") == ["holds the role", "does not", "largest p of a role"]
-    assert told("overlap") == ["dealt within layers [95\u00a0% range]"]
-    assert told("means") == []
+    assert told("means") == ["holds the role", "does not", "threshold", "by chance"]
+    assert told("maps")[0] == "holds the role"
     assert told("overlap", figures_of(replace(run, assessment=None))) == []
 
 
@@ -173,7 +173,38 @@ def test_the_matrix_has_a_mark_for_every_role_of_every_head(hostile: Labelling) 
     assert len(symbols.x) == len(marks.x)
     crowded = _labelled(NAMES, np.full((len(NAMES), 2, 70), 0.5))
     (counts,) = figures_of(crowded, 60.0)["matrix"].data
-    assert [list(row) for row in counts.text] == summarise(crowded).held.sum(axis=0).astype(str).tolist()
+    assert list(counts.text) == summarise(crowded).held.sum(axis=0).astype(str).ravel().tolist()
+
+
+def test_a_whole_is_drawn_only_where_no_part_of_it_holds() -> None:
+    names = ("delimiter", "delimiter:cls", "local")
+    level = np.array([[[0.5, 0.5, -0.5]], [[0.5, -0.5, -0.5]], [[0.5, -0.5, 0.5]]])
+    run = _labelled(names, level)
+    (marks,) = (trace for trace in figures_of(run)["matrix"].data if trace.mode == "text")
+    drawn = {(round(float(x)), code) for x, code in zip(marks.x, marks.text, strict=True)}
+    assert drawn == {(0, "Dc"), (0, "L"), (1, "D"), (2, "L")}
+    assert summarise(run).held.sum() == 5
+
+
+def test_a_map_shows_mean_and_decision_of_every_head_of_its_role(hostile: Labelling) -> None:
+    explained = hostile.findings.decision.copy()
+    explained[1, 0, 0] = 4
+    run = replace(hostile, findings=replace(hostile.findings, decision=explained))
+    drawn, summary = figures_of(run)["maps"], summarise(run)
+    for place, role in enumerate(summary.roles):
+        axis = f"x{place + 1 if place else ''}"
+        own = [trace for trace in drawn.data if trace.xaxis in ((axis, None) if axis == "x" else (axis,))]
+        (cells,) = (trace for trace in own if trace.type == "bar")
+        mean = run.findings.mean[role.position]
+        np.testing.assert_allclose(cells.marker.color, mean.ravel().clip(0), rtol=1e-6)
+        hatched = [shape == "/" for shape in cells.marker.pattern.shape]
+        assert hatched == (explained[role.position] == 2).ravel().tolist()
+        held = {(y, x) for trace in own if trace.name == "•" for x, y in zip(trace.x, trace.y, strict=True)}
+        assert held == {tuple(cell) for cell in np.argwhere(explained[role.position] == 0).tolist()}
+        told = [(y, x) for trace in own if trace.name == "~" for x, y in zip(trace.x, trace.y, strict=True)]
+        assert told == [tuple(cell) for cell in np.argwhere(explained[role.position] == 4).tolist()]
+    notes = [note.text for note in drawn.layout.annotations]
+    assert notes[1::2] == [words.plural(role.tally.role, "head") for role in summary.roles]
 
 
 @given(most=st.integers(1, 20), seed=st.integers(0, 99))
@@ -187,10 +218,10 @@ def test_marks_of_a_cell_lie_inside_it_and_apart(most: int, seed: int) -> None:
     across = 1 if full < 2 else 2 if full <= 4 else 3 if full <= 9 else 4
     places = _place_marks(summary, across, max(-(-full // across), 1))
     assert len(places) == held.sum()
-    for role, x, y in places:
+    for role, x, y, _ in places:
         assert held[role.position, round(y), round(x)]
         assert max(abs(x - round(x)), abs(y - round(y))) < 0.5
-    assert len({(round(x, 6), round(y, 6)) for _, x, y in places}) == len(places)
+    assert len({(round(x, 6), round(y, 6)) for _, x, y, _ in places}) == len(places)
 
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0, on linear RGB
@@ -257,7 +288,7 @@ def test_names_of_files_are_safe_and_never_alike(names: list[str]) -> None:
 
 def test_a_comparison_read_back_is_drawn_as_it_was(finished: Path, compared: Path) -> None:
     found = headroles.compare(finished, finished, swaps=0)
-    read = exporting._load_run_or_comparison(compared)
+    read = exporting.load_result(compared)
     assert isinstance(read, Comparison)
     assert read.differences.sieves == found.differences.sieves
     np.testing.assert_array_equal(read.differences.outcome, found.differences.outcome)
@@ -285,7 +316,7 @@ def test_figures_go_into_the_run_and_leave_with_an_earlier_outcome(command: Comm
     code, out, err = command("report", run, "--figures", "svg", "--width", 100)
     assert (code, err) == (0, "")
     files = sorted(each.name for each in (run / "figures").iterdir())
-    assert {"matrix.svg", "evidence.svg", "means.svg", "layers.svg"} <= set(files)
+    assert {"matrix.svg", "maps.svg", "means.svg", "layers.svg"} <= set(files)
     assert sorted(out.split("figure  ")[1:]) == [f"{run}/figures/{name}\n" for name in files]
     assert (run / "figures" / "means.svg").read_text() == f"means svg {pixels(100.0):.0f}"
     before = (run / "report.html").read_bytes()
@@ -411,7 +442,7 @@ def drawn(hostile: Labelling) -> Callable[[str], list[bytes]]:
         (pytest.fail if required else pytest.skip)(
             f"there is no browser at {CHROMIUM}: apt-get install chromium"
         )
-    figure = figures_of(hostile, width=89.0)["evidence"]
+    figure = figures_of(hostile, width=89.0)["p-values"]
 
     def made(form: str) -> list[bytes]:
         return list(files_of({"one": figure, "other": go.Figure(figure)}, form).values())
@@ -427,7 +458,7 @@ def test_an_svg_has_text_a_size_in_millimetres_and_always_the_same_bytes(
     assert one == other
     text = one.decode()
     assert re.match(r'<svg [^>]*width="89\.00mm" height="[\d.]+mm"', text)
-    assert "<desc>Effect of" in text
+    assert "<desc>p of" in text
     assert ">block</text>" in text
     assert re.search("(?:&lt;|&#60;)b(?:&gt;|&#62;)loud(?:&lt;|&#60;)/b", text)
     assert "<b>" not in text

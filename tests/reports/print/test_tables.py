@@ -246,7 +246,7 @@ def test_the_command_prints_what_the_function_gives(command: Command, finished: 
         assert command("table", finished, "--format", form) == (0, headroles.table(finished, format=form), "")
     assert command("table", finished, "--name", "heads")[1] == headroles.table(finished, "heads")
     options = {each.name for each in cli.commands["table"].params}
-    assert options == {"folder", "name", "format", "out", "overwrite"}
+    assert options == {"folder", "name", "format", "methods", "out", "overwrite"}
     with pytest.raises(BadInput, match="give the folder of a run"):
         headroles.table(finished / "scores")
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Example
 from headroles.records.view import CROSS, SELF, Maps
-from headroles.reports.views.svg import FAINTEST, TONES, view_svg
+from headroles.reports.views.panels import TONES
+from headroles.reports.views.svg import FAINTEST, view_svg
 from headroles.reports.views.units import units_of, values_of
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -60,14 +61,14 @@ def test_every_weight_that_is_not_faint_is_one_line_as_opaque_as_it_is_strong(
     seed: int, tokens: int, heads: int
 ) -> None:
     maps = _maps(_example(*(f"w{k}" for k in range(tokens))), heads=heads, seed=seed)
-    for own, weights in zip(_lines(view_svg(maps, 5, maps.heads)), maps.weights[1] / 255, strict=True):
+    for own, weights in zip(_lines(view_svg([maps], [5], maps.heads)), maps.weights[1] / 255, strict=True):
         strong = np.sort(weights[weights >= FAINTEST])
         np.testing.assert_allclose([line[4] for line in own], strong, rtol=0, atol=6e-4)
 
 
 def test_a_line_goes_from_the_row_of_its_query_to_the_row_of_its_key() -> None:
     maps = _maps(_example())
-    (own,) = _lines(view_svg(maps, 3, [11]))
+    (own,) = _lines(view_svg([maps], [3], [11]))
     top, step = min(line[1] for line in own), 17.0
     found = {(round((line[1] - top) / step), round((line[3] - top) / step)): line[4] for line in own}
     weights = maps.weights[0, 1] / 255
@@ -79,11 +80,11 @@ def test_a_line_goes_from_the_row_of_its_query_to_the_row_of_its_key() -> None:
 
 def test_heads_of_one_pair_lie_side_by_side_and_differ_in_colour_or_dashes() -> None:
     maps = _maps(_example(), heads=20)
-    tree = ElementTree.fromstring(view_svg(maps, 3, maps.heads))
+    tree = ElementTree.fromstring(view_svg([maps], [3], maps.heads))
     groups = [each for each in tree.findall(f"{NAMESPACE}g") if each.get("stroke")]
     assert len({(each.get("stroke"), each.get("stroke-dasharray")) for each in groups}) == 20
     assert {each.get("stroke") for each in groups} == set(TONES)
-    legend = [text for text in _texts(view_svg(maps, 3, maps.heads)) if text.startswith("head ")]
+    legend = [text for text in _texts(view_svg([maps], [3], maps.heads)) if text.startswith("head ")]
     assert legend == [f"head {head}" for head in maps.heads]
 
 
@@ -96,7 +97,7 @@ def test_words_sum_over_what_is_attended_to_and_average_over_what_attends() -> N
     assert values[0, 2, 2] == pytest.approx(weights[0][2:4, 2:4].sum(axis=1).mean())
     assert values[1, 0, 2] == pytest.approx(weights[1][0, 2:4].sum())
     np.testing.assert_allclose(values.sum(axis=2), _means(weights))
-    (own,) = _lines(view_svg(maps, 3, [10], level="words"))
+    (own,) = _lines(view_svg([maps], [3], [10], level="words"))
     assert len(own) == int((values[0] >= FAINTEST).sum())
 
 
@@ -108,25 +109,25 @@ def _means(weights: np.ndarray) -> np.ndarray:
 
 def test_special_tokens_and_the_first_can_be_left_out_and_weights_stay() -> None:
     maps = _maps(_example())
-    (own,) = _lines(view_svg(maps, 3, [10], specials=False))
+    (own,) = _lines(view_svg([maps], [3], [10], specials=False))
     inner = maps.weights[0, 0, 1:-1, 1:-1] / 255
     assert len(own) == int((inner >= FAINTEST).sum())
     assert sum(line[4] for line in own) == pytest.approx(inner[inner >= FAINTEST].sum(), abs=0.02)
-    assert "[SEP]" not in _texts(view_svg(maps, 3, [10], specials=False))
-    without = _texts(view_svg(maps, 3, [10], sink=False))
+    assert "[SEP]" not in _texts(view_svg([maps], [3], [10], specials=False))
+    without = _texts(view_svg([maps], [3], [10], sink=False))
     assert ("[CLS]" in without, "[SEP]" in without) == (False, True)
 
 
 def test_nothing_left_to_show_is_a_picture_without_lines() -> None:
     bare = Example("x", ("[CLS]",), segment=np.array([-1]), special=np.array([True]))
     maps = Maps(SELF, (0,), (0,), bare, bare, np.full((1, 1, 1, 1), 255, dtype=np.uint8))
-    assert _lines(view_svg(maps, 0, [0], specials=False)) == [[]]
+    assert _lines(view_svg([maps], [0], [0], specials=False)) == [[]]
 
 
 def test_cross_attention_has_the_decoder_left_and_the_encoder_right() -> None:
     queries, keys = _example("wer", "schlief"), _example("who", "slept", "here", "then", "?")
     maps = _maps(queries, keys)
-    svg = view_svg(maps, 3, [10])
+    svg = view_svg([maps], [3], [10])
     texts = [text for text in _texts(svg) if not text.startswith(("layer", "head"))]
     assert texts == ["decoder, attending", *queries.tokens, "encoder, attended to", *keys.tokens]
     assert len(_lines(svg)[0]) == int((maps.weights[0, 0] / 255 >= FAINTEST).sum())
@@ -134,7 +135,7 @@ def test_cross_attention_has_the_decoder_left_and_the_encoder_right() -> None:
 
 def test_hostile_text_is_text_and_long_text_is_cut() -> None:
     maps = _maps(_example(*HOSTILE))
-    svg = view_svg(maps, 3, maps.heads)
+    svg = view_svg([maps], [3], maps.heads)
     texts = _texts(svg)
     assert HOSTILE[0] in texts
     assert HOSTILE[1] in texts
@@ -148,7 +149,7 @@ def test_hostile_text_is_text_and_long_text_is_cut() -> None:
 
 def test_what_is_shown_is_said_in_a_title_and_a_description() -> None:
     maps = _maps(_example())
-    tree = ElementTree.fromstring(view_svg(maps, 3, [10, 12]))
+    tree = ElementTree.fromstring(view_svg([maps], [3], [10, 12]))
     assert tree.get("role") == "img"
     assert [each.tag for each in tree[:2]] == [f"{NAMESPACE}title", f"{NAMESPACE}desc"]
     assert not [each for each in tree.iter() if each.get("id")]  # two pictures fit on one page
@@ -160,7 +161,7 @@ def test_what_is_shown_is_said_in_a_title_and_a_description() -> None:
 
 @pytest.mark.parametrize("width", ["", "89mm", "640px"])
 def test_the_width_is_what_was_asked_for_and_the_picture_keeps_its_shape(width: str) -> None:
-    tree = ElementTree.fromstring(view_svg(_maps(_example()), 3, [10], width=width))
+    tree = ElementTree.fromstring(view_svg([_maps(_example())], [3], [10], width=width))
     across, down = (float(each) for each in (tree.get("viewBox") or "").split()[2:])
     wide, high = tree.get("width") or "", tree.get("height") or ""
     assert wide == (width or f"{across:g}px")
@@ -169,7 +170,7 @@ def test_the_width_is_what_was_asked_for_and_the_picture_keeps_its_shape(width: 
 
 
 def test_all_of_it_lies_within_the_picture() -> None:
-    tree = ElementTree.fromstring(view_svg(_maps(_example(*HOSTILE), heads=20), 3, range(10, 30)))
+    tree = ElementTree.fromstring(view_svg([_maps(_example(*HOSTILE), heads=20)], [3], range(10, 30)))
     across, down = (float(each) for each in (tree.get("viewBox") or "").split()[2:])
     for each in tree.iter():
         for name, most in (("x", across), ("x1", across), ("x2", across), ("y", down), ("y2", down)):
@@ -177,13 +178,13 @@ def test_all_of_it_lies_within_the_picture() -> None:
 
 
 def test_the_same_maps_give_the_same_bytes() -> None:
-    one, two = (view_svg(_maps(_example(*HOSTILE)), 3, [10, 11]) for _ in range(2))
+    one, two = (view_svg([_maps(_example(*HOSTILE))], [3], [10, 11]) for _ in range(2))
     assert one == two
 
 
 def test_colours_are_those_of_the_report_on_a_light_ground() -> None:
     css = (ROOT / "reports" / "templates" / "shared" / "page.css").read_text().split("@media")[0]
-    assert tuple(re.findall(r"--tone-\d: (#[0-9a-f]{6})", css)) == TONES
+    assert tuple(re.findall(r"--tone-[0-7]: (#[0-9a-f]{6})", css)) == TONES
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,6 @@ def test_what_cannot_be_drawn_is_said(
     layer: int, heads: list[int], looks: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(BadInput, match=re.escape(expected)):
-        view_svg(_maps(_example()), layer, heads, **looks)  # type: ignore[arg-type]
+        view_svg([_maps(_example())], [layer], heads, **looks)  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="no level is called 'word'; did you mean 'words'"):
-        view_svg(_maps(_example()), 3, [10], level="word")
+        view_svg([_maps(_example())], [3], [10], level="word")

@@ -229,7 +229,7 @@ def test_the_command_prints_the_table_and_repeats_itself(
     assert facts["command"].startswith("headroles probe dependency --data ")
     assert facts["probe"]["scheme"] == "clearnlp"
     assert facts["probe"]["halves"] == {"selection": 6, "test": 6, "seed": 0}
-    code, out, err = command("judge", tmp_path / "run", "--alpha", "0.01")
+    code, out, err = command("judge", tmp_path / "run", "--alpha", "0.01", "--verbose")
     assert (code, err) == (0, "")
     assert "alpha 0.01" in out
 
@@ -239,6 +239,10 @@ def test_the_options_of_probe_are_the_keywords_of_probe_with_the_same_defaults()
     whole = cli.make_context("headroles", ["probe", "dependency"])
     given = asked.make_context("probe", ["dependency", "--data", "x.conllu"], parent=whole).params
     chosen = ProbeOptions(probes=("dependency",), data=("x.conllu",))
+    own = {each.name for each in fields(ProbeOptions)}
+    printed = given.keys() - own
+    given = {name: given[name] for name in own}
+    assert printed == {"quiet", "verbose", "json", "open"}
     assert given == {each.name: getattr(chosen, each.name) for each in fields(ProbeOptions)}
     described = headroles.probe.__doc__ or ""
     assert not [name for name in given if f"``{name}``" not in described and f"{name}:" not in described]

@@ -98,8 +98,8 @@ def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(
     assert np.abs(swap[spoke, : len(POSITIONS)]).max() < 1e-6
     alone = len(examples) - 2 * len(pairs)
     assert (
-        f"block is judged beyond position on {len(pairs)} pairs of inputs; {alone} of "
-        f"{len(examples)} have no partner."
+        f"block is judged beyond position on {len(pairs)} pairs of inputs ({alone} of "
+        f"{len(examples)} inputs have no partner)."
     ) in run.skipped
 
 
@@ -134,8 +134,8 @@ def test_where_layouts_do_not_vary_block_is_judged_beyond_distance_and_the_run_s
     assert rule.contrast == "block:matched"
     assert np.isnan(run.scores.values[run.scores.sieves.index("block:swap")]).all()
     assert (
-        "the layouts of these inputs hardly vary, so block is judged beyond distance only: 0 pairs of inputs "
-        "have one length and different boundaries, and 10 are needed."
+        "the layouts of these inputs hardly vary, so block is judged beyond distance only. 0 pairs of inputs "
+        "have equal lengths and different boundaries; 10 are needed."
     ) in run.skipped
     assert run.labels()["roles"].tolist() == ["block"]
 

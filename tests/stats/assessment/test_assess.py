@@ -115,13 +115,20 @@ def test_pairs_are_given_without_contrasts_where_these_matter(scores_of: Callabl
         (Decision(), []),
         (Decision("wilcoxon"), ["pseudo-median"]),
         (Decision("sign"), ["median"]),
-        (Decision("sign-flip"), ["symmetric about θ", "use t with fdr_bh in place of sign-flip with fdr_bh"]),
+        (
+            Decision("sign-flip"),
+            ["symmetric about the threshold", "use t with fdr_bh, not sign-flip with fdr_bh"],
+        ),
         (Decision(correction="fdr_tsbh"), ["fdr_tsbh assumes independent heads"]),
         (Decision(correction="holm-sidak"), ["holm-sidak assumes independent or positively"]),
-        (Decision(correction="maxT"), ["use t-skew with holm in place of t-skew with maxT"]),
+        (Decision(correction="maxT"), ["use t-skew with holm, not t-skew with maxT"]),
         (
             Decision("sign-flip", "maxT"),
-            ["symmetric about θ", "jointly symmetric", "use t with holm in place of sign-flip with maxT"],
+            [
+                "symmetric about the threshold",
+                "jointly symmetric",
+                "use t with holm, not sign-flip with maxT",
+            ],
         ),
     ],
 )
@@ -130,7 +137,7 @@ def test_remarks_say_what_a_reader_of_the_decisions_must_know(
 ) -> None:
     told = _assessed(scores_of(5, units=60), replace(decision, resamples=499)).remarks
     remarks = [
-        remark for remark in told if "hinge on few units" not in remark
+        remark for remark in told if "depend on few units" not in remark
     ]  # of heads, not of the decision
     assert len(remarks) == len(said)
     for remark, part in zip(remarks, said, strict=True):
@@ -142,7 +149,7 @@ def test_fewer_than_fifty_units_are_remarked_on(scores_of: Callable[..., Run], t
     decision = Decision(test, resamples=499)
     few = _assessed(scores_of(6, units=49), decision).remarks
     assert any(
-        f"fewer than 50 units: s0 (49), s2 (49), s3 (49); with so few, {test} errs" in each for each in few
+        f"fewer than 50 units: s0 (49), s2 (49), s3 (49). With so few, {test} errs" in each for each in few
     )
     enough = _assessed(scores_of(6, units=50), decision).remarks
     assert not any("fewer than" in remark for remark in enough)
@@ -154,7 +161,7 @@ def test_few_units_of_one_head_or_of_a_contrast_are_remarked_on(scores_of: Calla
     values[1, 30:] = np.nan
     values[2, 5:, 0, 0] = np.nan
     remark = _assessed((replace(scores, values=values), rules)).remarks[0]
-    assert "fewer than 50 units: s0 (30), s2 (5); with so few, t-skew errs" in remark
+    assert "fewer than 50 units: s0 (30), s2 (5). With so few, t-skew errs" in remark
 
 
 @pytest.mark.parametrize(
@@ -163,17 +170,17 @@ def test_few_units_of_one_head_or_of_a_contrast_are_remarked_on(scores_of: Calla
         (
             Decision("sign-flip", "holm"),
             7,
-            "with 7 units has no p below 0.0078, so that no head can get the role",
+            "with 7 units has no p below 0.0078. So no head can get the role",
         ),
         (
             Decision("sign-flip", "fdr_bh"),
             7,
-            "so that only 2 heads or more, together, can get the role; more units",
+            "So only 2 heads or more, together, can get the role. A single head needs more units",
         ),
         (
             Decision("bootstrap-t", "fdr_bh", resamples=99),
             60,
-            "only 3 heads or more, together, can get the role; 239",
+            "only 3 heads or more, together, can get the role. A single head needs 239",
         ),
         (Decision("sign-flip", "holm"), 8, ""),
         (Decision("bootstrap-t", "fdr_bh", resamples=239), 60, ""),

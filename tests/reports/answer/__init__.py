@@ -1,0 +1,1 @@
+"""Tests of the answers of runs: their counts are those of the tables."""

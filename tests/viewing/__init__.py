@@ -1,0 +1,1 @@
+"""Tests of views and of what they take from runs."""
