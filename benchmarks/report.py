@@ -3,7 +3,7 @@
     python benchmarks/report.py [--runs 5]        # prints one line of JSON
 
 Both pages show 20 sieves of one run, with as many examples on head cards as a run keeps. They are opened in
-turn. "ready" is the time from the start of the navigation until the label matrix is painted and the filter of
+turn. "ready" is the time from the start of the navigation until the maps are painted and the filter of
 the table has answered; the shortest time of the runs counts.
 """
 

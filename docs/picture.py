@@ -19,7 +19,8 @@ LARGEST = 300_000
 """Most bytes of a picture."""
 HEAD = (2, 8)
 """Layer and head whose card and attention are shown."""
-PAIR = ("The cat sat on the mat because it was tired.", "It was asleep within a minute.")
+SENTENCE, KEYS = "The old sailor quickly mended the torn sail.", "Sa · adjective → noun"
+"""Text of the view, and the role whose keys it colours."""
 
 
 def open_page(browser: Browser, path: Path, height: int, width: int = WIDTH) -> Page:
@@ -31,33 +32,28 @@ def open_page(browser: Browser, path: Path, height: int, width: int = WIDTH) -> 
 
 
 def report(browser: Browser, path: Path) -> bytes:
-    """Return a picture of the label matrix and the figure below it."""
-    window = open_page(browser, path, 1300)
-    window.evaluate("Promise.all(plots.map(draw))")
-    window.evaluate("document.getElementById('matrix-title').scrollIntoView()")
+    """Return a picture of the first screen: the answer, and a map of heads for every role."""
+    window = open_page(browser, path, 900, width=1280)
+    window.locator("#maps").wait_for()
     return take_picture(window)
 
 
 def card(browser: Browser, path: Path) -> bytes:
-    """Return a picture of all results of one head, from its scores on."""
-    window = open_page(browser, path, 900, width=1000)
-    layer, head = HEAD
-    window.locator("#matrix tbody tr").nth(layer).locator("td").nth(head).click()
-    window.locator("#head-card").wait_for(state="visible")
-    window.evaluate("document.getElementById('card-role').closest('.controls').scrollIntoView()")
-    window.evaluate("document.getElementById('head-card').scrollTop -= 70")  # what lies under its title
+    """Return a picture of the answer, with one head open in the panel."""
+    window = open_page(browser, path, 900)
+    window.evaluate("head => openHead(...head)", HEAD)
+    window.locator("#head-card canvas").first.wait_for()
     return take_picture(window)
 
 
 def view(browser: Browser, folder: Path) -> bytes:
-    """Return a picture of the attention of the same head over a pair of texts."""
+    """Return a picture of all heads with the roles of the run, and of the head in a preview."""
     path, (layer, head) = folder / "view.html", HEAD
-    headroles.view(*PAIR, out=str(path))
-    window = open_page(browser, path, 800, width=900)
-    window.select_option("#head-layer", str(layer))
-    for button in (head, 0):  # one more head, and then only this one
-        window.locator("#head-heads button").nth(button).click()
+    headroles.view(SENTENCE, run=folder / "run", view="model", out=path)
+    window = open_page(browser, path, 780, width=1120)
+    window.select_option("#view-keys", label=KEYS)
     window.evaluate("document.getElementById('view-app').scrollIntoView()")
+    window.hover(f".view-thumb[aria-label^='layer {layer}, head {head}']")
     return take_picture(window)
 
 
