@@ -273,7 +273,7 @@ def test_depth_is_told_with_intervals_and_called_descriptive() -> None:
             )
             assert row[3] == words.share(each.reference)
             assert row[4].startswith(words.share(each.first))
-    assert "layers are not a sample, so this describes the model and tests nothing" in visible(page(RUN))
+    assert "(descriptive, not a test)" in visible(page(RUN))
 
 
 def test_what_must_be_known_stands_above_everything_else() -> None:

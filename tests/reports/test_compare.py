@@ -36,7 +36,7 @@ from headroles.stats.comparing.summary import by_layer
 from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
-from tests.support.browser import DRAW, NARROW, Visit
+from tests.support.browser import DRAW, NARROW, Visit, wait_until
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 NAMES = ("local", LOUD, "rare")
@@ -257,7 +257,7 @@ def test_a_sieve_is_chosen_for_all_figures_at_once(visit: Any) -> None:
     visit.evaluate("document.querySelectorAll('#sieves details').forEach((fold) => { fold.open = true; })")
     assert visit.evaluate(shown) == ["0", "0"]
     visit.locator(".chosen button").nth(3).click()
-    visit.wait_for_function(f"{shown}.every((place) => place === '3')")
+    wait_until(visit, f"{shown}.every((place) => place === '3')")
     pressed = "[...document.querySelectorAll('.chosen [aria-pressed=\"true\"]')].map((b) => b.dataset.role)"
     assert visit.evaluate(pressed) == ["3"]
     visit.locator(".chosen button").nth(3).click()

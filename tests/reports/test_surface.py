@@ -32,7 +32,7 @@ from headroles.reports.words.surface import (
 )
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.storage.tables import assessment_texts, csv_text
-from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit
+from tests.support.browser import DARK, DRAW, NARROW, WIDE, Visit, wait_until
 
 Made = Callable[..., Labelling]
 
@@ -384,4 +384,4 @@ def test_a_legend_switches_a_series_off(visit: Any) -> None:
     visible = "document.getElementById('figure-kinds').data.filter((t) => t.visible !== false).length"
     before = visit.evaluate(visible)
     visit.click("#kinds .legend [data-role='1']")
-    visit.wait_for_function(f"{visible} === {before - 3}")
+    wait_until(visit, f"{visible} === {before - 3}")

@@ -1,6 +1,7 @@
 """Sieves by name: built in, families, plug-ins, files; and what is wrong with each, in one sentence."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -448,7 +449,7 @@ def test_a_sieve_from_a_file_labels_heads(command: Command, planted: Path, tmp_p
     words = ("label", "--task", "QNLI", "--model", planted, "--max-length", 48, "--limit", 30)
     code, out, err = command(*words, "--sieve", f"{file}:articles", "--out", tmp_path / "run")
     assert (code, err) == (0, "")
-    assert "A articles" in out
+    assert re.search("^A +articles ", out, re.MULTILINE)
     assert (tmp_path / "run" / "labels.csv").read_text().startswith("layer,head,roles,articles\n")
 
 

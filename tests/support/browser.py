@@ -22,6 +22,15 @@ FIRST = "chosen.layer = 0; headView.choose(0); leaveOut(); show(open)"
 Opened = Callable[..., "Page"]
 
 
+def wait_until(page: "Page", condition: str) -> None:
+    """Wait until an expression is true; the waiting of Playwright itself evaluates text, which pages forbid."""
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never true: {condition}")
+
+
 @contextmanager
 def chromium(*libraries: str) -> Iterator["Browser"]:
     """Open a headless Chromium; skip the test without one, or fail where everything is required.

@@ -385,7 +385,8 @@ def test_plotly_runs_with_the_first_figure_and_not_before(visit: Report) -> None
     assert page.evaluate("typeof Plotly") == "undefined"
     page.locator("#methods").scroll_into_view_if_needed()
     page.locator(".plot").first.scroll_into_view_if_needed()
-    page.wait_for_function("typeof Plotly === 'object' && document.querySelector('.plot .main-svg')")
+    page.locator(".plot .main-svg").first.wait_for()
+    assert page.evaluate("typeof Plotly") == "object"
     assert not page.locator("#plotly-source").count()
     page.close()
 
