@@ -23,7 +23,7 @@ Opened = Callable[..., "Page"]
 
 
 def wait_until(page: "Page", condition: str) -> None:
-    """Wait until an expression is true; the waiting of Playwright itself evaluates text, which pages forbid."""
+    """Wait until an expression is true; Playwright's own waiting evaluates text, which pages forbid."""
     for _ in range(200):
         if page.evaluate(condition):
             return
