@@ -276,7 +276,7 @@ def test_an_explanation_names_the_controls_of_the_heads_it_counts() -> None:
     unsettled = summarise(decided(codes | {"block": [4, 1, 1, 1, 1, 1], "identical": [2, 4, 1, 1, 1, 1]}))
     block, identical = unsettled.roles
     unsettled = replace(unsettled, roles=(replace(block, control="position"), identical))
-    assert "1 is explained by distance, 1 is undetermined." in answer_of(unsettled).sentences[0].text
+    assert "Explained by distance: 1 head. Undetermined: 1." in answer_of(unsettled).sentences[0].text
 
 
 def test_a_role_that_another_only_extends_by_name_is_named_with_it() -> None:
