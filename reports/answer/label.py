@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.records.example import Decision
 from headroles.records.shown.looks import FAMILIES, family_of, parts_of, without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import isolate, join_names, mean, plural, share
+from headroles.reports.words.words import error_rate, isolate, join_names, mean, plural
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(5)
 NAMED = 4
@@ -94,21 +93,6 @@ def answer_of(summary: Summary) -> Answer:
         sentences=_sentences(summary),
         warnings=summary.account.warnings,
     )
-
-
-def error_rate(decision: Decision) -> str:
-    r"""Return which part of the labels may be false, in a few words.
-
-    Example:
-        >>> error_rate(Decision())
-        'false labels ≤ 5\xa0% per role'
-    """
-    level = share(decision.alpha)
-    scope = {"run": "in the run", "layer": "per role and layer"}.get(decision.family, "per role")
-    if decision.correction == "none":
-        return f"{level} false labels by chance, not corrected"
-    kind = "false labels" if decision.correction.startswith("fdr") else "chance of any false label"
-    return f"{kind} ≤ {level} {scope}"
 
 
 def _sentences(summary: Summary) -> tuple[Sentence, ...]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool
@@ -20,7 +21,7 @@ from headroles.reports.words.probes import (
     row_title,
     split_row,
 )
-from headroles.reports.words.words import isolate, join_names, plural, share
+from headroles.reports.words.words import error_rate, isolate, join_names, plural
 
 SYNTAX, COREFERENCE = ("dependency", "trees"), "coreference"
 NOUNS = {"dependency": "relation", "coreference": "kind of mention", "trees": "measure of trees"}
@@ -49,9 +50,8 @@ def answer_of(labelling: Labelling) -> Answer:
     names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
     size = f"{plural(layers * heads, 'head')} in {plural(layers, 'layer')}"
     honest = has_held_out_half(labelling.manifest)
-    level = (
-        [f"false “beyond” ≤ {share(labelling.decision.alpha)} per probe"] if honest and probed.best else []
-    )
+    decision = replace(labelling.decision, family="sieve")
+    level = [error_rate(decision, "probe", "“beyond”", "“beyond”")] if honest and probed.best else []
     return Answer(
         title=title_of(probed),
         line=" · ".join([*names, size, *level]),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.records.surface import OUTCOMES
 from headroles.reports.answer.records import Answer, Sentence
@@ -21,7 +20,7 @@ from headroles.reports.words.surface import (
     peak,
     value_text,
 )
-from headroles.reports.words.words import isolate, join_names, plural, share
+from headroles.reports.words.words import error_rate, isolate, join_names, plural
 
 TITLE = "What do heads look at on the surface?"
 SINKS = {"first": "the first token", "separator": "separators", "punctuation": "punctuation"}
@@ -47,25 +46,10 @@ def answer_of(labelling: Labelling) -> Answer:
     ]  # fmt: skip
     return Answer(
         title=TITLE,
-        line=" · ".join([*names, size, error_rate(labelling.decision)]),
+        line=" · ".join([*names, size, error_rate(labelling.decision, "statistic", "“above”", "“above”")]),
         sentences=tuple(sentences),
         warnings=facts.warnings,
     )
-
-
-def error_rate(decision: Decision) -> str:
-    r"""Return which part of the heads called above even attention may be wrong, in a few words.
-
-    Example:
-        >>> error_rate(Decision())
-        'false “above” ≤ 5\xa0% per statistic'
-    """
-    level = share(decision.alpha)
-    scope = {"run": "in the run", "layer": "per statistic and layer"}.get(decision.family, "per statistic")
-    if decision.correction == "none":
-        return f"{level} false “above” by chance, not corrected"
-    kind = "false “above”" if decision.correction.startswith("fdr") else "chance of any false “above”"
-    return f"{kind} ≤ {level} {scope}"
 
 
 def _kinds(labelling: Labelling, names: dict[str, str]) -> list[Sentence]:

@@ -206,6 +206,27 @@ def uses_resamples(decision: Decision) -> bool:
     return decision.test in RESAMPLING or decision.correction == "maxT" or decision.interval == "bca"
 
 
+def error_rate(decision: Decision, unit: str = "role", claims: str = "labels", claim: str = "label") -> str:
+    r"""Return which part of the claims of a run may be false, in a few words.
+
+    Args:
+        decision: Correction, family and alpha.
+        unit: What a family of tests belongs to.
+        claims: What the tests claim, in the plural.
+        claim: The same in the singular.
+
+    Example:
+        >>> error_rate(Decision()), error_rate(Decision(), "statistic", "“above”", "“above”")
+        ('false labels ≤ 5\xa0% per role', 'false “above” ≤ 5\xa0% per statistic')
+    """
+    level = share(decision.alpha)
+    scope = {"run": "in the run", "layer": f"per {unit} and layer"}.get(decision.family, f"per {unit}")
+    if decision.correction == "none":
+        return f"{level} false {claims} by chance, not corrected"
+    kind = f"false {claims}" if decision.correction.startswith("fdr") else f"chance of any false {claim}"
+    return f"{kind} ≤ {level} {scope}"
+
+
 def promise(decision: Decision) -> str:
     """Return which error rate the correction controls."""
     level = f"{100 * decision.alpha:g}\u00a0%"

@@ -10,9 +10,10 @@ from headroles.records.example import Decision
 from headroles.records.findings import Labelling
 from headroles.records.shown.looks import family_of
 from headroles.reports.answer.heads import head_sentence, head_sentences
-from headroles.reports.answer.label import MOST, answer_of, error_rate
+from headroles.reports.answer.label import MOST, answer_of
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.methods import methods_text
+from headroles.reports.words.words import error_rate
 from tests.reports.test_page import labelling
 
 USUAL = (
