@@ -29,12 +29,7 @@ const roleMaps = findings.roles.map((role, number) => {
 });
 if (roleMaps.length) {
   headMaps(document.getElementById("role-maps"), roleMaps, {
-    look: ({ sieve, tone, largest }, cell) => {
-      const row = sieve * perSieve + cell;
-      const [mean, decision] = [columns.mean[row], decisions[row]];
-      const mark = { 0: "•", 4: "~" }[decision] ?? "";
-      return { shade: mean > 0 && largest > 0 ? mean / largest : 0, kind: `toned tone-${tone}`, held: decision === 0, mark, open: decision === 2 };
-    },
+    look: (map, cell) => ({ ...decidedLook(map, cell, { 0: "•", 4: "~" }), kind: `toned tone-${map.tone}` }),
     lines: ({ sieve, title }, cell) => {
       const row = sieve * perSieve + cell;
       return [`${headName(cell)} · ${title}`, `mean ${scoreText(row)}`, WORDS[decisions[row]]];

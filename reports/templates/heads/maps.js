@@ -11,6 +11,13 @@ function shape(tag, attributes, text) {
 }
 
 const headName = (cell) => `${Math.floor(cell / findings.heads)}-${cell % findings.heads}`;
+/* The look of a cell by its mean and decision; marks by the code of the decision. */
+function decidedLook({ sieve, largest }, cell, marks = { 0: "•" }) {
+  const row = sieve * perSieve + cell;
+  const [mean, decision] = [columns.mean[row], decisions[row]];
+  return { shade: mean > 0 && largest > 0 ? mean / largest : 0, held: decision === 0, mark: marks[decision] ?? "", open: decision === 2 };
+}
+
 const atOf = (cell) => [SIDE + CELL * (cell % findings.heads), CELL * Math.floor(cell / findings.heads)];
 
 /* The drawing of one map. A look has a shade from 0 to 1 with its class, a mark, and whether the cell is held or open. */

@@ -10,11 +10,7 @@ const probeValue = (row) => {
   return low === "–" ? `${mean} %` : `${mean} % [${low}, ${high}]`;
 };
 const probeDescription = {
-  look: ({ sieve, largest }, cell) => {
-    const row = sieve * perSieve + cell;
-    const [mean, decision] = [columns.mean[row], decisions[row]];
-    return { shade: mean > 0 && largest > 0 ? mean / largest : 0, held: decision === 0, mark: decision === 0 ? "•" : "", open: decision === 2 };
-  },
+  look: (map, cell) => decidedLook(map, cell),
   lines: ({ sieve, title }, cell) => {
     const row = sieve * perSieve + cell;
     return [`${headName(cell)} · ${title}`, `right ${probeValue(row)}; baseline ${percentText(columns.null[row])} %`, WORDS[decisions[row]]];

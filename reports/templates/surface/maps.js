@@ -15,11 +15,7 @@ const surfaceValue = (row) => {
   return low === "–" ? mean : `${mean} [${low}, ${high}]`;
 };
 const surfaceDescription = {
-  look: ({ sieve, largest }, cell) => {
-    const row = sieve * perSieve + cell;
-    const [mean, decision] = [columns.mean[row], decisions[row]];
-    return { shade: mean > 0 && largest > 0 ? mean / largest : 0, held: decision === 0, mark: decision === 0 ? "•" : "", open: decision === 2 };
-  },
+  look: (map, cell) => decidedLook(map, cell),
   lines: ({ sieve, title }, cell) => {
     const row = sieve * perSieve + cell;
     const even = Number.isNaN(columns.null[row]) ? "" : `; even attention ${cellText("null", row)}`;
