@@ -59,7 +59,8 @@ def _judge_by(before: Labelling, given: dict[str, Any], margin: float | None) ->
 
 def _with_inputs(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings that name inputs, which runs have and which stored scores no longer need."""
-    return settings if settings.get("attention") else {"data": "scores"} | settings
+    named = settings.get("attention") or settings.get("scores")
+    return settings if named else {"data": "scores"} | settings
 
 
 def judge_stored_scores(run: Labelling) -> Labelling:

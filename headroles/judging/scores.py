@@ -5,7 +5,7 @@ Kinds of run import this module early, so that statistics are imported when scor
 
 from collections.abc import Sequence
 
-from headroles.options.run import CommonOptions
+from headroles.options.run import JudgedOptions
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments
@@ -14,7 +14,7 @@ from headroles.records.moments import Moments
 def judge_scores(
     scores: Scores,
     rules: Sequence[Rule],
-    options: CommonOptions,
+    options: JudgedOptions,
     decision: Decision,
     moments: Moments | None = None,
 ) -> Labelling:

@@ -80,8 +80,8 @@ def from_transformer_lens(
         raise BadInput(_no_patterns(cache, names))
     if stack is None and len(stacks) > 1:
         raise BadInput(
-            f"attention is of one stack of layers, but the cache has {' and '.join(sorted(stacks))}; name "
-            f"one as stack"
+            f"the adapter reads one stack of layers, but the cache has {' and '.join(sorted(stacks))}; "
+            "name one as stack"
         )
     if stack is not None and stack not in stacks:
         raise UnknownName("stack of layers", stack, stacks)
@@ -159,7 +159,8 @@ def _no_patterns(cache: Any, names: Sequence[str]) -> str:
         )
     if any(name.endswith(f"{CROSS}.hook_pattern") for name in names):
         return (
-            f"{rule}, but the cache has cross attention only, whose rows and columns are of different texts"
+            f"{rule}, but the cache has cross attention only, whose rows and columns belong to different "
+            "texts"
         )
     shown = ", ".join(names[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED) or "none"
     return f"{rule}, but the cache has no such name (it has {shown}); keep hook_pattern in names_filter"
@@ -170,7 +171,7 @@ def _in_order(layers: Mapping[int, Any], what: str) -> list[Any]:
     missing = sorted(set(range(max(layers, default=0) + 1)) - layers.keys())
     if missing:
         raise BadInput(
-            f"attention is of all layers, numbered from 0, but the {what} lacks layer {missing[0]} of "
+            f"attention must have all layers, numbered from 0, but the {what} lacks layer {missing[0]} of "
             f"{max(layers, default=0) + 1}; keep every layer"
         )
     return [layers[number] for number in sorted(layers)]
@@ -225,7 +226,7 @@ def _token_names(tokens: Sequence[str] | None, size: int, padding: str | None) -
     if tokens is None:
         if padding is not None:
             raise BadInput(
-                "padding is cut off by the number of tokens of the input, so give its tokens, or leave it out"
+                "the number of tokens shows where the padding begins; give the tokens, or leave padding out"
             )
         return tuple(map(str, range(size)))
     names = () if isinstance(tokens, str) else tuple(tokens)
@@ -235,7 +236,11 @@ def _token_names(tokens: Sequence[str] | None, size: int, padding: str | None) -
             f"of attention, special tokens included"
         )
     if len(names) > size or (padding is None and len(names) != size):
-        hint = "say on which side the batch was padded" if len(names) < size else "give those of this input"
+        hint = (
+            "give the side of the padding, padding='left' or padding='right'"
+            if len(names) < size
+            else "give those of this input"
+        )
         raise BadInput(
             f"attention has a row for each token, but got {size} rows and {len(names)} tokens; {hint}"
         )

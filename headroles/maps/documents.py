@@ -22,7 +22,7 @@ def read_map_documents(file: Path, name: str) -> list[Document]:
     key of its example, and its group.
 
     Args:
-        file: File of the maps, with its list beside it.
+        file: File of the maps, with its list next to it.
         name: First part of the keys.
 
     Raises:
@@ -39,8 +39,8 @@ def _document(given: Tokenised, row: dict[str, Any], place: str) -> Document:
     """Return the annotation of one example."""
     if given.word is None or given.word.max(initial=-1) < 0:
         raise BadInput(
-            f"{place}: probes ask about words, but the list does not say to which word each token belongs; "
-            f"give 'word' in it, with 'heads' and 'relations', or 'mentions' and 'clusters'"
+            f"{place}: probes need the word of each token, but the list does not have it; give 'word' in "
+            "it, with 'heads' and 'relations', or 'mentions' and 'clusters'"
         )
     words = row.get("words", _spelled_words(given, len(row.get("relations", row.get("relns")) or ())))
     annotation = {field: value for field, value in row.items() if field != "spaces"} | {"words": words}

@@ -195,8 +195,8 @@ def _json_in(list_file: Path) -> object:
             json.dumps(content, ensure_ascii=False).encode()
     except FileNotFoundError as error:
         raise BadInput(
-            f"maps need a list of what they are of, but there is no '{list_file}'; write one (a JSON list of "
-            f'objects such as {{"tokens": ["it", "rains"]}}), or have maps made by headroles extract'
+            f"maps need a list of their inputs, but there is no '{list_file}'; write one (a JSON list of "
+            f'objects such as {{"tokens": ["it", "rains"]}}), or make the maps by headroles extract'
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"'{list_file}' must be JSON in UTF-8, but it cannot be read: {error}") from error
@@ -205,7 +205,7 @@ def _json_in(list_file: Path) -> object:
 
 def _no_number(name: str) -> float:
     """Refuse NaN and infinities, which Python reads but JSON does not allow."""
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number that JSON allows")
 
 
 def _example(row: dict[str, Any], place: str, name: str, number: int) -> MapExample:

@@ -1,7 +1,7 @@
 """Write the attention maps of texts to disk for other tools: ``extract()``."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -128,6 +128,8 @@ def _extract(
     )
     most = min(settings.max_length, model.limit or settings.max_length)
     all_items = map_inputs(model.tokenizer, rows, place, numbers)
+    if settings.as_published:
+        all_items = [_with_one_type(item) for item in all_items]
     items = [item for item in all_items if _longest_side(item) <= most]
     if not items:
         raise BadInput(
@@ -156,6 +158,14 @@ def _check_pairs(rows: Sequence[dict[str, Any]], settings: ExtractOptions, place
                 f"a decoder reads the second text of a pair, but an object of '{place}' has none; "
                 f"give 'text_a' and 'text_b', or 'text' as a list of two, or leave --kind out"
             )
+
+
+def _with_one_type(item: "MapInput") -> "MapInput":
+    """Return an input whose token types are all 0, where the model has token types."""
+    inputs = dict(item.tokenised.inputs)
+    if "token_type_ids" in inputs:
+        inputs["token_type_ids"] = [0] * len(inputs["token_type_ids"])
+    return replace(item, tokenised=replace(item.tokenised, inputs=inputs))
 
 
 def _longest_side(item: "MapInput") -> int:
@@ -201,7 +211,8 @@ def _write_maps(
     advance = progress_counter(progress or ignore_progress, len(items))
     reaches: dict[int, list[OffsetRange | KeyRanges]] = {}
     with open_maps(target, shapes, settings.precision) as writing:
-        job = WriteMapsJob(items, list(writing.arrays.values()), shards, settings.word_level)
+        arrays, by_first = list(writing.arrays.values()), settings.as_published
+        job = WriteMapsJob(items, arrays, shards, settings.word_level, by_first=by_first)
         tokenised = ([items[number].tokenised for number in shard] for shard in shards)
         for reach_by_input in stream_tokenised(
             model, tokenised, job, batch_size=settings.batch_size, advance=advance
@@ -211,6 +222,7 @@ def _write_maps(
             "headroles": version("headroles"),
             "model": model.described,
             "word_level": settings.word_level,
+            **({"as_published": True} if settings.as_published else {}),
             "precision": settings.precision,
             "sinks": job.least < 1 - ROUNDING,
         }

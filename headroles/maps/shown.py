@@ -77,7 +77,7 @@ def view_of_stored(
     """Return a view of one example of a file of maps.
 
     Args:
-        file: File of the maps, with its list beside it.
+        file: File of the maps, with its list next to it.
         example: Key of the example, or its number from 0; None for the first.
         layers: Numbers of the layers to show, from 0; None for all.
         heads: Numbers of the heads to show, from 0; None for all.

@@ -34,7 +34,7 @@ NO_TEXT = "was left out: it needs words and trees, and the list of examples has 
 
 @contextmanager
 def open_stored_maps(file: Path, name: str) -> Iterator[StoredMaps]:
-    """Open a file of maps, with the list of the same name beside it; the file is closed when the block ends.
+    """Open a file of maps, with the list of the same name next to it; the file is closed when the block ends.
 
     Args:
         file: File of the maps.
@@ -47,9 +47,9 @@ def open_stored_maps(file: Path, name: str) -> Iterator[StoredMaps]:
         listed, digest = read_map_list(file, name), sha256_of(file)
         if listed.sha256 is not None and listed.sha256 != digest:
             raise BadInput(
-                f"a list of examples is of its own file of maps, but '{file.with_suffix('.json')}' names "
-                f"another SHA-256 than that of '{file}'; put back its own maps, or drop 'sha256' from the "
-                f"list where the same maps were only stored again"
+                f"a list of examples belongs to one file of maps, but '{file.with_suffix('.json')}' names "
+                f"another SHA-256 than that of '{file}'; restore the maps of the list; or, if the same "
+                "maps were only stored again, remove 'sha256' from the list"
             )
         examples = {example.tokenised.passage.key: example for example in listed.examples}
         first = listed.examples[0]
@@ -95,8 +95,8 @@ class MapReader:
         key, example = given.passage.key, Example(given.passage.key, given.tokens)
         if array.shape[:2] != self.shape:
             raise BadInput(
-                f"all maps are of one model, but those of {key!r} have {array.shape[:2]} layers and heads, "
-                f"and those before {self.shape}"
+                f"all maps must be from one model, but those of {key!r} have {array.shape[:2]} layers and "
+                f"heads, and those before {self.shape}"
             )
         if array.ndim != 4 or array.shape[2:] != (given.size, given.size) or array.size == 0:
             checked_attention(array, example)  # says what shape it should have

@@ -12,6 +12,7 @@ from headroles.arrays import array_of, checked_attention
 from headroles.errors import BadInput, UnknownName, shorten
 from headroles.maps.extract import ExtractedMaps, list_text
 from headroles.maps.writer import open_maps, size_in_bytes
+from headroles.options.extract import is_unfinished
 from headroles.records.example import Example
 from headroles.storage.map_files import KINDS, file_form
 
@@ -32,7 +33,7 @@ def write_maps(
             the same name that ends in .json.
         maps: For each input a pair: its attention, float (layers, heads, tokens, tokens) with rows as
             queries, and its tokens. Instead of tokens, an object as in the list of examples
-            (``docs/maps.md``) may be given, with ``tokens`` and any other fields, such as ``segment``,
+            (``docs/how-to/maps.md``) may be given, with ``tokens`` and any other fields, such as ``segment``,
             ``word``, ``texts`` and ``spans``, ``heads`` and ``relations``, ``visible``, ``key`` or ``group``.
             Arrays of numbers become lists.
         model: Name of the model, for reports; None: that of the file.
@@ -99,7 +100,7 @@ def _check_target(target: Path, precision: str, overwrite: bool) -> None:
     if not target.parent.is_dir():
         raise BadInput(f"maps are written into a folder that is there, but there is no '{target.parent}'")
     for file in (target, target.with_suffix(".json")):
-        if file.exists() and not overwrite:
+        if file.exists() and not overwrite and not is_unfinished(target):
             raise BadInput(f"'{file}' is there already; give overwrite=True to replace it, or another name")
 
 

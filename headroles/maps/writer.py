@@ -89,11 +89,20 @@ def open_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterat
             beside.unlink(missing_ok=True)
             whole.replace(path)
             if making.listed is not None:
-                list_file.replace(beside)
+                _put_list(list_file, beside, path)
     finally:
         for file in partial:
             with suppress(OSError):  # the next command that writes these maps removes it
                 file.unlink(missing_ok=True)
+
+
+def _put_list(list_file: Path, place: Path, maps: Path) -> None:
+    """Put the list of new maps in its place; maps whose list cannot be put there are removed."""
+    try:
+        list_file.replace(place)
+    except OSError:
+        maps.unlink(missing_ok=True)
+        raise
 
 
 def _allocate(path: Path, head: bytes, size: int) -> None:

@@ -134,13 +134,13 @@ def test_a_cache_without_the_weights_of_every_layer_is_refused_in_a_sentence(
 
 
 BAD_WORDS: list[tuple[dict[str, Any], str]] = [
-    ({"tokens": TOKENS[:2]}, "got 3 rows and 2 tokens; say on which side the batch was padded"),
+    ({"tokens": TOKENS[:2]}, "got 3 rows and 2 tokens; give the side of the padding"),
     ({"tokens": [*TOKENS, "."]}, "got 3 rows and 4 tokens; give those of this input"),
     ({"tokens": "its"}, "tokens are a list of strings, at least one, but got 'its'"),
     ({"tokens": [1, 2, 3]}, r"tokens are a list of strings, at least one, but got \[1, 2, 3\]"),
     ({"batch": 2}, "batch is the number of an input, from 0 to 1, but got 2"),
     ({"batch": -1}, "batch is the number of an input, from 0 to 1, but got -1"),
-    ({"padding": "left"}, "so give its tokens, or leave it out"),
+    ({"padding": "left"}, "give the tokens, or leave padding out"),
 ]
 
 
@@ -163,7 +163,7 @@ def test_scores_before_the_softmax_are_no_attention() -> None:
 
 def test_rows_may_sum_to_less_where_a_sink_takes_the_rest() -> None:
     half = list(_weights() / 2)
-    with pytest.raises(BadInput, match="say sinks=True"):
+    with pytest.raises(BadInput, match="give sinks=True"):
         headroles.from_nnsight(half)
     assert headroles.from_nnsight(half, sinks=True)[0].sum(-1).max() < 0.51
 

@@ -209,7 +209,8 @@ def test_words_are_summed_as_keys_and_averaged_as_queries(
     assert _listed(tmp_path / "words.npz")["examples"][0]["tokens"][-1] == "."
 
 
-def test_the_released_conversion_by_mean_is_reproduced(shared: Path) -> None:
+@pytest.mark.parametrize("mode", ["mean", "first"])
+def test_the_released_conversion_to_words_is_reproduced(mode: str, shared: Path) -> None:
     golden = shared / "golden"
     numbers = json.loads((golden / "published.json").read_text())["word_level"]
     pieces = torch.from_numpy(np.load(golden / "published.npz")["pieces_attention"])
@@ -217,9 +218,38 @@ def test_the_released_conversion_by_mean_is_reproduced(shared: Path) -> None:
     for unit, own in enumerate(numbers["words_to_pieces"]):
         units[own] = unit
     whole = pieces.reshape(-1, 9, 9)
-    blocks = [sum_between_units(whole[:, start : start + 4], units, start) for start in (0, 4, 8)]
+    by_first = mode == "first"
+    blocks = [
+        sum_between_units(whole[:, start : start + 4], units, start, by_first=by_first) for start in (0, 4, 8)
+    ]
     got = (blocks[0] + blocks[1] + blocks[2]).reshape(*pieces.shape[:-2], *blocks[0].shape[1:])
-    np.testing.assert_allclose(got.numpy(), numbers["mean"], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(got.numpy(), numbers[mode], rtol=0, atol=1e-9)
+
+
+def test_published_maps_have_one_token_type_and_words_by_their_first_piece(
+    model_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file, maps = tmp_path / "texts.json", {}
+    file.write_text(json.dumps([{"text_a": "The dog sat.", "text_b": "Who sat there?"}]))
+    for name, published, words in (("t", True, False), ("w", True, True), ("own", False, False)):
+        out = tmp_path / f"{name}.npz"
+        headroles.extract(
+            file,
+            out=out,
+            model=model_of("bert"),
+            as_published=published,
+            word_level=words,
+            precision="float32",
+        )
+        with np.load(out) as arrays:
+            maps[name] = arrays["0"]
+        described = json.loads(out.with_suffix(".json").read_text())
+        assert described.get("as_published", False) is published
+    row = _listed(tmp_path / "t.npz")["examples"][0]
+    starts = [place for place, word in enumerate(row["word"]) if word < 0 or word not in row["word"][:place]]
+    summed = np.add.reduceat(maps["t"], starts, axis=-1)[..., starts, :]
+    np.testing.assert_allclose(maps["w"], summed, rtol=0, atol=rounding_bound(64))
+    assert np.abs(maps["t"] - maps["own"]).max() > 1e-4
 
 
 def test_long_inputs_are_left_out_and_counted(planted: Path, tmp_path: Path) -> None:
@@ -372,7 +402,7 @@ def test_what_queries_see_is_told_as_offsets(model_of: ModelOf, tmp_path: Path) 
     headroles.extract(file, out=tmp_path / "maps.npz", model=model_of("gpt2"))
     assert set(map(tuple, _listed(tmp_path / "maps.npz")["examples"][0]["visible"])) == {(None, 0)}
     assert visible_range(np.tri(6, dtype=np.bool_) & ~np.tri(6, k=-3, dtype=np.bool_)) == (-2, 0)
-    with pytest.raises(BadInput, match="some query does not see all keys between"):
+    with pytest.raises(BadInput, match="in this model some query does not"):
         visible_range(np.eye(4, dtype=np.bool_) | (np.arange(4) == 0))
 
 

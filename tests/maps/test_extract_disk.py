@@ -119,7 +119,7 @@ def test_new_maps_are_never_beside_an_old_list(
         headroles.extract(texts, out=out, model=even, overwrite=True)
     assert _left(tmp_path) == [out.name, "texts.json"]
     assert (out.read_bytes() == before) == (last == "maps")
-    with pytest.raises(BadInput, match="maps need a list of what they are of"):
+    with pytest.raises(BadInput, match="maps need a list of their inputs"):
         headroles.label(attention=out, sieve=["local"])
 
 

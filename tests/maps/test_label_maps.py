@@ -170,7 +170,10 @@ def test_real_maps_of_bert_are_labelled_with_trees_that_came_along(shared: Path,
             {"texts": ["e"], "spans": [[0, 1]] * 4, "segment": [0, 0, 1, 1]},
             "token 2 has [0, 1] in text 1 of 1",
         ),
-        ({"group": float("nan")}, "must be JSON in UTF-8, but it cannot be read: NaN is no number of JSON"),
+        (
+            {"group": float("nan")},
+            "must be JSON in UTF-8, but it cannot be read: NaN is not a number that JSON allows",
+        ),
         ({"group": ["a"]}, "'group' is a name or a whole number, but got ['a']"),
         ({"tokens": ["a", "b", "c", "\ud800"]}, "must be JSON in UTF-8, but it cannot be read"),
         ({"word": [0, 1, 2, 3], "heads": [0, 9, 1, 1], "relations": ["a"] * 4}, "heads from 0 to 4"),
@@ -224,7 +227,7 @@ def test_options_of_a_model_or_of_inputs_are_refused_beside_maps(tmp_path: Path)
     with pytest.raises(BadInput, match=r"read from a whole \.npz file"):
         headroles.label(attention=tmp_path / "maps.npz")
     np.savez(tmp_path / "lone.npz", a=np.zeros((1, 1, 2, 2)))
-    with pytest.raises(BadInput, match="maps need a list of what they are of, but there is no"):
+    with pytest.raises(BadInput, match="maps need a list of their inputs, but there is no"):
         headroles.label(attention=tmp_path / "lone.npz")
 
 
@@ -242,7 +245,9 @@ def test_a_list_of_other_maps_is_refused(pairs: Path, planted: Path, even: Path,
     headroles.extract(pairs, out=tmp_path / "one.npz", model=planted, limit=4)
     headroles.extract(pairs, out=tmp_path / "two.npz", model=even, limit=4)
     (tmp_path / "two.npz").replace(tmp_path / "one.npz")
-    with pytest.raises(BadInput, match=r"names another SHA-256 than that of '.*one\.npz'; put back its own"):
+    with pytest.raises(
+        BadInput, match=r"names another SHA-256 than that of '.*one\.npz'; restore the maps of the list"
+    ):
         headroles.label(attention=tmp_path / "one.npz", sieve=["local"])
 
 

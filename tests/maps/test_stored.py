@@ -153,7 +153,9 @@ def test_documents_of_a_list_without_words_are_spelled_from_tokens(tmp_path: Pat
     (document,) = read_map_documents(_listed(tmp_path, row), "any")
     assert document.words == ("undo", "_", "it", "x")
     assert (document.key, document.tags) == ("any/0", ("VERB", "ADV", "PRON", "X"))
-    with pytest.raises(BadInput, match="example 0: probes ask about words, but the list does not say"):
+    with pytest.raises(
+        BadInput, match="example 0: probes need the word of each token, but the list does not have it"
+    ):
         read_map_documents(_listed(tmp_path, {"tokens": ["a"]}), "any")
     with pytest.raises(BadInput, match="tokens belong to words from 0 to 0, as many as 'words' has"):
         read_map_documents(_listed(tmp_path, {"tokens": ["a", "b"], "word": [0, 1], "words": ["a"]}), "any")

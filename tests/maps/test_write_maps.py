@@ -1,7 +1,10 @@
 """Maps of any source that are written to disk give the commands what plain arrays give in Python."""
 
+import errno
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from headroles import Example
 from headroles.errors import BadInput, UnknownName
 from headroles.maps.stored import open_stored_maps
 from headroles.maps.write import write_maps
+from headroles.storage.integrity.leftovers import HOST
 
 PAIR: dict[str, Any] = {
     "tokens": ["[CLS]", "who", "slept", "[SEP]", "Ann", "slept", "[SEP]"],
@@ -86,8 +90,8 @@ REFUSED: list[tuple[Any, str]] = [
     ([(EVEN, "abc")], "input 0: tokens are a list of strings, at least one, but got 'abc'"),
     ([(EVEN, {"segment": [0, 0, 0]})], "input 0: tokens are a list of strings, at least one, but got None"),
     ([(EVEN, ABC), (EVEN, ABC[:2])], r"\(layers, heads, 2, 2\) for the 2 tokens of example 'input 1'"),
-    ([(EVEN, ABC), (EVEN[:1], ABC)], r"all maps are of one model, but those of 'm/1' have \(1, 3\)"),
-    ([(EVEN / 2, ABC)], "say sinks=True"),
+    ([(EVEN, ABC), (EVEN[:1], ABC)], r"all maps must be from one model, but those of 'm/1' have \(1, 3\)"),
+    ([(EVEN / 2, ABC)], "give sinks=True"),
     ([(EVEN, {"tokens": ABC, "segment": [0, 0]})], "'segment' holds whole numbers for each of its 3 tokens"),
     (
         [(EVEN, {"tokens": ABC, "key": "k"})] * 2,
@@ -120,6 +124,38 @@ def test_files_that_are_there_are_replaced_only_when_told(tmp_path: Path) -> Non
         (tmp_path / "m.json").unlink()
 
 
+def test_maps_whose_list_a_killed_command_did_not_write_are_written_again(tmp_path: Path) -> None:
+    out = tmp_path / "m.npz"
+    write_maps(out, [(EVEN, ABC)])
+    wanted = out.read_bytes(), out.with_suffix(".json").read_text()
+    out.with_suffix(".json").unlink()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f".m.npz.list.{HOST}.{ended.pid}.partial"
+    left.write_text("[]")
+    write_maps(out, [(EVEN, ABC)])
+    assert (out.read_bytes(), out.with_suffix(".json").read_text()) == wanted
+    assert not left.exists()
+
+
+def test_maps_whose_list_cannot_be_put_in_its_place_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        if target.suffix == ".json":
+            raise PermissionError(errno.EACCES, "Permission denied", str(target))
+        return replace(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", fail)
+        with pytest.raises(BadInput, match="Permission denied"):
+            write_maps(tmp_path / "m.npz", [(EVEN, ABC)])
+    assert not list(tmp_path.iterdir())
+    write_maps(tmp_path / "m.npz", [(EVEN, ABC)])
+
+
 def test_other_endings_folders_and_precisions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"files of attention maps end in \.safetensors or \.npz"):
         write_maps(tmp_path / "m.pkl", [(EVEN, ABC)])
@@ -139,7 +175,7 @@ def test_rows_of_sinks_are_written_and_read_as_such(tmp_path: Path) -> None:
 def test_the_script_of_the_docs_writes_maps_that_label_reads(
     tmp_path: Path, model_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "interop.md").read_text()
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "interop.md").read_text()
     (script,) = re.findall(r"```python\n(import torch.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(script.replace("path/to/folder", str(model_of("bert"))), {})

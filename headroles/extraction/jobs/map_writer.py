@@ -38,19 +38,34 @@ def number_units(given: MapInput) -> Int[np.ndarray, " tokens"]:
 
 
 def sum_between_units(
-    rows: Float[torch.Tensor, "heads rows tokens"], units: Int[torch.Tensor, " tokens"], start: int
+    rows: Float[torch.Tensor, "heads rows tokens"],
+    units: Int[torch.Tensor, " tokens"],
+    start: int,
+    *,
+    by_first: bool = False,
 ) -> Float[torch.Tensor, "heads units units"]:
     """Return the part of attention between units that a block of query rows adds.
 
     Attention to a unit is the sum over its pieces, attention from one the mean over its pieces (Clark
     et al. 2019, section 4.1).
+
+    Args:
+        rows: Attention of the block.
+        units: Unit of every token.
+        start: Token of the first row.
+        by_first: Whether attention from a unit is that of its first piece, as the released script has it.
     """
     count = int(units.max()) + 1
     keys = rows.new_zeros((*rows.shape[:2], count)).index_add_(2, units, rows)
-    pieces = torch.bincount(units, minlength=count).to(rows.dtype)
     own = units[start : start + rows.shape[1]]
+    if by_first:
+        places = torch.arange(len(units), device=units.device)
+        first = torch.full_like(units[:count], len(units)).scatter_reduce_(0, units, places, "amin")
+        keys = keys * (places[start : start + rows.shape[1]] == first[own])[None, :, None]
+    else:
+        keys = keys / torch.bincount(units, minlength=count).to(rows.dtype)[own][None, :, None]
     sums = rows.new_zeros((rows.shape[0], count, count))
-    return sums.index_add_(1, own, keys / pieces[own][None, :, None])
+    return sums.index_add_(1, own, keys)
 
 
 def visible_units(
@@ -104,8 +119,8 @@ def visible_range(visible: VisibleArray) -> OffsetRange | KeyRanges:
         return (None if low == 1 - n else low), (None if high == n - 1 else high)
     if not np.array_equal(array, (place >= first[:, None]) & (place <= last[:, None])):
         raise BadInput(
-            "maps are stored with the first and the last key that each query can see, but in this model some "
-            "query does not see all keys between; its maps cannot be stored"
+            "maps can be stored if each query sees all keys from its first to its last, but in this "
+            "model some query does not; its maps cannot be stored"
         )
     return np.stack([first, last], axis=1).tolist()  # type: ignore[no-any-return]
 
@@ -131,6 +146,8 @@ class WriteMapsJob:
         maps: Sequence[np.ndarray],
         numbers: Sequence[Sequence[int]],
         words: bool,
+        *,
+        by_first: bool = False,
     ) -> None:
         """Take the inputs and the arrays for their maps.
 
@@ -139,8 +156,9 @@ class WriteMapsJob:
             maps: Arrays (layers, heads, units, units) to be filled, one per input.
             numbers: Numbers of the inputs in each shard of ``streamed``.
             words: Whether units are words; else tokens.
+            by_first: Whether attention from a word is that of its first piece; else the mean over its pieces.
         """
-        self._inputs, self._maps, self._words = inputs, maps, words
+        self._inputs, self._maps, self._words, self._by_first = inputs, maps, words, by_first
         self._numbers = iter(numbers)
         self.least = 1.0
 
@@ -160,7 +178,8 @@ class WriteMapsJob:
             for number in numbers
         ]
         names = [placed.tokenised.passage.key for placed in batch]
-        return MapWriter([self._maps[number] for number in numbers], units, numbers, names, table)
+        maps = [self._maps[number] for number in numbers]
+        return MapWriter(maps, units, numbers, names, table, self._by_first)
 
     def result(self, table: "VisibleRanges") -> dict[int, list[OffsetRange | KeyRanges]]:
         """Return the visible keys of every layer, by number of the input."""
@@ -189,6 +208,7 @@ class MapWriter:
     numbers: list[int]
     names: list[str]
     table: VisibleRanges
+    by_first: bool = False
     sums: dict[int, torch.Tensor] = field(default_factory=dict)
     known: dict[int, list[tuple[VisibleArray, OffsetRange | KeyRanges]]] = field(default_factory=dict)
 
@@ -206,7 +226,7 @@ class MapWriter:
         if units is None:
             maps[layer, :, start : start + rows.shape[1], :size] = rows.cpu().numpy()
             return
-        part = sum_between_units(rows, units.to(rows.device), start)
+        part = sum_between_units(rows, units.to(rows.device), start, by_first=self.by_first)
         before = self.sums.pop(example, None)
         total = part if before is None else part + before
         if start + rows.shape[1] < len(units):

@@ -1,0 +1,1 @@
+"""Tests of converting files of older tools."""
