@@ -193,7 +193,7 @@ def label_p(outcome: Outcome, column: Column, sample: Sample, test: str) -> Floa
 
 
 def lets_role(column: Column, sample: Sample, test: str) -> Bool[np.ndarray, "*shape"]:
-    """Return whether heads may be said to lie beyond the margin (``reliable_above``).
+    """Return whether heads may be called beyond the margin (``reliable_above``).
 
     Args:
         column: The scores.

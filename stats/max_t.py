@@ -47,7 +47,7 @@ class Direction:
 
     Attributes:
         side: 1 for above, −1 for below.
-        joint: Whether it claims the same of the contrast.
+        joint: Whether the claim holds of the contrast, too.
     """
 
     side: int

@@ -152,8 +152,8 @@ def required_units(effect: float, cut: float, power: float = 0.8) -> int:
         few, many = many, 2 * many
         if few > MOST:
             raise BadInput(
-                f"an effect of {effect:g} standard deviations is found with no fewer than {MOST:,} units; "
-                "ask for a larger effect"
+                f"an effect of {effect:g} standard deviations needs at least {MOST:,} units; give a "
+                "larger effect"
             )
     while many - few > 1:
         middle = (few + many) // 2

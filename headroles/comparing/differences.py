@@ -84,16 +84,17 @@ def _label_notes(compared: Comparison, label_test: str) -> list[str]:
     if label_test == compared.decision.test:
         return []
     return [
-        f"labels of both runs are tested by {label_test}, as in A, differences by {compared.decision.test}."
+        f"Labels of both runs are tested by {label_test}, as in A. Differences are tested by "
+        f"{compared.decision.test}."
     ]
 
 
 def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
     """Return a note for each run that kept sums: only its subsample of scores can be compared."""
     return [
-        f"{name} kept sums of {run.moments.examples:,} inputs, which hold no differences input by "
-        f"input: it is compared, and judged again, on the random {len(run.scores.examples):,} of them whose "
-        f"scores it kept."
+        f"{name} kept sums of {run.moments.examples:,} inputs, without differences input by input. It is "
+        f"compared, and judged again, on the random {len(run.scores.examples):,} of them whose scores it "
+        "kept."
         for name, run in zip("AB", stored, strict=True)
         if run.moments is not None
     ]

@@ -58,7 +58,7 @@ def _check_equal(what: str, value_a: object, value_b: object, advice: str) -> No
     """Check that a property is equal in both runs."""
     if value_a != value_b and not (value_a != value_a and value_b != value_b):  # two NaN are alike
         raise BadInput(
-            f"runs are compared only where they differ in nothing but model or inputs, but the {what} is "
+            f"two runs can be compared if only the model or the inputs differ, but the {what} is "
             f"{_as_text(value_a)} in A and {_as_text(value_b)} in B; {advice}"
         )
 
@@ -72,8 +72,9 @@ def _check_shape(scores_a: Scores, scores_b: Scores) -> None:
     """Check that both models have as many layers and heads."""
     if (scores_a.layers, scores_a.heads) != (scores_b.layers, scores_b.heads):
         raise BadInput(
-            f"runs are compared head by head, but A has {scores_a.layers} layers of {scores_a.heads} heads "
-            f"and B {scores_b.layers} of {scores_b.heads}; compare models of one shape"
+            f"two runs need the same layers and heads, but A has {scores_a.layers} layers of "
+            f"{scores_a.heads} heads and B {scores_b.layers} of {scores_b.heads}; compare models of one "
+            "shape"
         )
 
 
@@ -84,8 +85,8 @@ def _in_order(run: Labelling, sieves: tuple[str, ...]) -> Labelling:
         if name not in run_sieves or name not in sieves:
             holder = "A" if name in sieves else "B"
             raise BadInput(
-                f"runs are compared sieve by sieve, but {name!r} is in {holder} only; "
-                f"label both with the same --sieve"
+                f"two runs need the same sieves, but {name!r} is in {holder} only; label both with the "
+                "same --sieve"
             )
     order = [run_sieves.index(name) for name in sieves]
     if order == list(range(len(run_sieves))):
@@ -120,9 +121,9 @@ def _same_examples(first: Labelling, second: Labelling) -> str:
     scores_a, scores_b = first.scores, second.scores
     if len(scores_a.examples) != len(scores_b.examples):
         raise BadInput(
-            f"runs are compared example by example, but A has {len(scores_a.examples):,} and B "
-            f"{len(scores_b.examples):,}; label both on the same inputs, with the same --limit, --seed and "
-            f"--keep"
+            f"two runs need the same inputs, but A has {len(scores_a.examples):,} and B "
+            f"{len(scores_b.examples):,}; label both on the same inputs, with the same --limit, --seed "
+            "and --keep"
         )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
     if scores_a.examples == scores_b.examples and (texts[0] == texts[1] or None in texts):
@@ -146,21 +147,21 @@ def _check_layout(first: Labelling, second: Labelling) -> None:
     for key, twin in zip(scores_a.examples, scores_b.examples, strict=True):
         if key.rpartition("/")[2] != twin.rpartition("/")[2]:
             raise BadInput(
-                f"runs are compared example by example, but where A has {key!r} B has {twin!r}; "
-                f"label both on the same inputs, with the same --limit and --seed"
+                f"two runs need the same inputs in the same order, but where A has {key!r} B has "
+                f"{twin!r}; label both on the same inputs, with the same --limit and --seed"
             )
     for key, length, twin in zip(scores_a.examples, scores_a.tokens, scores_b.tokens, strict=True):
         if length != twin:
             raise BadInput(
-                f"the inputs of A and B are not the same texts, so they must be alike in layout, but "
-                f"{key!r} has {length} tokens in A and {twin} in B; label both on the same inputs, or on "
-                f"inputs of equal lengths"
+                f"inputs with other texts need equal lengths, but {key!r} has {length} tokens in A and "
+                f"{twin} in B; label both on the same inputs, or on inputs of equal lengths"
             )
     models = [_model(run.manifest) for run in (first, second)]
     if models[0] != models[1]:
         raise BadInput(
-            f"runs are compared where either the model or the inputs differ, but both do (models "
-            f"{_as_text(_name(first.manifest))} and {_as_text(_name(second.manifest))}); change one at a time"
+            "two runs can be compared if only the model or the inputs differ, but both do (models "
+            f"{_as_text(_name(first.manifest))} and {_as_text(_name(second.manifest))}); change one at a "
+            "time"
         )
 
 

@@ -105,9 +105,9 @@ def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
     ]
     if not any(rules[k].role for k in shared):
         raise BadInput(
-            f"roles are replicated column by column, but A and B have none in common (A has "
-            f"{_first_names(first.findings.roles, 3)}; B has {_first_names(second.findings.roles, 3)}); run "
-            f"both with the same sieves or probes"
+            "a replication needs at least one sieve or probe in both runs, but A and B have none in "
+            f"common (A has {_first_names(first.findings.roles, 3)}; B has "
+            f"{_first_names(second.findings.roles, 3)}); run both with the same sieves or probes"
         )
     return _Runs(first, second, shared, [position[rules[k].sieve] for k in shared])
 
@@ -117,27 +117,27 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
     shapes = [(run.scores.layers, run.scores.heads) for run in (first, second)]
     if shapes[0] != shapes[1]:
         raise BadInput(
-            f"roles are looked for in the same heads, but A has {shapes[0][0]} layers of {shapes[0][1]} "
-            f"heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
+            f"a replication needs the same heads in both runs, but A has {shapes[0][0]} layers of "
+            f"{shapes[0][1]} heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
         )
     for name in EQUAL_SETTINGS:
         value_a, value_b = (run.manifest.get(name) for run in (first, second))
         if value_a != value_b:
             raise BadInput(
-                f"a role is tested on other inputs by the same rules, but the {name} is {_as_text(value_a)} "
+                f"a replication needs the same rules in both runs, but the {name} is {_as_text(value_a)} "
                 f"in A and {_as_text(value_b)} in B; run both with one {name}"
             )
     texts = [run.manifest.get("source", {}).get("sha256") for run in (first, second)]
     if texts[0] == texts[1] and texts[0] is not None:
         raise BadInput(
-            "a replication needs other inputs than those the roles were found on, but A and B read the "
-            "same ones (equal sha256 of their texts); run one of them on other data"
+            "a replication needs new inputs, but A and B read the same ones (equal SHA-256 of their "
+            "texts); run one of them on other data"
         )
     for what, name in (("questions", "asked"), ("root of trees", "root")):
         value_a, value_b = (_nested(run.manifest, ("probe", name)) for run in (first, second))
         if value_a != value_b and None not in (value_a, value_b):
             raise BadInput(
-                f"a role is tested on other inputs by the same questions, but the {what} of A is {value_a!r} "
+                f"a replication needs the same questions in both runs, but the {what} of A is {value_a!r} "
                 f"and that of B {value_b!r}; run both alike"
             )
 

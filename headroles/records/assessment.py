@@ -192,6 +192,109 @@ class Depth:
     last_high: float
 
 
+@dataclass(frozen=True, slots=True)
+class SeveralRoles:
+    """Number of roles that heads hold, over some layers.
+
+    A role with parts, such as ``delimiter`` with ``delimiter:cls``, counts only where the head holds none of
+    them. Intervals say where these numbers of a fresh sample of as many units lie in 95 % of samples.
+
+    Attributes:
+        scope: "all", "layer 0" and so on, or ``MIDDLE``: the middle third of layers less the other layers.
+        heads: Heads in these layers; of ``MIDDLE``, those in the middle third.
+        mean: Mean number of roles a head; of ``MIDDLE`` a difference of means.
+        mean_low: Lower end of its 95 % interval over inputs.
+        mean_high: Upper end.
+        several: Share of heads with two or more roles, 0 to 1; of ``MIDDLE`` a difference of shares.
+        several_low: Lower end of its 95 % interval over inputs.
+        several_high: Upper end.
+        p: Of ``MIDDLE``: p of "in a fresh sample of inputs the share is no larger in the middle", one-sided;
+            NaN elsewhere.
+        reference: Of ``MIDDLE``: share of all choices of as many layers whose difference of shares is at
+            least as large. Descriptive: layers are not a sample. NaN elsewhere.
+    """
+
+    scope: str
+    heads: int
+    mean: float
+    mean_low: float
+    mean_high: float
+    several: float
+    several_low: float
+    several_high: float
+    p: float
+    reference: float
+
+
+MIDDLE = "middle − others"
+"""Scope of the difference between the middle third of layers and the other layers."""
+NEAR, NEARER = 0.05, 0.01
+"""Distances from 0 and from 1 within which p values are counted as near them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtremeP:
+    """Number of p values near 0 and near 1.
+
+    The 2021 paper states that about 98 % of p values are near 0 or 1, without a distance that could be read.
+    The same group's next study counts those at most 0.05 away (``NEAR``), so this is the main count.
+
+    Attributes:
+        tests: P values that are numbers.
+        low: Those below 0.05.
+        high: Those above 0.95.
+        lowest: Those below 0.01.
+        highest: Those above 0.99.
+    """
+
+    tests: int
+    low: int
+    high: int
+    lowest: int
+    highest: int
+
+    @property
+    def near(self) -> int:
+        """Return the number of p values below 0.05 or above 0.95."""
+        return self.low + self.high
+
+    @property
+    def nearer(self) -> int:
+        """Return the number of p values below 0.01 or above 0.99."""
+        return self.lowest + self.highest
+
+    @property
+    def share(self) -> float:
+        """Return the share of p values below 0.05 or above 0.95, 0 to 1; NaN without a test."""
+        return self.near / self.tests if self.tests else float("nan")
+
+    @property
+    def share_nearer(self) -> float:
+        """Return the share of p values below 0.01 or above 0.99, 0 to 1; NaN without a test."""
+        return self.nearer / self.tests if self.tests else float("nan")
+
+
+def count_extreme_p(p: Float[np.ndarray, "*shape"]) -> ExtremeP:
+    """Count p values near 0 and near 1.
+
+    Args:
+        p: P values of any shape; NaN where there was no test.
+
+    Example:
+        >>> counts = count_extreme_p(np.array([0.001, 0.02, 0.5, 0.96, 1.0, np.nan]))
+        >>> counts.tests, counts.near, counts.nearer, counts.share
+        (5, 4, 2, 0.8)
+    """
+    known = p[~np.isnan(p)]
+    return ExtremeP(
+        int(known.size),
+        int((known < NEAR).sum()),
+        int((known > 1 - NEAR).sum()),
+        int((known < NEARER).sum()),
+        int((known > 1 - NEARER).sum()),
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
     """All assessments of findings beyond their tests.
@@ -203,6 +306,7 @@ class Assessment:
         depth: Distribution of roles over layers.
         remarks: Remarks for a reader of the decisions, one sentence each.
         sets: Exact sets of roles; empty in folders that were written before runs counted them.
+        several: Number of roles a head by layer; empty in folders that were written before runs counted it.
     """
 
     precision: Precision
@@ -211,5 +315,6 @@ class Assessment:
     depth: tuple[Depth, ...] = ()
     remarks: tuple[str, ...] = ()
     sets: tuple[RoleSet, ...] = ()
+    several: tuple[SeveralRoles, ...] = ()
 
     __repr__ = brief

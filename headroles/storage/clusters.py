@@ -165,7 +165,7 @@ def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> No
         raise ValueError(f"{DIVERGENCE} is of {len(divergence.block)} units, the run of {units}")
     members = np.bincount(divergence.block, minlength=len(divergence.weight))
     if not np.array_equal(divergence.weight, members) or not members.all():
-        raise ValueError(f"the weights of blocks in {DIVERGENCE} are not those of their units")
+        raise ValueError(f"the weights of blocks in {DIVERGENCE} do not match their units")
     if not np.isfinite(divergence.sums).all() or divergence.sums.min() < 0:
         raise ValueError(f"{DIVERGENCE} has sums that are no finite numbers of at least 0")
     ours = divergence.mean()

@@ -26,8 +26,8 @@ PLAN, SHARDS = "plan.json", "shards"
 EARLIER_RUN = ".before"
 """Subfolder that keeps an earlier run until the first shard of the run that replaces it is done."""
 PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
-TOGETHER, SETS, DEPTH = "together.csv", "sets.csv", "depth.csv"
-TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH)
+TOGETHER, SETS, DEPTH, SEVERAL = "together.csv", "sets.csv", "depth.csv", "several.csv"
+TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH, SEVERAL)
 BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
 TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
 PROBE_FILES = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
@@ -52,12 +52,22 @@ class Kind:
     """Kind of output folder, and the names it may contain, so that no other folder is ever replaced.
 
     Attributes:
-        name: "run" or "comparison", as the manifest's ``kind`` (missing for a run).
+        name: "run", "comparison" or "atlas", as the manifest's ``kind`` (missing for a run).
         holds: Names of all files and folders it may contain.
     """
 
     name: str
     holds: frozenset[str]
+
+    @property
+    def words(self) -> str:
+        """Return the name with its article.
+
+        Example:
+            >>> Kind("atlas", frozenset()).words
+            'an atlas'
+        """
+        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
 
 
 PARTS = (*TABLES, *PROBE_FILES, *SURFACE_FILES, *CLUSTER_FILES, *KEPT_MAP_FILES)
@@ -68,6 +78,9 @@ RUN = Kind(
 DIFFERENCES, SWAPS = "differences.csv", "swaps.csv"
 """Files that only comparisons have, besides tables of their own named as those of runs."""
 COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
+AGREEMENT = "agreement.csv"
+"""File that only atlases have, besides tables of their own named as those of runs."""
+ATLAS = Kind("atlas", frozenset({MANIFEST, FINDINGS, SEVERAL, AGREEMENT, REPORT, FIGURES}))
 
 
 JUDGED = frozenset(
@@ -113,7 +126,7 @@ def check_free(folder: Path, settings: dict[str, Any], overwrite: bool, kind: Ki
         fixed = folder.exists() and (folder.is_mount() or Path.cwd().is_relative_to(folder.resolve()))
     if fixed:
         raise BadInput(
-            f"a {kind.name} folder is replaced as a whole, but '{folder}' is the current folder, holds it, "
+            f"{kind.words} folder is replaced as a whole, but '{folder}' is the current folder, holds it, "
             f"or is a mount point; name a new folder"
         )
     if not names:
@@ -153,7 +166,7 @@ def check_holds(
     others = sorted(there - kind.holds)
     if others:
         raise BadInput(
-            f"a {kind.name} folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
+            f"{kind.words} folder is replaced as a whole, but '{folder}' also holds {others[0]!r}; "
             f"move it away, or name another folder with --out"
         )
     earlier = before.get("settings")
@@ -162,7 +175,7 @@ def check_holds(
     if changed and not overwrite:
         again = _judge_hint(folder, {name: settings.get(name) for name in changed}) if kind == RUN else ""
         raise BadInput(
-            f"'{folder}' holds a {kind.name} with other settings ({', '.join(changed)}); "
+            f"'{folder}' holds {kind.words} with other settings ({', '.join(changed)}); "
             f"{again}give --overwrite to replace it, or another --out"
         )
 

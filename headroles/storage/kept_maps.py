@@ -454,10 +454,10 @@ def _check_rows(
             raise ValueError(f"{TYPICAL} has a sieve, rank or map that is not there")
         example, layer, head = places[row.map].tolist()
         if (row.example, row.layer, row.head) != (examples[example].key, layer, head):
-            raise ValueError(f"{TYPICAL} names a map of {MAPS} that is of another example or head")
+            raise ValueError(f"{TYPICAL} names a map of {MAPS} that belongs to another example or head")
         if row.sieve == ANY_INPUT:
             if not np.isnan(row.score) or row.rank < 1:
-                raise ValueError(f"{TYPICAL} has a score or a low rank without a role")
+                raise ValueError(f"{TYPICAL} has a score or a low rank, but no role")
             continue
         head_scores = scores.values[scores.sieves.index(row.sieve), :, layer, head]
         same_key = [index for index, key in enumerate(scores.examples) if key == row.example]

@@ -41,7 +41,7 @@ def parse_moments(content: bytes) -> Moments:
         raise ValueError("the moments are not what they were when they were written")
     groups, numbers = arrays["groups"], arrays["numbers"]
     if groups.dtype.kind != "i" or numbers.dtype.kind != "i" or numbers.shape != (len(COUNTS),):
-        raise ValueError("the moments have not the arrays that they are made of")
+        raise ValueError("the moments lack some of their arrays")
     if len(np.unique(groups)) != groups.size or not ((groups >= 0) & (groups < GROUPS)).all():
         raise ValueError(f"the groups of moments are not some of {GROUPS}, each once")
     what = f"moments of {arrays['sieves'].size} sieves in {groups.size} groups"
@@ -98,5 +98,5 @@ def read_moments(folder: Path, manifest: Mapping[str, Any], scores: Scores) -> M
         return None
     moments = parse_moments((folder / MOMENTS).read_bytes())
     if moments.sieves != scores.sieves or moments.count.shape[1:] != scores.values.shape[2:]:
-        raise ValueError(f"{MOMENTS} is of other sieves or heads than the scores")
+        raise ValueError(f"{MOMENTS} has other sieves or heads than the scores")
     return moments

@@ -83,8 +83,8 @@ def sha256_of(path: Path) -> str:
 def removed_error(folder: Path) -> BadInput:
     """Return the error for a run folder that somebody removed while a command wrote it."""
     return BadInput(
-        f"the folder of a run stays where it is while the run is made, but '{folder}' or files in it were "
-        f"taken away; start the same command again"
+        f"the folder of a run must stay in place while the run is made, but '{folder}' or files in it "
+        "were removed; start the same command again"
     )
 
 

@@ -83,7 +83,7 @@ def scores_from_tables(table: Any, extra: Any, sieves: Sequence[str], grid: tupl
     """
     examples = table["example"].to_pylist()
     if examples != extra["example"].to_pylist():
-        raise ValueError("the two tables of scores are of other examples")
+        raise ValueError("the two tables of scores have different examples")
     shape = (len(examples), *grid)
     return Scores(
         sieves=tuple(sieves),

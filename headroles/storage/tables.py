@@ -10,8 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records.assessment import Assessment, Depth, Precision, RoleOverlap, RoleSet, SensitivityRow
-from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, TOGETHER
+from headroles.records.assessment import (
+    Assessment,
+    Depth,
+    Precision,
+    RoleOverlap,
+    RoleSet,
+    SensitivityRow,
+    SeveralRoles,
+)
+from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, SEVERAL, TOGETHER
 
 
 def assessment_texts(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
@@ -38,6 +46,7 @@ def summary_texts(assessment: Assessment) -> dict[str, str]:
         TOGETHER: csv_text(RoleOverlap, assessment.together),
         SETS: csv_text(RoleSet, assessment.sets),
         DEPTH: csv_text(Depth, assessment.depth),
+        SEVERAL: csv_text(SeveralRoles, assessment.several),
     }
 
 
@@ -88,7 +97,13 @@ def read_assessment(
         depth=tuple(read_records(Depth, folder / DEPTH)),
         remarks=tuple(remarks),
         sets=tuple(read_records(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
+        several=_several(folder / SEVERAL),
     )
+
+
+def _several(path: Path) -> tuple[SeveralRoles, ...]:
+    """Read the number of roles a head by layer; nothing where an older version did not count it."""
+    return tuple(read_records(SeveralRoles, path)) if path.is_file() else ()
 
 
 ADDED = frozenset({

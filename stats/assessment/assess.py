@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.assessment import Assessment, Precision
+from headroles.records.assessment import Assessment, Precision, SeveralRoles
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
@@ -14,6 +14,7 @@ from headroles.stats.assessment.depth import role_depths
 from headroles.stats.assessment.extent import absent_p, prevalence
 from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
 from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin
+from headroles.stats.assessment.several import fresh_roles, several_roles
 from headroles.stats.assessment.stability import stability
 from headroles.stats.assessment.together import role_pairs, role_sets
 from headroles.stats.assessment.withheld import withheld_remarks
@@ -52,7 +53,7 @@ def assess(
         findings: The outcome.
         bayes: Whether to compute Bayes factors.
         moments: As ``judge`` takes them; their random groups are then the units that are resampled.
-        absence: Whether heads are tested for "absent"; not so in surface runs.
+        absence: Whether heads are tested for "absent", and their roles are counted; not so in surface runs.
     """
     grid = Grid(scores.layers, scores.heads)
     columns = evidence_columns(scores, rules, decision, moments)
@@ -77,7 +78,19 @@ def assess(
             *withheld_remarks(columns, findings, decision),
         ),
         sets=role_sets(names, held, grid),
+        several=_several(columns, grid, decision, names, held) if absence else (),
     )
+
+
+def _several(
+    columns: Columns,
+    grid: Grid,
+    decision: Decision,
+    names: Sequence[str],
+    held: Bool[np.ndarray, "roles heads"],
+) -> tuple[SeveralRoles, ...]:
+    """Return the number of roles a head by layer; statistics of surface runs are no roles."""
+    return several_roles(names, held, fresh_roles(columns, grid, decision), grid, decision.seed)
 
 
 def _resample_roles(

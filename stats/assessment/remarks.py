@@ -37,7 +37,8 @@ def join_names(names: Sequence[str]) -> str:
         ('local, block', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 others')
     """
     more = len(names) - MOST
-    return ", ".join(names[:MOST]) + (f" and {more} others" if more > 0 else "")
+    others = "1 other" if more == 1 else f"{more} others"
+    return ", ".join(names[:MOST]) + (f" and {others}" if more > 0 else "")
 
 
 SMALL = {

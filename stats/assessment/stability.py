@@ -71,8 +71,8 @@ def stability(
     because it hinges on few units (``methods.reliance``). It is not the probability that the label is true.
     Tests in closed form replace those that resample, and ``holm`` replaces ``maxT``
     (``relabel.closed_form_decision``). Heads without spread get 1 or 0, as they are labelled here. On
-    disjoint samples of real rows predicted and observed shares agree; ``docs/statistics.md`` has the
-    table. Source: Efron (1982), "The jackknife, the bootstrap and other resampling plans", ch. 6; for the
+    disjoint samples of real rows predicted and observed shares agree; ``docs/reference/statistics.md`` has
+    the table. Source: Efron (1982), "The jackknife, the bootstrap and other resampling plans", ch. 6; for the
     predictive probability Goodman (1992), Statistics in Medicine 11(7), 875-879.
 
     Args:

@@ -310,7 +310,7 @@ def candidate_numbers(heads: int, method: str, clusters: int | None) -> list[int
     if method not in METHODS:
         raise UnknownName("way to cluster", method, METHODS)
     if heads < 3:
-        raise BadInput(f"clusters are made of three or more heads, but this model has {heads} in all")
+        raise BadInput(f"clusters need three or more heads, but this model has {heads} in all")
     if method == "dbscan":
         if clusters is not None:
             raise BadInput(
@@ -323,6 +323,6 @@ def candidate_numbers(heads: int, method: str, clusters: int | None) -> list[int
     if not 2 <= clusters < heads:
         raise BadInput(
             f"the number of clusters of {heads} heads is from 2 to {heads - 1}, but got {clusters}; "
-            f"change it, or leave it out to have it chosen"
+            "change it, or leave it out, and the run chooses it"
         )
     return [clusters]

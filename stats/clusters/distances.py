@@ -270,7 +270,7 @@ def stress(distance: Float[np.ndarray, " pairs"], place: Map) -> float:
 
 
 def orient_map(place: Map) -> Map:
-    """Return the map about its centre, on its principal axes, the farthest head of either axis positive."""
+    """Return the map centred and on its principal axes. The farthest head of either axis is positive."""
     centred = place - place.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     turned = centred @ axes[:, ::-1]

@@ -140,6 +140,6 @@ def _check_same_units(divergence: Divergence, scores: Scores, units: int) -> Non
     theirs = (scores.layers, scores.heads, units)
     if ours != theirs:
         raise BadInput(
-            f"roles and divergences are of the same layers, heads and units, but divergences have {ours} and "
-            f"scores {theirs}; make both from the same inputs"
+            f"roles and divergences need the same layers, heads and units, but divergences have {ours} "
+            f"and scores {theirs}; make both from the same inputs"
         )

@@ -253,18 +253,18 @@ def replication_remarks(
     size = f"B has {units} units"
     if moments is not None and METHODS[decision.test].ranked is not None:
         sentences.append(
-            f"B kept sums of {moments.examples:,} inputs, which say nothing about medians: {decision.test} "
-            f"tests its roles on a random {len(scores.examples):,} of them."
+            f"B kept sums of {moments.examples:,} inputs, which hold no medians: {decision.test} tests "
+            f"its roles on a random {len(scores.examples):,} of them."
         )
     elif moments is not None:
         sentences.append(
-            f"B kept sums of {moments.examples:,} inputs: its roles are tested on all of them, random groups "
-            f"standing in for units (count is of inputs)."
+            f"B kept sums of {moments.examples:,} inputs. Its roles are tested on all of them, with "
+            "random groups in place of units (count is the number of inputs)."
         )
         units = _fewest(moments, rules)
         size = f"in its sparsest column B says as much as {units} random groups of equal weight"
     if units < ENOUGH_FOR_NOT:
-        sentences.append(f"{size}; 'not' is said from {ENOUGH_FOR_NOT} on, so what does not hold stays open.")
+        sentences.append(f"{size}; below {ENOUGH_FOR_NOT}, roles that do not hold stay undetermined.")
     return sentences
 
 

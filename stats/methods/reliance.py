@@ -47,12 +47,13 @@ def largest_share(values: Float[np.ndarray, "units *shape"]) -> Float[np.ndarray
 
 
 def reliable_above(sample: Sample, threshold: float, low: float) -> Bool[np.ndarray, "*shape"]:
-    """Return whether "beyond θ" may be said: it does not hinge on a few units.
+    """Return whether "beyond θ" may be claimed: it does not hinge on a few units.
 
     It may where at least ``CARRIERS`` units carry the spread, or where ``UNSEEN`` more units at the lowest
     possible score would leave the mean beyond θ. Without a known bound it may where the mean lies ``FAR``
     standard errors beyond θ. Scores without spread may: their p rests on bounds alone.
-    Of the rules simulated on real scores (``docs/calibration.md``) this one loses fewest roles.
+    Of the rules simulated on real scores (``docs/reference/calibration-tables.md``) this one loses the fewest
+    roles.
 
     Args:
         sample: Moments of the scores, one entry per head.
@@ -79,7 +80,7 @@ def reliable_above(sample: Sample, threshold: float, low: float) -> Bool[np.ndar
 def reliable_below(
     sample: Sample, threshold: float, high: float, unseen: int = UNSEEN
 ) -> Bool[np.ndarray, "*shape"]:
-    """Return whether "below θ" may be said: it does not hinge on units that the sample lacks by chance.
+    """Return whether "below θ" may be claimed: it does not hinge on units that the sample lacks by chance.
 
     It may where ``unseen`` more units at the highest possible score would leave the mean below θ. A spread
     that rests on many units does not help: where rare units hold the mean, samples without them have the

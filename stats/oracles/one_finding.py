@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SPREAD = 1e-6
-"""Standard deviations up to here, times the mean where that exceeds 1, are no spread (docs/statistics.md)."""
+"""Standard deviations up to here, times the mean where that exceeds 1, are no spread."""
 INTEGRAL = 1e-4
 """Least integral over g for which ``pingouin.bayesfactor_ttest`` holds; its tolerance is absolute."""
 LARGEST = log(np.finfo(np.float64).max)

@@ -210,7 +210,7 @@ def _state_reasons(ledger: _Ledger, decision: Decision, precision: Precision | N
         reasons["decision, p_explained, p_absent, prevalence"] = "the run kept sums, and not all scores"
     elif _is_older(precision):
         reasons["decision, p_explained, p_absent, prevalence"] = (
-            "the run is of an older version, which had none"
+            "the run was made by an older version, which had none"
         )
     reasons["stability, design_effect"] = "no library has them"
 

@@ -19,11 +19,11 @@ from headroles.stats.oracles.one_finding import (
 )
 
 UNGUARDED = ("wilcoxon", "sign", "t-published")
-"""Tests whose labels may hinge on few units (docs/statistics.md)."""
+"""Tests whose labels may hinge on few units (docs/reference/statistics.md)."""
 ENOUGH = 50
-"""Fewest units with which a mean may be called below a value (docs/statistics.md)."""
+"""Fewest units with which a mean may be called below a value (docs/reference/statistics.md)."""
 BOUND = 0.02
-"""Means within ± this are absent (docs/statistics.md)."""
+"""Means within ± this are absent (docs/reference/statistics.md)."""
 TIE = 1e-12
 """Adjusted p above alpha by at most this part of alpha count as alpha: two ways of rounding differ by it."""
 
@@ -35,11 +35,11 @@ def largest_p(p: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Claims that do not hinge on few units, of one finding (docs/statistics.md, section 2).
+    """Claims that do not hinge on few units, of one finding (docs/reference/statistics.md, section 2).
 
     Attributes:
-        above: Whether the mean may be said to lie beyond the margin.
-        below: Whether it may be said to lie below.
+        above: Whether the mean may be called beyond the margin.
+        below: Whether it may be called below.
     """
 
     above: bool
@@ -142,7 +142,7 @@ def decision_by(
         place: The finding.
         findings: p and q.
         precision: p and q of "explained".
-        below: Whether "not" may be said of it.
+        below: Whether it may be called "not".
         decision: Its alpha.
     """
     if not findings.rules[place[0]].role:

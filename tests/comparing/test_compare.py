@@ -176,7 +176,7 @@ def test_a_run_never_replaces_a_comparison(finished: Path, other: Path, tmp_path
     compare(finished, other, out=tmp_path / "comparison", **QUICK)
     with pytest.raises(BadInput, match="holds files that are no run of headroles"):
         headroles.save(headroles.load(finished), tmp_path / "comparison", overwrite=True)
-    with pytest.raises(BadInput, match=r"a run is wanted here, but '.*/comparison' is a comparison of two"):
+    with pytest.raises(BadInput, match=r"this needs a run, but '.*/comparison' is a comparison of two"):
         compare(finished, tmp_path / "comparison", **QUICK)
 
 
@@ -297,10 +297,10 @@ def test_differences_have_students_t_and_labels_the_test_of_a(finished: Path, ot
     assert found.manifest["label_test"] == "t-skew"
     own = headroles.load(finished).findings
     np.testing.assert_array_equal(found.before.p, own.p)
-    assert any("labels of both runs are tested by t-skew, as in A" in remark for remark in found.remarks)
+    assert any("Labels of both runs are tested by t-skew, as in A" in remark for remark in found.remarks)
     assert "--test" not in found.manifest["command"]
     skewed = compare(finished, other, test="t-skew", **QUICK)
-    assert not any("labels of both runs" in remark for remark in skewed.remarks)
+    assert not any("Labels of both runs" in remark for remark in skewed.remarks)
     np.testing.assert_array_equal(skewed.before.q, found.before.q)
     assert not np.array_equal(skewed.differences.p, found.differences.p)
 

@@ -345,7 +345,10 @@ def test_shared_names_and_few_units_are_said(saved: Saved) -> None:
     labelling = _with_manifest(_labelling(mixed, _rules()), source={"name": "x", "sha256": "x"})
     found = replicate(saved("a", _labelling(one, _rules())), saved("b", labelling))
     assert any(note.startswith("3 examples of A and B have the same names") for note in found.notes)
-    assert any(note.startswith("B has 20 units; 'not' is said from 50 on") for note in found.notes)
+    assert any(
+        note.startswith("B has 20 units; below 50, roles that do not hold stay undetermined")
+        for note in found.notes
+    )
 
 
 def _summed(scores: Scores, decision: Decision = USUAL) -> Labelling:
@@ -374,7 +377,9 @@ def test_roles_are_tested_on_all_inputs_of_a_run_that_kept_sums(family: str, sav
             assert getattr(each, name) == pytest.approx(getattr(wanted, name)[here], rel=1e-9, abs=1e-12)
     assert found.outcomes["role"] > 0.9 * len(found.replicates)  # of which a random 40 would show few
     (said,) = found.notes
-    assert said.startswith("B kept sums of 900 inputs: its roles are tested on all of them, random groups")
+    assert said.startswith(
+        "B kept sums of 900 inputs. Its roles are tested on all of them, with random groups"
+    )
 
 
 def test_columns_of_sums_are_found_by_name_where_runs_have_others(saved: Saved) -> None:
@@ -398,7 +403,7 @@ def test_medians_are_tested_on_the_subsample_of_sums_with_a_note(saved: Saved) -
         assert each.count == 40
         assert each.p == pytest.approx(wanted.p[here], rel=1e-9)
     assert "sign tests its roles on a random 40 of them" in found.notes[0]
-    assert found.notes[1].startswith("B has 40 units; 'not' is said from 50 on")
+    assert found.notes[1].startswith("B has 40 units; below 50, roles that do not hold stay undetermined")
 
 
 def test_sums_of_few_units_are_told_to_leave_nots_open(saved: Saved) -> None:
@@ -406,7 +411,9 @@ def test_sums_of_few_units_are_told_to_leave_nots_open(saved: Saved) -> None:
     scores = replace(scores, units=tuple(f"unit {n % 30}" for n in range(300)))
     found = replicate(saved("a", _labelling(_scores(1, _means()), _rules())), saved("b", _summed(scores)))
     assert any(
-        re.match(r"in its sparsest column B says as much as 2\d random groups of equal weight; 'not'", each)
+        re.match(
+            r"in its sparsest column B says as much as 2\d random groups of equal weight; below 50", each
+        )
         for each in found.notes
     )
     assert not any(each.decision == "not" for each in found.replicates)
@@ -482,7 +489,7 @@ def test_the_command_prints_counts_and_writes_a_row_per_role(
         assert line[1:6] == [str(number) for number in counts]
     code, out, err = command("replicate", first, first)
     assert (code, out) == (1, "")
-    assert err.startswith("headroles: a replication needs other inputs")
+    assert err.startswith("headroles: a replication needs new inputs")
 
 
 def test_without_a_role_in_a_there_is_nothing_to_replicate(

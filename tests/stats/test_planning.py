@@ -92,7 +92,7 @@ def test_a_share_asks_for_fewer_examples_and_needs_no_orientation() -> None:
 BAD: list[tuple[dict[str, object], str]] = [
     ({"effect": 0.0}, "effect must be a number above 0, but got 0.0"),
     ({"effect": float("nan")}, "effect must be a number above 0"),
-    ({"effect": 1e-9}, "ask for a larger effect"),
+    ({"effect": 1e-9}, "give a larger effect"),
     ({"head_count": 0}, "head_count must be a whole number of at least 1, but got 0"),
     ({"sieves": 0}, "sieves must be a whole number of at least 1, but got 0"),
     ({"power": 1.0}, "power must lie between 0 and 1, both excluded, but got 1.0"),

@@ -248,7 +248,7 @@ def test_planning_with_a_share_finds_nearly_so_many_of_the_heads_that_hold_the_r
         ((float("inf"), 0.05, 0.8), "but got inf"),
         ((0.3, 0.0, 0.8), "cut must lie between 0 and 1, both excluded, but got 0.0"),
         ((0.3, 0.05, 1.0), "power must lie between 0 and 1, both excluded, but got 1.0"),
-        ((1e-7, 0.05, 0.8), "no fewer than 1,000,000,000 units; ask for a larger effect"),
+        ((1e-7, 0.05, 0.8), "needs at least 1,000,000,000 units; give a larger effect"),
     ],
 )
 def test_what_no_number_of_units_can_find_is_refused(

@@ -10,13 +10,19 @@ from typing import Any
 
 from headroles.addresses import check_place, is_address, no_such_folder
 from headroles.errors import BadInput
-from headroles.storage.folder import COMPARISON, MANIFEST, PLAN, RUN, Kind
+from headroles.storage.folder import ATLAS, COMPARISON, MANIFEST, PLAN, RUN, Kind
 
 FORMAT = 2
 """Number of the format that folders of runs and comparisons get. Format 1 had neither number nor seal."""
 SEAL = "sha256"
 """Field of a manifest with the SHA-256 of all its other fields, as they stand in the file."""
-TAKES_COMPARISONS = "report --figures and table take one, and all other commands take runs"
+FOLDER_WORDS = {
+    RUN.name: "a run",
+    COMPARISON.name: "a comparison of two runs",
+    ATLAS.name: "an atlas of several runs",
+}
+"""Kinds of folders in words."""
+TAKES_COMPARISONS = "show, report --figures and table take one, and all other commands take runs"
 
 
 def manifest_text(record: Mapping[str, Any]) -> str:
@@ -93,8 +99,8 @@ def read_checked_manifest(folder: Path, kind: Kind) -> dict[str, Any]:
                 f"command again"
             )
         raise BadInput(
-            f"a {kind.name} folder holds a {MANIFEST}, but '{folder}' does not; give the folder of a "
-            f"{kind.name}"
+            f"{kind.words} folder holds a {MANIFEST}, but '{folder}' does not; give the folder of "
+            f"{kind.words}"
         )
     try:
         record = parse_manifest((folder / MANIFEST).read_bytes())
@@ -102,19 +108,20 @@ def read_checked_manifest(folder: Path, kind: Kind) -> dict[str, Any]:
         raise damaged_error(folder, kind, error) from error
     except BadInput as error:
         raise BadInput(f"'{folder}' cannot be read: {error}") from error
-    is_comparison = record.get("kind") == COMPARISON.name
-    if is_comparison and kind != COMPARISON:
-        raise BadInput(
-            f"a run is wanted here, but '{folder}' is a comparison of two runs; {TAKES_COMPARISONS}"
-        )
-    if kind == COMPARISON and not is_comparison:
-        raise BadInput(f"a comparison is wanted here, but '{folder}' is a run; give a comparison")
+    there = record.get("kind", RUN.name)
+    there = there if there in FOLDER_WORDS else RUN.name
+    if there != kind.name and kind == RUN:
+        raise BadInput(f"this needs a run, but '{folder}' is {FOLDER_WORDS[there]}; {TAKES_COMPARISONS}")
+    if there != kind.name:
+        raise BadInput(f"this needs {kind.words}, but '{folder}' is {FOLDER_WORDS[there]}; give {kind.words}")
     return record
 
 
 def damaged_error(folder: Path, kind: Kind, error: Exception) -> BadInput:
     """Return the error for a run or comparison that cannot be read, from what was wrong with it."""
-    again = "run it again" if kind.name == "run" else "compare the runs again"
+    again = {RUN.name: "run it again", COMPARISON.name: "compare the runs again"}.get(
+        kind.name, "make the atlas again"
+    )
     return BadInput(
         f"the {kind.name} in '{folder}' is damaged or from another version ({type(error).__name__}: "
         f"{error}); {again}"

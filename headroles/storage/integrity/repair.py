@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headroles.errors import BadInput
 from headroles.storage.folder import (
+    ATLAS,
     COMPARISON,
     EARLIER_RUN,
     MANIFEST,
@@ -26,7 +27,7 @@ from headroles.storage.integrity.switch import AFTER, finish_switch
 
 SHARD_FOLDERS = (SHARDS, SCORES)
 """The folders that shards are written to."""
-OURS = RUN.holds | COMPARISON.holds | {AFTER}
+OURS = RUN.holds | COMPARISON.holds | ATLAS.holds | {AFTER}
 """Names of which half-written files may lie in a folder."""
 
 
@@ -79,9 +80,9 @@ def move_aside_earlier_run(folder: Path) -> bool:
 
 
 def restore_earlier_run(folder: Path) -> None:
-    """Bring back an earlier run that was put aside, unless a shard of the run that replaces it is done.
+    """Bring back an earlier run that was moved away, unless a shard of the run that replaces it is done.
 
-    A run that was moved completely is whole in ``.before``, and the files beside it belong to the new run.
+    A run that was moved completely is whole in ``.before``, and the files next to it belong to the new run.
     Where moving stopped half-way, in either direction, the rest is moved back. A folder ``.before`` of
     somebody else is left alone.
     """
@@ -100,7 +101,7 @@ def restore_earlier_run(folder: Path) -> None:
 
 
 def is_earlier_run_whole(folder: Path) -> bool:
-    """Return whether all of an earlier run was put aside, so that the files beside it are of another one."""
+    """Return whether all of an earlier run was moved away: the files next to it belong to another one."""
     aside = folder / EARLIER_RUN
     return (aside / MANIFEST).exists() or ((aside / PLAN).exists() and not (folder / MANIFEST).exists())
 

@@ -197,7 +197,9 @@ def test_an_error_of_the_engine_is_caught(
     code, out, err = command("verify", run, "--oracles")
     assert code == 1
     assert " !" in out
-    assert re.search(r"are those of other libraries up to rounding, but they differ in .*q_?n?o?t? by", err)
+    assert re.search(
+        r"must equal those of other libraries up to rounding, but they differ in .*q_?n?o?t? by", err
+    )
     assert err.count("\n") == 1
 
 

@@ -1,0 +1,295 @@
+"""Collect label runs into an atlas: their findings, roles by layer, and agreement of labels."""
+
+import platform
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from headroles.errors import BadInput
+from headroles.kinds import kind_of
+from headroles.records.atlas.atlas import Agreement, Atlas, AtlasRun, RunRoles
+from headroles.records.findings import Labelling
+from headroles.reports.words.words import join_names, plural
+from headroles.stats.assessment.several import fresh_roles, several_roles
+from headroles.stats.comparing.agreement import Labels, agreements
+from headroles.stats.engine import evidence_columns
+from headroles.stats.relabel import Grid
+from headroles.storage.atlas.folder import run_fields
+from headroles.storage.folder import MANIFEST
+from headroles.storage.remote import local_copy
+from headroles.storage.run import load
+
+MANIFEST_FIELDS = ("command", "headroles", "task", "source", "tokenizer", "parser", "counts", "versions")
+"""Fields of the manifest of each run that an atlas records, besides those of ``AtlasRun``."""
+PACKAGES = ("numpy", "scipy", "statsmodels", "pandas", "plotly")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadRun:
+    """A run as it was read.
+
+    Attributes:
+        folder: Folder or address, as it was given.
+        digest: SHA-256 of its manifest.
+        labelling: The run.
+    """
+
+    folder: str
+    digest: str
+    labelling: Labelling
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The manifest of the run."""
+        return self.labelling.manifest
+
+    def fact(self, part: str, name: str) -> str:
+        """Return a fact of a part of the manifest as text; "" where it is not there."""
+        value = (self.facts.get(part) or {}).get(name)
+        return "" if value is None else str(value)
+
+    @property
+    def task(self) -> str:
+        """The task of the run, or the name of its inputs, or that of its folder."""
+        source = self.fact("source", "name") if self.fact("source", "kind") != "sample" else ""
+        names = (self.facts.get("task"), source, self.folder)
+        return next(str(name).replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names if name)
+
+    @property
+    def rule(self) -> str:
+        """Test, correction and alpha in a few words."""
+        decision = self.labelling.decision
+        return f"{decision.test}, {decision.correction} over {decision.family}, alpha {decision.alpha:g}"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What runs share whose labels can be matched head by head: the model and the rule of decision."""
+        margin = (self.facts.get("settings") or {}).get("margin")
+        model = self.fact("model", "weights_sha256") or self.fact("model", "name") or self.folder
+        shape = self.labelling.findings.count.shape[1:]
+        kind = self.fact("model", "kind")
+        rule = (self.facts.get("preset"), self.facts.get("statistic"), self.rule, margin)
+        return (model, kind, shape, *rule)
+
+
+def collect_runs(folders: Sequence[str]) -> Atlas:
+    """Return the atlas of some runs; nothing is written.
+
+    Args:
+        folders: Folders or addresses of two or more label runs.
+
+    Raises:
+        HeadrolesError: When one of them cannot be read, or is no label run.
+    """
+    return atlas_of([_read(folder) for folder in folders])
+
+
+def atlas_of(runs: Sequence[ReadRun]) -> Atlas:
+    """Return the atlas of runs that were read.
+
+    Args:
+        runs: Two or more label runs.
+    """
+    folders = [run.folder for run in runs]
+    labels = _groups(runs)
+    names = _names(runs, labels)
+    rows = tuple(_run(run, name, label) for run, name, label in zip(runs, names, labels, strict=True))
+    findings = tuple(_findings(run.labelling) for run in runs)
+    drawn = _draw_labels(runs, rows, findings)
+    several = tuple(
+        run.labelling.assessment.several
+        if run.labelling.assessment and run.labelling.assessment.several
+        else several_roles(own.roles, own.held, own.fresh, _grid(run.labelling), run.labelling.decision.seed)
+        for run, own in zip(runs, drawn, strict=True)
+    )
+    agreement = [
+        line
+        for group in dict.fromkeys(labels)
+        for line in agreements(
+            group, [own for own, label in zip(drawn, labels, strict=True) if label == group]
+        )
+    ]
+    remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *_apart(rows, agreement))
+    manifest = {
+        "headroles": version("headroles"),
+        "kind": "atlas",
+        "command": shlex.join(["headroles", "atlas", *folders]),
+        "settings": {"runs": list(folders)},
+        "runs": [
+            run_fields(row)
+            | {"facts": {name: run.facts[name] for name in MANIFEST_FIELDS if name in run.facts}}
+            for row, run in zip(rows, runs, strict=True)
+        ],
+        "remarks": list(remarks),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+    }
+    return Atlas(rows, findings, several, tuple(agreement), manifest, remarks)
+
+
+def _read(folder: str) -> ReadRun:
+    """Read a run and hash its manifest; refuse what is no label run, or has no role."""
+    with local_copy(folder) as place:
+        labelling = load(place)
+        digest = sha256((place / MANIFEST).read_bytes()).hexdigest()
+    kind = kind_of(labelling).name
+    if kind != "label":
+        raise BadInput(
+            f"an atlas shows label runs, but '{folder}' is a run of {kind}; leave it out, or label its inputs"
+        )
+    if not labelling.findings.roles:
+        raise BadInput(f"an atlas shows roles, but '{folder}' has no sieve that can be one; leave it out")
+    return ReadRun(str(folder), digest, labelling)
+
+
+def _groups(runs: Sequence[ReadRun]) -> list[str]:
+    """Return the name of every run's group: its preset, with what else sets it apart from other groups."""
+    models = {run.key[0] for run in runs}
+    keys = list(dict.fromkeys(run.key for run in runs))
+    firsts = {run.key: run for run in reversed(runs)}
+    words = {}
+    for key in keys:
+        run = firsts[key]
+        parts = [_short(run.fact("model", "name"))] if len(models) > 1 else []
+        words[key] = ", ".join([*parts, str(run.facts.get("preset") or run.rule)])
+    taken = Counter(words.values())
+    for key in keys:
+        if taken[words[key]] > 1:
+            margin = f", margin {key[-1]}" if key[-1] is not None else ""
+            words[key] += f" ({firsts[key].rule}{margin})"
+    names = list(words.values())
+    for place, key in enumerate(keys):
+        before = names[:place].count(names[place])
+        words[key] += f" #{before + 1}" if before else ""
+    return [words[run.key] for run in runs]
+
+
+def _short(name: str) -> str:
+    """Return the last part of a model's name."""
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+
+def _names(runs: Sequence[ReadRun], groups: Sequence[str]) -> list[str]:
+    """Return short names, no two alike: the task, with the group, the folder or a number where needed."""
+    names = [run.task for run in runs]
+    folders = [_short(run.folder) for run in runs]
+    for words in (groups, folders, [str(place + 1) for place in range(len(runs))]):
+        known: dict[str, set[str]] = {}
+        for name, word in zip(names, words, strict=True):
+            known.setdefault(name, set()).add(word)
+        names = [
+            f"{name} {word}" if len(known[name]) > 1 else name
+            for name, word in zip(names, words, strict=True)
+        ]
+    return names
+
+
+def _run(run: ReadRun, name: str, group: str) -> AtlasRun:
+    """Return the record of a run."""
+    scores = run.labelling.scores
+    return AtlasRun(
+        name=name,
+        folder=run.folder,
+        manifest_sha256=run.digest,
+        group=group,
+        model=run.fact("model", "name"),
+        weights=run.fact("model", "weights_sha256"),
+        inputs_sha256=run.fact("source", "sha256"),
+        preset=str(run.facts.get("preset") or ""),
+        statistic=str(run.facts.get("statistic") or ""),
+        rule=run.rule,
+        layers=scores.layers,
+        heads=scores.heads,
+        examples=int((run.facts.get("counts") or {}).get("examples") or len(scores.examples)),
+        units=len(set(scores.units)),
+        tokens=float(np.mean(scores.tokens)),
+    )
+
+
+def _findings(labelling: Labelling) -> RunRoles:
+    """Return the findings of the roles of a run."""
+    findings = labelling.findings
+    places = [findings.of(name) for name in findings.roles]
+    low, high = labelling.mean_intervals()
+    stability = np.full(findings.mean.shape, np.nan)
+    if labelling.assessment is not None:
+        stability = labelling.assessment.precision.stability
+    grids = {
+        name: getattr(findings, name) for name in ("count", "mean", "effect", "p", "q", "p_not", "q_not")
+    }
+    grids |= {"low": low, "high": high, "threshold": findings.null + findings.margin, "stability": stability}
+    verdict = labelling.evidence()["verdict"].to_numpy(dtype=object)
+    held = findings.decision[places] == 0
+    return RunRoles(
+        findings.roles,
+        {name: grid[places] for name, grid in grids.items()},
+        verdict.reshape(held.shape),
+        held,
+    )
+
+
+def _draw_labels(
+    runs: Sequence[ReadRun], rows: Sequence[AtlasRun], findings: Sequence[RunRoles]
+) -> list[Labels]:
+    """Return the labels of every run, and those of fresh samples; equal inputs are drawn together."""
+    inputs = list(dict.fromkeys(run.labelling.scores.examples for run in runs))
+    drawn = []
+    for run, row, found in zip(runs, rows, findings, strict=True):
+        labelling = run.labelling
+        decision = labelling.decision
+        columns = evidence_columns(labelling.scores, labelling.findings.rules, decision, labelling.moments)
+        seed = decision.seed + inputs.index(labelling.scores.examples)
+        fresh = fresh_roles(columns, _grid(labelling), decision, seed)
+        size = len(found.roles)
+        tested = ~np.isnan(found.numbers["p"]).reshape(size, -1)
+        drawn.append(Labels(row.name, found.roles, found.held.reshape(size, -1), tested, fresh))
+    return drawn
+
+
+def _grid(labelling: Labelling) -> Grid:
+    """Return layers and heads of a run."""
+    return Grid(labelling.scores.layers, labelling.scores.heads)
+
+
+def _missing_roles(rows: Sequence[AtlasRun], findings: Sequence[RunRoles]) -> list[str]:
+    """Return a remark for every role that some run could not test."""
+    every = dict.fromkeys(name for found in findings for name in found.roles)
+    remarks = []
+    for role in every:
+        without = [row.name for row, found in zip(rows, findings, strict=True) if role not in found.tested]
+        if without:
+            remarks.append(
+                f"{role} was not tested on {join_names(without)}, so heads there can hold fewer roles."
+            )
+    return remarks
+
+
+def _shared_inputs(rows: Sequence[AtlasRun]) -> list[str]:
+    """Return a remark on runs of one group that have the same inputs."""
+    known: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.inputs_sha256:
+            known.setdefault((row.group, row.inputs_sha256), []).append(row.name)
+    return [
+        f"{join_names(names)} have the same inputs, so their agreement says nothing about other texts."
+        for names in known.values()
+        if len(names) > 1
+    ]
+
+
+def _apart(rows: Sequence[AtlasRun], agreement: Sequence[Agreement]) -> list[str]:
+    """Return a remark where runs are alone in their group."""
+    agreed = {line.group for line in agreement}
+    alone = [row.name for row in rows if row.group not in agreed]
+    if not alone:
+        return []
+    verb = "has" if len(alone) == 1 else "have"
+    return [
+        f"{plural(len(alone), 'run')} ({join_names(alone)}) {verb} no other run of the same model and rule: "
+        f"counts and depth are compared, heads are not."
+    ]

@@ -1,0 +1,122 @@
+"""Folder of an atlas: writing its tables, manifest and page, and reading the atlas back."""
+
+import csv
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headroles.records.assessment import SeveralRoles
+from headroles.records.atlas.atlas import NUMBERS, Agreement, Atlas, AtlasRun, RunRoles
+from headroles.storage.folder import (
+    AGREEMENT,
+    ATLAS,
+    FINDINGS,
+    MANIFEST,
+    REPORT,
+    SEVERAL,
+    figure_names,
+    make_folder,
+    read_manifest,
+    write_errors,
+)
+from headroles.storage.integrity.manifest import damaged_error, manifest_text, read_checked_manifest
+from headroles.storage.integrity.reading import check_files, read_settled
+from headroles.storage.integrity.switch import replace_files
+from headroles.storage.run import digests
+from headroles.storage.tables import csv_text, read_csv, read_records
+
+READ = frozenset({FINDINGS, SEVERAL, AGREEMENT})
+"""Files that an atlas is read from."""
+HELD = "role"
+"""The verdict of heads that hold a role."""
+
+
+def write_atlas(folder: Path, atlas: Atlas, report: str) -> None:
+    """Write manifest, tables and page; the folder appears or changes completely or not at all.
+
+    Raises:
+        BadInput: When it cannot be written.
+    """
+    texts = {**atlas_texts(atlas), REPORT: report}
+    texts[MANIFEST] = manifest_text(dict(atlas.manifest) | {"files": digests(texts)})
+    with write_errors(f"the atlas '{folder}'"), make_folder(folder):
+        replace_files(folder, texts, figure_names(folder), MANIFEST)
+
+
+def atlas_texts(atlas: Atlas) -> dict[str, str]:
+    """Return the text of every table of an atlas by file name."""
+    return {
+        FINDINGS: atlas.frame().to_csv(index=False, lineterminator="\n"),
+        SEVERAL: atlas.by_layer().to_csv(index=False, lineterminator="\n"),
+        AGREEMENT: csv_text(Agreement, atlas.agreement),
+    }
+
+
+def is_atlas(folder: Path) -> bool:
+    """Return whether a folder's manifest says that it is an atlas."""
+    return read_settled(folder, read_manifest).get("kind") == ATLAS.name
+
+
+def load_atlas(folder: Path) -> Atlas:
+    """Read an atlas from its folder, for its figures and tables.
+
+    Raises:
+        BadInput: When the folder is no complete atlas, or a file of it was altered.
+    """
+    return read_settled(folder, _load_atlas)
+
+
+def _load_atlas(folder: Path) -> Atlas:
+    """Read an atlas from a folder that no command is changing."""
+    manifest = read_checked_manifest(folder, ATLAS)
+    try:
+        check_files(folder, manifest.pop("files", None), READ.__contains__)
+        runs = tuple(_run(fields) for fields in manifest["runs"])
+        rows = read_csv(folder / FINDINGS)
+        layers = read_csv(folder / SEVERAL)
+        several = read_records(SeveralRoles, folder / SEVERAL)
+        return Atlas(
+            runs,
+            tuple(_findings(run, [row for row in rows if row["run"] == run.name]) for run in runs),
+            tuple(
+                tuple(record for record, row in zip(several, layers, strict=True) if row["run"] == run.name)
+                for run in runs
+            ),
+            tuple(read_records(Agreement, folder / AGREEMENT)),
+            manifest,
+            tuple(manifest.get("remarks", ())),
+        )
+    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+        raise damaged_error(folder, ATLAS, error) from error
+
+
+def _run(fields: dict[str, Any]) -> AtlasRun:
+    """Return a run from its entry in the manifest, which also has the facts of its own manifest."""
+    known = {name: fields[name] for name in AtlasRun.__dataclass_fields__}
+    return AtlasRun(**known | {"tokens": float(known["tokens"])})
+
+
+def run_fields(run: AtlasRun) -> dict[str, Any]:
+    """Return a run as its entry in the manifest."""
+    return asdict(run)
+
+
+def _findings(run: AtlasRun, rows: list[dict[str, str]]) -> RunRoles:
+    """Return the findings of one run from its rows, which are every role, layer and head in turn.
+
+    Raises:
+        ValueError: When a row is missing or out of place, or a cell is no number.
+    """
+    roles = tuple(dict.fromkeys(row["sieve"] for row in rows))
+    shape = (len(roles), run.layers, run.heads)
+    places = [(roles[role], str(layer), str(head)) for role, layer, head in np.ndindex(shape)]
+    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
+        raise ValueError(f"the rows of {run.name!r} are not every role, layer and head in turn")
+    numbers: dict[str, Any] = {
+        name: np.array([float(row[name] or "nan") for row in rows]).reshape(shape) for name in NUMBERS
+    }
+    numbers["count"] = numbers["count"].astype(np.int64)
+    verdict = np.array([row["verdict"] for row in rows], dtype=object).reshape(shape)
+    return RunRoles(roles, numbers, verdict, verdict == HELD)

@@ -1,0 +1,198 @@
+"""The page of an atlas: one self-contained HTML file about several label runs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from headroles.records.atlas.atlas import Atlas
+from headroles.records.shown.looks import looks_of
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.answer.atlas import answer_of, short_model
+from headroles.reports.figures.atlas import atlas_panels
+from headroles.reports.files import LARGEST, files_json
+from headroles.reports.framed import framed_page
+from headroles.reports.sections.atlas_sheets import heads_sheet, roles_sheet, runs_sheet
+from headroles.reports.summary.embedded import manifest_json
+from headroles.reports.words.citations import citation_bibtex
+from headroles.reports.words.methods import methods_text
+from headroles.reports.words.words import plural
+from headroles.storage.atlas.folder import atlas_texts
+
+SCRIPTS = ("shared/sheets.js", "shared/files.js")
+STYLES = ("heads/maps.css", "atlas/atlas.css")
+SECTIONS = (
+    ("answer", "Answer"), ("roles", "Roles"), ("agreement-of-labels", "Agreement"), ("sure", "p values"),
+    ("depth", "Depth"), ("heads", "All heads"), ("methods", "Methods"),
+)  # fmt: skip
+"""Sections of the page, by their ids."""
+SHADES = 8
+"""Steps of the shade of a cell."""
+CELL, SIDE = 10, 16
+"""Width of a cell and of the numbers of layers in the units of a drawing."""
+NO_FINDINGS = '{"layers":0,"heads":0,"sieves":[],"names":[],"precision":[],"columns":{},"decision":""}'
+"""What the scripts of all pages read of findings, of which this page has none to filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Map of one role in one run, as paths of cells.
+
+    Attributes:
+        name: Name of the run.
+        count: Heads with the role, in words.
+        label: What the map shows, for readers who do not see it.
+        shades: Opacity and path of the cells of every shade.
+        held: Path of the frames of heads with the role.
+        explained: Centres of the heads whose score distance or position explains.
+        open: Path of undetermined heads.
+        layers: Number of layers.
+        heads: Heads in a layer.
+    """
+
+    name: str
+    count: str
+    label: str
+    shades: tuple[tuple[float, str], ...]
+    held: str
+    explained: tuple[tuple[float, float], ...]
+    open: str
+    layers: int
+    heads: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoleMaps:
+    """The maps of one role, one per run that asked for it.
+
+    Attributes:
+        role: Its name.
+        title: The same in plain words.
+        tone: Number of its colour.
+        drawings: The maps.
+    """
+
+    role: str
+    title: str
+    tone: int
+    drawings: tuple[Drawing, ...]
+
+
+def atlas_page(atlas: Atlas) -> str:
+    """Return the page of an atlas: one HTML file that requests nothing.
+
+    The same atlas gives the same text, byte for byte. Text from data is escaped everywhere, and the page's
+    own policy lets only its own scripts run.
+
+    Args:
+        atlas: Of two runs or more.
+
+    Returns:
+        A complete HTML document.
+    """
+    panels = atlas_panels(atlas)
+    files = atlas_files(atlas)
+    return framed_page(
+        "atlas/atlas.html",
+        STYLES,
+        SCRIPTS,
+        atlas=atlas,
+        answer=answer_of(atlas),
+        sections=[section for section in SECTIONS if section[0] != SECTIONS[2][0] or atlas.agreement],
+        tab=" · ".join(dict.fromkeys(short_model(run.model) for run in atlas.runs)),
+        maps=role_maps(atlas),
+        cell=CELL,
+        side=SIDE,
+        agreement=[panel for panel in panels if panel.key.startswith("agreement")],
+        panels={panel.key: panel for panel in panels},
+        runs=runs_sheet(atlas),
+        roles=roles_sheet(atlas),
+        heads=[heads_sheet(atlas, places) for places in models_of(atlas)],
+        methods=methods_text(atlas),
+        bibtex=citation_bibtex(atlas),
+        command=str(atlas.manifest.get("command") or ""),
+        files=(*files, "manifest.json"),
+        embedded=Markup(files_json(files)),
+        no_findings=Markup(NO_FINDINGS),
+        manifest=Markup(manifest_json(atlas.manifest)),
+    )
+
+
+def atlas_files(atlas: Atlas) -> dict[str, str]:
+    """Return the tables of an atlas that the page embeds, by file name; large ones stay in the folder."""
+    return {
+        name: text
+        for name, text in atlas_texts(atlas).items()
+        if len(text) <= LARGEST and text.count("\n") > 1
+    }
+
+
+def models_of(atlas: Atlas) -> list[list[int]]:
+    """Return the places of the runs of every model, which have the same heads."""
+    models: dict[tuple[object, ...], list[int]] = {}
+    for place, run in enumerate(atlas.runs):
+        models.setdefault((run.weights or run.model, run.layers, run.heads), []).append(place)
+    return list(models.values())
+
+
+def role_maps(atlas: Atlas) -> tuple[RoleMaps, ...]:
+    """Return the maps of all roles; the shades of a role have one scale for all runs of one statistic."""
+    looks = looks_of(atlas.roles)
+    maps = []
+    for role, look in zip(atlas.roles, looks, strict=True):
+        places = [place for place, found in enumerate(atlas.findings) if role in found.tested]
+        tops = largest_means(atlas, role)
+        drawings = tuple(_drawing(atlas, place, role, tops[atlas.runs[place].statistic]) for place in places)
+        maps.append(RoleMaps(role, phrase_of(role).title, look.tone, drawings))
+    return tuple(maps)
+
+
+def largest_means(atlas: Atlas, role: str) -> dict[str, float]:
+    """Return the largest mean of a role over the runs of each statistic."""
+    tops: dict[str, float] = {}
+    for run, found in zip(atlas.runs, atlas.findings, strict=True):
+        if role in found.roles:
+            top = float(np.nanmax(found.numbers["mean"][found.of(role)], initial=0.0))
+            tops[run.statistic] = max(top, tops.get(run.statistic, 0.0))
+    return tops
+
+
+def _drawing(atlas: Atlas, place: int, role: str, top: float) -> Drawing:
+    """Return the map of one role in one run."""
+    run, found = atlas.runs[place], atlas.findings[place]
+    number = found.of(role)
+    mean, held, verdict = found.numbers["mean"][number], found.held[number], found.verdict[number]
+    part = np.nan_to_num(mean / top).clip(0, 1) if top > 0 else np.zeros(mean.shape)
+    step = np.ceil(part * SHADES).astype(int)
+    shades = tuple(
+        (round(level / SHADES, 3), _path(step == level))
+        for level in range(1, SHADES + 1)
+        if (step == level).any()
+    )
+    explained = np.char.startswith(verdict.astype(str), "explained")
+    names = [f"{layer}-{head}" for layer, head in np.argwhere(held).tolist()]
+    listed = f": {', '.join(names[:12])}{' and more' if len(names) > 12 else ''}" if names else ""
+    count = plural(len(names), "head")
+    return Drawing(
+        name=run.name,
+        count=count,
+        label=f"{run.name}, {role}: {count} of {held.size} with the role{listed}",
+        shades=shades,
+        held=_path(held),
+        explained=tuple(
+            (SIDE + CELL * (head + 0.5), CELL * (layer + 0.5))
+            for layer, head in np.argwhere(explained).tolist()
+        ),
+        open=_path(verdict == "undetermined"),
+        layers=run.layers,
+        heads=run.heads,
+    )
+
+
+def _path(chosen: np.ndarray) -> str:
+    """Return the path around each of some cells."""
+    size = CELL - 1.6
+    return "".join(
+        f"M{SIDE + CELL * head + 0.8:g} {CELL * layer + 0.8:g}h{size:g}v{size:g}h-{size:g}z"
+        for layer, head in np.argwhere(chosen).tolist()
+    )

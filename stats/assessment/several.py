@@ -1,0 +1,182 @@
+"""Heads with several roles: the number of roles a head by layer, and whether the middle layers have most."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from headroles.records.assessment import MIDDLE, SeveralRoles
+from headroles.records.example import Decision
+from headroles.records.shown.looks import without_wholes
+from headroles.stats.columns import Columns
+from headroles.stats.draws import bootstrap_counts
+from headroles.stats.relabel import Grid, closed_form_decision, label_draws, split_draws
+
+FRESH = 300
+"""Fresh samples that are drawn."""
+CHOICES = 9999
+"""Choices of layers that a difference is compared with, where there are more in all."""
+FEWEST_LAYERS = 3
+"""Layers below which there is no middle third."""
+
+
+def fresh_roles(
+    columns: Columns, grid: Grid, decision: Decision, seed: int | None = None
+) -> Bool[np.ndarray, "roles draws heads"]:
+    """Return the roles that fresh samples of as many units would give.
+
+    A fresh sample is a resample with replacement of a resample of the units. The mean of such a sample
+    differs from the observed mean with twice the variance of a mean, as that of a real fresh sample does:
+    this sample and the fresh one each have an error. Its spread, and so its test, is that of one sample.
+    Heads are resampled together, so their dependence is kept. Unit: that of the test. Assumptions:
+    independent units, and a fresh sample from the same source. Tests in closed form replace those that
+    resample, as in ``relabel.closed_form_decision``. Labels that hinge on few units are not withheld.
+
+    Args:
+        columns: The run's columns, contrasts included.
+        grid: Layers and heads.
+        decision: How the run was judged.
+        seed: Of the draws; None for that of the decision.
+    """
+    units = len(columns[0].values)
+    counts = bootstrap_counts(units, FRESH, decision.seed if seed is None else seed)
+    again = np.random.default_rng([decision.seed if seed is None else seed, 1])
+    blocks = split_draws(_drawn_again(counts, units, again), grid.layers * grid.heads)
+    plain = closed_form_decision(decision)
+    labels = [label_draws(list(columns), weights, grid, plain) for weights in blocks]
+    return np.concatenate(labels, axis=1)
+
+
+def _drawn_again(
+    counts: Iterator[np.ndarray], units: int, rng: np.random.Generator
+) -> Iterator[Float[np.ndarray, "block units"]]:
+    """Yield resamples of resamples, as counts of the units."""
+    for block in counts:
+        yield rng.multinomial(units, block / units).astype(np.float64)
+
+
+def several_roles(
+    names: Sequence[str],
+    observed: Bool[np.ndarray, "roles heads"],
+    fresh: Bool[np.ndarray, "roles draws heads"],
+    grid: Grid,
+    seed: int,
+) -> tuple[SeveralRoles, ...]:
+    """Return roles a head and heads with two or more roles, by layer, and their surplus in the middle layers.
+
+    The claim of the 2021 paper is that heads with several roles sit mostly in the middle layers. Statistic:
+    share of heads with two or more roles in the middle third of layers, less that in the other layers. Null:
+    in a fresh sample of inputs it is at most 0. Alternative: it is above 0. Unit: that of the test of roles;
+    heads and layers are not a sample, so the only chance is that of the inputs. p is (1 + samples of
+    ``fresh`` with at most 0) / (1 + samples). The reference, which tests nothing, is the share of all choices
+    of as many layers with a difference at least as large: with six layers it is at least 1/15.
+
+    A role with parts counts only where the head holds none of them, so ``delimiter`` and ``delimiter:cls``
+    are one role of a head. Intervals are the outermost of the central 95 % of fresh samples.
+
+    Args:
+        names: The roles.
+        observed: Which head holds which role, layer after layer.
+        fresh: The same in fresh samples (``fresh_roles``).
+        grid: Layers and heads.
+        seed: Of the choices of layers, where there are more than 9,999.
+
+    Returns:
+        A row for all layers, one per layer, and ``MIDDLE`` where there are at least three layers; nothing
+        without a role.
+    """
+    if not len(names):
+        return ()
+    held = role_counts(names, observed[:, None])[0].reshape(grid.layers, grid.heads)
+    drawn = role_counts(names, fresh).reshape(-1, grid.layers, grid.heads)
+    layers = [[layer] for layer in range(grid.layers)]
+    rows = [_row("all", held, drawn, list(range(grid.layers)))]
+    rows += [_row(f"layer {layer}", held, drawn, chosen) for layer, chosen in enumerate(layers)]
+    if grid.layers >= FEWEST_LAYERS:
+        rows.append(_middle_row(held, drawn, seed))
+    return tuple(rows)
+
+
+def role_counts(
+    names: Sequence[str], held: Bool[np.ndarray, "roles draws heads"]
+) -> Int[np.ndarray, "draws heads"]:
+    """Return how many roles every head holds in every draw, wholes left out where a part holds.
+
+    Example:
+        >>> held = np.array([[[True, True]], [[True, False]]])
+        >>> role_counts(["delimiter", "delimiter:cls"], held).tolist()
+        [[1, 1]]
+    """
+    counts: np.ndarray = without_wholes(names, held).sum(axis=0)
+    return counts
+
+
+def _row(scope: str, held: np.ndarray, drawn: np.ndarray, layers: Sequence[int]) -> SeveralRoles:
+    """Return the numbers of some layers."""
+    own, many = held[layers], drawn[:, layers]
+    return SeveralRoles(
+        scope, own.size,
+        float(own.mean()), *central_range(many.mean(axis=(1, 2))),
+        float((own >= 2).mean()), *central_range((many >= 2).mean(axis=(1, 2))),
+        float("nan"), float("nan"),
+    )  # fmt: skip
+
+
+def _middle_row(held: np.ndarray, drawn: np.ndarray, seed: int) -> SeveralRoles:
+    """Return the surplus of the middle third of layers over the others."""
+    middle = middle_layers(len(held))
+    mean, means = (_surplus(counts.mean(axis=-1), middle) for counts in (held, drawn))
+    share, shares = (_surplus((counts >= 2).mean(axis=-1), middle) for counts in (held, drawn))
+    p = (1 + int((shares <= 0).sum())) / (1 + len(shares))
+    return SeveralRoles(
+        MIDDLE, int(middle.sum()) * held.shape[1],
+        float(mean), *central_range(means),
+        float(share), *central_range(shares),
+        p, _reference((held >= 2).mean(axis=1), middle, seed),
+    )  # fmt: skip
+
+
+def middle_layers(layers: int) -> Bool[np.ndarray, " layers"]:
+    """Return which layers are the middle third, by relative depth.
+
+    Example:
+        >>> middle_layers(6).tolist()
+        [False, False, True, True, False, False]
+    """
+    middle: np.ndarray = 3 * (2 * np.arange(layers) + 1) // (2 * layers) == 1
+    return middle
+
+
+def _surplus(
+    layers: Float[np.ndarray, "*draws layers"], chosen: Bool[np.ndarray, " layers"]
+) -> Float[np.ndarray, "*draws"]:
+    """Return the mean of the chosen layers less that of the others; layers have equally many heads."""
+    surplus: np.ndarray = np.asarray(layers[..., chosen].mean(axis=-1) - layers[..., ~chosen].mean(axis=-1))
+    return surplus
+
+
+def _reference(shares: Float[np.ndarray, " layers"], middle: Bool[np.ndarray, " layers"], seed: int) -> float:
+    """Return the share of choices of as many layers whose surplus is at least that of the middle."""
+    size, count = len(shares), int(middle.sum())
+    if comb(size, count) <= CHOICES:
+        chosen = np.array(list(combinations(range(size), count)))
+    else:
+        rng = np.random.default_rng(seed)
+        order = rng.permuted(np.tile(np.arange(size), (CHOICES, 1)), axis=1)[:, :count]
+        chosen = np.vstack([np.flatnonzero(middle), order])
+    sums = shares[chosen].sum(axis=1)
+    return float((sums >= shares[middle].sum() - 1e-12).mean())
+
+
+def central_range(values: Float[np.ndarray, " draws"]) -> tuple[float, float]:
+    """Return the outermost of the central 95 % of drawn values, which are numbers of heads or their means.
+
+    Example:
+        >>> central_range(np.arange(101.0))
+        (2.0, 98.0)
+    """
+    low = np.quantile(values, 0.025, method="lower")
+    high = np.quantile(values, 0.975, method="higher")
+    return float(low), float(high)

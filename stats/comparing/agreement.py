@@ -1,0 +1,144 @@
+"""Agreement of the labels of several runs about the same heads: Cohen's kappa, with intervals over inputs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.records.atlas.atlas import Agreement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """The labels of one run about all heads.
+
+    Attributes:
+        name: Of the run.
+        roles: Names of its roles.
+        held: Which head holds which role, layer after layer.
+        tested: Which head could be tested for which role.
+        fresh: The labels of fresh samples of its inputs (``assessment.several.fresh_roles``).
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    held: Bool[np.ndarray, "roles heads"]
+    tested: Bool[np.ndarray, "roles heads"]
+    fresh: Bool[np.ndarray, "roles draws heads"]
+
+
+def agreements(group: str, runs: Sequence[Labels]) -> list[Agreement]:
+    """Return Cohen's kappa of every role and pair of runs, then means over pairs and over roles.
+
+    Estimand: the agreement of two runs over the heads of the model, beyond that of labels with the same
+    counts at random. Heads are not a sample, so nothing is tested over them. The interval says where kappa
+    of a fresh sample of both inputs lies in 95 % of cases: this kappa, and as much on both sides as exceeds
+    95 % of the distances between two draws. A draw is kappa of fresh samples of both inputs, which are drawn
+    independently. It lies around this kappa and not around the draws, because draws have more error than a
+    sample: heads near their thresholds change more often in them, so their kappas lie too low. In
+    simulations of 72 heads the interval held kappa of fresh samples in 90 to 98 % of cases, 93 % where all
+    heads lie near their thresholds. Heads that one of both runs could not test are left out. Means leave
+    out pairs for which kappa is not defined; in a fresh sample, where labels of few heads come and go, kappa
+    is 0 where one side alone has no variation.
+
+    Args:
+        group: Of the runs.
+        runs: At least one; one alone agrees with nothing.
+
+    Returns:
+        Per role in two or more runs: its pairs, and their mean with empty names of runs. Last the mean over
+        roles, with an empty name of the role.
+    """
+    rows: list[Agreement] = []
+    means: list[tuple[Agreement, Float[np.ndarray, " draws"]]] = []
+    roles = dict.fromkeys(name for run in runs for name in run.roles)
+    for role in roles:
+        pairs = [
+            _pair(group, role, first, second)
+            for first, second in combinations([run for run in runs if role in run.roles], 2)
+        ]
+        if pairs:
+            rows += [row for row, _ in pairs]
+            means.append(_mean(group, role, pairs))
+            rows.append(means[-1][0])
+    if means:
+        rows.append(_mean(group, "", means)[0])
+    return rows
+
+
+def _pair(
+    group: str, role: str, first: Labels, second: Labels
+) -> tuple[Agreement, Float[np.ndarray, " draws"]]:
+    """Return the agreement of one pair of runs about one role, and kappa in every pair of fresh samples."""
+    one, other = first.roles.index(role), second.roles.index(role)
+    tested = first.tested[one] & second.tested[other]
+    a, b = first.held[one][tested], second.held[other][tested]
+    fresh = cohen_kappa(first.fresh[one][:, tested], second.fresh[other][:, tested])
+    kappa = float(cohen_kappa(a[None], b[None])[0])
+    row = Agreement(
+        group, role, first.name, second.name, int(tested.sum()),
+        float((a & b).sum()), float((a | b).sum()), kappa, *_range(kappa, fresh),
+    )  # fmt: skip
+    return row, fresh
+
+
+def _mean(
+    group: str, role: str, parts: Sequence[tuple[Agreement, Float[np.ndarray, " draws"]]]
+) -> tuple[Agreement, Float[np.ndarray, " draws"]]:
+    """Return the mean of agreements, and that of every draw; parts that are not defined are left out."""
+    draws = _mean_known(np.stack([fresh for _, fresh in parts]))
+    numbers: Mapping[str, float] = {
+        name: float(_mean_known(np.array([[getattr(row, name)] for row, _ in parts]))[0])
+        for name in ("both", "either", "kappa")
+    }
+    low, high = _range(numbers["kappa"], draws)
+    row = Agreement(group, role, "", "", parts[0][0].heads, **numbers, low=low, high=high)
+    return row, draws
+
+
+def _mean_known(values: Float[np.ndarray, "parts draws"]) -> Float[np.ndarray, " draws"]:
+    """Return the mean over parts of the values that are numbers; NaN where none is."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    count = known.sum(axis=0)
+    mean: np.ndarray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return mean
+
+
+def _range(kappa: float, draws: Float[np.ndarray, " draws"]) -> tuple[float, float]:
+    """Return the interval from the draws that are numbers; NaN unless at least half of them are."""
+    known = draws[~np.isnan(draws)]
+    if not known.size or known.size < len(draws) / 2:
+        return float("nan"), float("nan")
+    half = float(np.quantile(np.abs(known[:, None] - known), 0.95, method="higher"))
+    return max(kappa - half, -1.0), min(kappa + half, 1.0)
+
+
+def cohen_kappa(
+    first: Bool[np.ndarray, "draws heads"], second: Bool[np.ndarray, "draws heads"]
+) -> Float[np.ndarray, " draws"]:
+    """Return Cohen's kappa of two labellings of the same heads, draw by draw.
+
+    kappa = (o − e) / (1 − e): o is the share of heads with equal labels, e that of labels with the same
+    counts at random. Source: Cohen (1960), Educational and Psychological Measurement 20(1), 37-46.
+
+    Returns:
+        At most 1; NaN where e is 1, that is, where both sides give all heads one and the same label.
+
+    Example:
+        >>> first, second = np.array([[True, True, False, False]]), np.array([[True, False, False, False]])
+        >>> cohen_kappa(first, second).tolist()
+        [0.5]
+    """
+    if not first.shape[1]:
+        return np.full(len(first), np.nan)
+    observed = (first == second).mean(axis=1)
+    a, b = first.mean(axis=1), second.mean(axis=1)
+    by_chance = a * b + (1 - a) * (1 - b)
+    room = 1 - by_chance
+    kappa: np.ndarray = np.divide(
+        observed - by_chance, room, out=np.full(room.shape, np.nan), where=room > 1e-12
+    )
+    return kappa
