@@ -1,0 +1,173 @@
+"""A run as a block of Markdown for a model card, and as the card of a data set on the hub."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headroles.kinds import kind_of
+from headroles.records.findings import Labelling
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.print.writers import as_markdown, markdown_text
+from headroles.reports.records import Interval
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
+from headroles.reports.words.citations import citation_bibtex
+from headroles.reports.words.words import error_rate, interval
+from headroles.terminal.answers import MARKS
+from headroles.terminal.facts import run_facts
+
+HEADING = "## Attention heads"
+"""First line of a block."""
+UNDETERMINED = "undetermined"
+OPENED = ("report.html", "findings.csv", "labels.csv", "heads.json", "manifest.json")
+"""Files that the block links to."""
+ABOUT = {
+    "report.html": "the report, one page that needs no network",
+    "findings.csv": "every test",
+    "labels.csv": "the roles of every head",
+    "heads.json": "a card of every head",
+    "manifest.json": "model, inputs, settings and versions",
+}
+
+
+def card_block(labelling: Labelling, files: str = "") -> str:
+    """Return a run as a block of Markdown for a model card.
+
+    It has the answer in sentences, the number of heads per role with its bounds, the error rate, model,
+    inputs, command, links to files, and the citation. All numbers are those of ``headroles show --json``.
+
+    Args:
+        labelling: A run of any kind.
+        files: Address of the run's files, with a slash at the end; "" where nobody can open them.
+
+    Returns:
+        The block, ending with a line feed. Text from data is no markup in it.
+    """
+    facts = run_facts(labelling)
+    parts = [
+        HEADING,
+        f"{markdown_text(facts['title'])}. {markdown_text(facts['line'])}.",
+        _bullets(facts["sentences"]),
+        as_markdown(_counts_sheet(labelling, facts)).strip(),
+        _bullets(_about(labelling)),
+        f"The command was:\n\n{_code(str(labelling.manifest.get('command') or 'headroles'))}",
+        f"Files: {', '.join(_link(name, files) for name in OPENED)}." if files else "",
+    ]
+    if facts["notes"]:
+        parts.append(f"What to know before concluding anything:\n\n{_bullets(facts['notes'])}")
+    parts.append(f"To cite it:\n\n{_code(citation_bibtex(labelling).strip(), 'bibtex')}")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def dataset_card(labelling: Labelling, *, maps: bool) -> str:
+    """Return the card of a data set that holds a run: a header in YAML for the hub, and the block.
+
+    Args:
+        labelling: The run as it is uploaded.
+        maps: Whether attention maps and texts of inputs are among the files.
+    """
+    from huggingface_hub import DatasetCardData
+
+    kind = kind_of(labelling)
+    header = DatasetCardData(
+        pretty_name=f"headroles {kind.name}: {run_facts(labelling)['title']}",
+        tags=["headroles", "attention-heads", "interpretability"],
+        configs=[
+            {"config_name": name, "data_files": f"{name}.csv", **({"default": True} if first else {})}
+            for name, first in (("findings", True), ("labels", False))
+        ],
+    ).to_yaml()
+    texts = (
+        "It holds pieces and attention maps of some inputs."
+        if maps
+        else "It holds no text of an input. Names of inputs and of their groups are in it."
+    )
+    about = (
+        f"This data set is a run folder of headroles. {texts} Download it, and `headroles verify FOLDER` "
+        f"checks it, `headroles show FOLDER` prints it, `headroles judge FOLDER` decides again by another "
+        f"rule. `manifest.schema.json` and `heads.schema.json` describe the two JSON files."
+    )
+    return (
+        f"---\n{header.strip()}\n---\n\n# {markdown_text(run_facts(labelling)['title'])}\n\n{about}\n\n"
+        + card_block(labelling, "./")
+    )
+
+
+def _counts_sheet(labelling: Labelling, facts: Mapping[str, Any]) -> Sheet:
+    """Return per role the heads that have it, the most that may have it, and the strongest head."""
+    kind = kind_of(labelling)
+    yes = kind.outcomes[0]
+    labels = yes == "role" and not kind.baselines  # the line of other kinds names their error rate
+    rate = f" ({error_rate(labelling.decision)})" if labels else ""
+    results: Mapping[str, Any] = facts["results"]
+    total = facts["layers"] * facts["heads"]
+    rows = []
+    for name, result in results.items():
+        counts, top = result["counts"], result["strongest"]
+        least = counts[yes]
+        strongest: tuple[Cell, Cell] = (word_cell("none"), MISSING)
+        if top:
+            ends = (float("nan") if top[end] is None else top[end] for end in ("mean", "low", "high"))
+            strongest = (
+                word_cell(f"{top['layer']}-{top['head']}"),
+                Cell(interval(Interval(*ends)), top["mean"]),
+            )
+        rows.append(
+            (
+                Cell(f"{name}: {phrase_of(name).title}", name),
+                count_cell(least),
+                Cell(f"[{least}, {least + counts[UNDETERMINED]}]", least),
+                *strongest,
+            )
+        )
+    caption = (
+        f"Heads of {total:,} with the answer “{yes}”{rate}. The lower bound counts these heads; the upper "
+        f"bound adds the heads that are undetermined. A mean has its 95\u00a0% interval."
+    )
+    header = ("tested", f"heads: {yes}", "bounds", "strongest head", f"its mean {ENDS}")
+    return Sheet("Counts", header, tuple(rows), caption=caption)
+
+
+def _about(labelling: Labelling) -> list[str]:
+    """Return model, inputs and version as lines."""
+    manifest = labelling.manifest
+    model, source, counts = (dict(manifest.get(name) or {}) for name in ("model", "source", "counts"))
+    facts: dict[str, list[object]] = {
+        "model": [model.get("name"), model.get("revision"), _hash("weights", model.get("weights_sha256"))],
+        "inputs": [
+            manifest.get("task"), source.get("name"), _hash("file", source.get("sha256")),
+            _number_of(counts.get("examples"), "inputs"), _number_of(counts.get("units"), "units"),
+        ],
+        "made with": [f"headroles {manifest.get('headroles') or ''}".strip()],
+    }  # fmt: skip
+    return [
+        f"{name}: {', '.join(str(value) for value in values if value)}"
+        for name, values in facts.items()
+        if any(values)
+    ]
+
+
+def _hash(what: str, digest: object) -> str:
+    """Return the begin of a SHA-256 with what it is of; "" without one."""
+    return f"SHA-256 of the {what} {digest!s:.12}…" if digest else ""
+
+
+def _number_of(count: object, noun: str) -> str:
+    """Return a number with its noun; "" without one."""
+    return f"{count:,} {noun}" if isinstance(count, int) else ""
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    """Return lines as a list, no text of them as markup."""
+    return "\n".join(f"- {markdown_text(line.translate(MARKS))}" for line in lines)
+
+
+def _link(name: str, files: str) -> str:
+    """Return a file as a link with what it holds."""
+    return f"[{name}]({files}{name}) ({ABOUT[name]})"
+
+
+def _code(text: str, language: str = "") -> str:
+    """Return a block of code whose fence is longer than any in the text."""
+    longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,93 @@
+"""Head cards as JSON: what each head of a run does, with its decisions and means, and no text of an input."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from headroles.kinds import kind_of
+from headroles.records.findings import Labelling
+from headroles.records.shown.phrases import phrase_of
+from headroles.terminal.answers import MARKS, title_of
+
+CARDS = "heads.json"
+"""Name of the file."""
+SCHEMAS = ("manifest.schema.json", "heads.schema.json")
+"""Names of the schemas."""
+
+
+def schema_text(name: str) -> str:
+    """Return a JSON Schema (draft 2020-12) of the package as text.
+
+    Args:
+        name: One of ``SCHEMAS``.
+    """
+    return (Path(__file__).parent / "schemas" / name).read_text(encoding="utf-8")
+
+
+def head_cards(labelling: Labelling) -> dict[str, Any]:
+    """Return the card of every head in JSON types, as ``heads.schema.json`` describes them.
+
+    Args:
+        labelling: A run of any kind.
+
+    Returns:
+        Facts of the run, the roles with their thresholds, and one card per head, layer by layer. A card has
+        a sentence and, per role, the decision, the mean score with its 95 % interval, and q. A number that
+        does not exist (NaN) is None.
+    """
+    kind, findings = kind_of(labelling), labelling.findings
+    low, high = labelling.mean_intervals()
+    layers, heads = (int(size) for size in findings.count.shape[1:])
+    places = {name: findings.of(name) for name in findings.roles}
+    rules = {rule.sieve: rule for rule in findings.rules}
+
+    def answer(name: str, layer: int, head: int) -> dict[str, Any]:
+        """Return what was decided about one role of one head."""
+        spot = (places[name], layer, head)
+        decision = int(findings.decision[spot])
+        return {
+            "decision": kind.outcomes[decision] if 0 <= decision < len(kind.outcomes) else None,
+            "mean": _number(findings.mean[spot]),
+            "low": _number(low[spot]),
+            "high": _number(high[spot]),
+            "q": _number(findings.q[spot]),
+        }
+
+    return {
+        "schema": SCHEMAS[1],
+        "headroles": labelling.manifest.get("headroles"),
+        "kind": kind.name,
+        "title": title_of(labelling).translate(MARKS),
+        "model": dict(labelling.manifest.get("model") or {}).get("name"),
+        "layers": layers,
+        "heads": heads,
+        "roles": [
+            {
+                "name": name,
+                "title": phrase_of(name).title.translate(MARKS),
+                "margin": _number(rules[name].margin),
+            }
+            for name in places
+        ],
+        "cards": [
+            {
+                "layer": layer,
+                "head": head,
+                "sentence": kind.head_sentence(labelling, layer, head).translate(MARKS),
+                "roles": {name: answer(name, layer, head) for name in places},
+            }
+            for layer in range(layers)
+            for head in range(heads)
+        ],
+    }
+
+
+def head_cards_text(labelling: Labelling) -> str:
+    """Return the head cards of a run as the text of ``heads.json``."""
+    return json.dumps(head_cards(labelling), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _number(value: Any) -> float | None:
+    """Return a number; None for NaN and infinities, which JSON lacks."""
+    return float(value) if math.isfinite(value) else None
