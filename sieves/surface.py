@@ -21,6 +21,13 @@ MASSES = {
     "surface:previous": "to the previous token",
     "surface:next": "to the next token",
     "surface:self": "to the token itself",
+    "surface:first→first": "from the first or class token to itself",
+    "surface:first→separator": "from the first or class token to separators",
+    "surface:first→text": "from the first or class token to the texts",
+    "surface:separator→first": "from separators to the first or class token",
+    "surface:separator→self": "from separators to themselves",
+    "surface:separator→own-text": "from separators to the text that they end",
+    "surface:separator→other-text": "from separators to the other text",
 }
 """Columns of mean attention, and the cells that each counts."""
 ENTROPIES = {
@@ -143,7 +150,9 @@ def lay_surface(
 
     Masses are means over queries of the attention on the keys counted: over all n queries of the input,
     special tokens included (so that the first token, which has no previous one, counts with 0), and for
-    the two columns with an arrow over the queries named. A column is not applicable where the visible
+    the columns with an arrow over the queries named. The rows of the first token are divided among itself,
+    separators and texts; those of separators among the first token, separators, the text that each ends
+    (``own_text``) and the other texts. A column is not applicable where the visible
     keys leave no choice: nothing of the kind is there, or, in causal models, the next token and the row
     of the token at position 0. In cross attention the decoder's tokens are the queries and those of the
     encoder the keys; offsets exist within one stack, so no token is previous, next or the same.
@@ -170,7 +179,7 @@ def lay_surface(
     weight = np.zeros((len(MASSES), n, n), dtype=dtype)
     cells, even, low, high = (np.full(len(COLUMNS), np.nan) for _ in range(4))
     linear: list[int] = []
-    for column, (query, keys) in enumerate(_mass_cells(of, example.stack)):
+    for column, (query, keys) in enumerate(_mass_cells(of, example.stack, example.segment)):
         counted = keys & seen
         hits, share = counted.sum(axis=1), query / max(int(query.sum()), 1)
         least, most = float(share @ (hits == room)), float(share @ (hits > 0))
@@ -201,11 +210,15 @@ def lay_surface(
 
 
 def _mass_cells(
-    of: dict[str, Bool[np.ndarray, " tokens"]], stack: Int[np.ndarray, " tokens"]
+    of: dict[str, Bool[np.ndarray, " tokens"]],
+    stack: Int[np.ndarray, " tokens"],
+    segment: Int[np.ndarray, " tokens"],
 ) -> list[tuple[Bool[np.ndarray, " tokens"], Bool[np.ndarray, "#tokens tokens"]]]:
     """Return the queries and keys of each mass, in the order of ``MASSES``."""
-    every, separator = stack == 0, of["separator"]
+    every, first, separator = stack == 0, of["first"], of["separator"]
     same = stack[:, None] == stack[None, :]
+    text = of["punctuation"] | of["other"]
+    own = text & (own_text(segment, separator, text)[:, None] == segment)
     return [
         (every, of["first"][None]),
         (every, separator[None]),
@@ -213,4 +226,38 @@ def _mass_cells(
         (every & ~separator, separator[None]),
         (every, of["punctuation"][None]),
         *((every, same & np.eye(len(stack), k=offset, dtype=np.bool_)) for offset in (-1, 1, 0)),
+        *((every & first, keys[None]) for keys in (first, separator, text)),
+        (every & separator, first[None]),
+        (every & separator, same & np.eye(len(stack), dtype=np.bool_)),
+        (every & separator, own),
+        (every & separator, text & ~own),
     ]
+
+
+def own_text(
+    segment: Int[np.ndarray, " tokens"],
+    separator: Bool[np.ndarray, " tokens"],
+    text: Bool[np.ndarray, " tokens"],
+) -> Int[np.ndarray, " tokens"]:
+    """Return the text that each separator ends: that of the last token of a text before it.
+
+    Args:
+        segment: Number of the text of each token.
+        separator: Whether each token is a separator.
+        text: Whether each token is of a text.
+
+    Returns:
+        The number of the text; of separators before all texts that of the first; −1 of tokens that are no
+        separators, and where there is no text.
+
+    Example:
+        >>> segment = np.array([-1, 0, 0, -1, 1, -1])  # [CLS] it rains [SEP] yes [SEP]
+        >>> own_text(segment, np.array([0, 0, 0, 1, 0, 1]) > 0, segment >= 0).tolist()
+        [-1, -1, -1, 0, -1, 1]
+    """
+    places = np.flatnonzero(text)
+    if not places.size:
+        return np.full(len(segment), -1)
+    before = np.maximum(np.searchsorted(places, np.arange(len(segment))) - 1, 0)
+    own: np.ndarray = np.where(separator, segment[places[before]], -1)
+    return own

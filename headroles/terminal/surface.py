@@ -15,6 +15,7 @@ from headroles.reports.words.surface import (
     ENTROPIES,
     GROUP,
     MEASURES,
+    ROWS,
     column_name,
     column_sentence,
     even_attention,
@@ -48,6 +49,13 @@ HEADINGS = {
     "surface:previous": "pre-\nvious",
     "surface:next": "next",
     "surface:self": "self",
+    "surface:first→first": "first→\nitself",
+    "surface:first→separator": "first→\nsep.",
+    "surface:first→text": "first→\ntexts",
+    "surface:separator→first": "sep.→\nfirst",
+    "surface:separator→self": "sep.→\nitself",
+    "surface:separator→own-text": "sep.→\nown",
+    "surface:separator→other-text": "sep.→\nother",
     "surface:entropy": "entro-\npy",
     "surface:entropy-first": "first\nrow",
 }
@@ -69,8 +77,11 @@ def show_surface(console: Console, labelling: Labelling, folder: str, detail: De
     show_sentences(console, answer_of(labelling).sentences)
     findings = labelling.findings
     columns = [name for name in findings.sieves if name.startswith(GROUP) and has_scores(findings, name)]
+    of_rows = [name for name in columns if name in ROWS]
+    decimals = 3 if console.width >= WIDE else 2
     tables = [
-        _layers(labelling, columns, "layer", HEADINGS, 3 if console.width >= WIDE else 2),
+        _layers(labelling, [name for name in columns if name not in ROWS], "layer", HEADINGS, decimals),
+        *([_layers(labelling, of_rows, "rows", HEADINGS, decimals)] if of_rows else []),
         _strongest(labelling, [name for name in columns if name not in ENTROPIES]),
     ]
     for measure in MEASURES:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.assessment import NEAR, count_extreme_p
 from headroles.records.example import Decision
 from headroles.reports.figures.drawing import (
     ACCENT,
@@ -19,6 +20,7 @@ from headroles.reports.figures.drawing import (
 from headroles.reports.figures.means import CLOSE, marks, spread
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.records import Role, Summary
+from headroles.reports.words.several import extremes_sentence, percent
 from headroles.reports.words.words import p_text, plural
 
 STEP = 34
@@ -42,6 +44,7 @@ def p_strip(summary: Summary) -> Panel:
     step = CLOSE if summary.many else STEP
     figure = blank(100 + step * max(len(roles), 1))
     rows, capped = [], 0
+    known = np.concatenate([summary.table.of("p", role.position) for role in roles] or [np.empty(0)])
     for place, role in enumerate(roles):
         level = float(len(roles) - 1 - place)
         p = summary.table.of("p", role.position)
@@ -58,12 +61,12 @@ def p_strip(summary: Summary) -> Panel:
     return Panel(
         key="p-values",
         title="p values",
-        sentence=_sentence(summary),
+        sentence=f"{_sentence(summary)} {extremes_sentence(count_extreme_p(known))}".strip(),
         caption=_caption(summary, capped),
         figure=figure,
         header=(
             "p of", "heads tested", f"p ≤ {decision.alpha:g}", "roles", _header(decision),
-            "smallest", "quarter", "middle", "three quarters", "largest",
+            "smallest", "quarter", "middle", "three quarters", "largest", f"near 0 or 1 ({NEAR:g})",
         ),
         rows=tuple(rows),
         legend=tuple(range(len(roles))),
@@ -93,7 +96,9 @@ def _row(summary: Summary, role: Role, p: Float[np.ndarray, " tested"], largest:
     """Return counts and quantiles of one role as text."""
     ends = np.quantile(p, EDGES).tolist() if p.size else [math.nan] * len(EDGES)
     counts = (p.size, int((p <= summary.decision.alpha).sum()), role.tally.role)
-    return (role.sieve, *map(str, counts), *(exponent(value) for value in (largest, *ends)))
+    near = count_extreme_p(p)
+    part = f"{near.near} ({percent(near.share)})" if near.tests else "–"
+    return (role.sieve, *map(str, counts), *(exponent(value) for value in (largest, *ends)), part)
 
 
 def exponent(p: float) -> str:

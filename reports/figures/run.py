@@ -6,6 +6,7 @@ from headroles.reports.figures.p_strip import p_strip
 from headroles.reports.figures.pairs import pairs
 from headroles.reports.figures.panel import Panel
 from headroles.reports.figures.sensitivity import sensitivity
+from headroles.reports.figures.several import several
 from headroles.reports.records import Summary
 
 
@@ -24,6 +25,6 @@ def figures(summary: Summary) -> tuple[Panel, ...]:
         return ()
     panels = (
         means(summary), p_strip(summary), sensitivity(summary),
-        layers(summary), None if summary.many else overlap(summary), pairs(summary),
+        layers(summary), several(summary), None if summary.many else overlap(summary), pairs(summary),
     )  # fmt: skip
     return tuple(panel for panel in panels if panel is not None)

@@ -15,6 +15,7 @@ from headroles.reports.words.surface import (
     DECISION_WORDS,
     GROUP,
     MEASURES,
+    ROWS,
     has_scores,
     interval_text,
     layer_interval,
@@ -27,6 +28,11 @@ from headroles.reports.words.words import number
 ATTENTION, ENTROPY, IMPORTANCE = "attention", "entropy", "importance"
 TONES = {"first": 0, "separator": 1, "punctuation": 2, "other": 7}
 """Colours of kinds of tokens, the same in every figure; other series take them in turn."""
+SHARES = {
+    "first": ("the first token", ("first", "separator", "text")),
+    "separator": ("separators", ("first", "separator", "own-text", "other-text")),
+}
+"""Rows of special tokens: whose they are, and the keys among which they are divided."""
 STEP = 0.17
 """Between the marks of two series in one layer, so that they do not hide each other."""
 LINEAR = {"rangemode": "tozero", "exponentformat": "e"}
@@ -101,6 +107,16 @@ def _possible_figures(labelling: Labelling) -> list[tuple[str, str, str, tuple[s
         (ENTROPY, "entropy", "Entropy of all rows", (at(GROUP, "entropy"),)),
         (ENTROPY, "entropy-first", "Entropy of the first token's row", (at(GROUP, "entropy-first"),)),
     ]  # fmt: skip
+    if any(name in labelling.findings.sieves for name in ROWS):
+        wanted[3:3] = [
+            (
+                ATTENTION,
+                f"rows-{kind}",
+                f"From {title}",
+                tuple(at(GROUP, f"{kind}→{keys}") for keys in shares),
+            )
+            for kind, (title, shares) in SHARES.items()
+        ]
     for place, (measure, formula) in enumerate(MEASURES.items()):
         columns = tuple(
             name for name in labelling.findings.sieves if name.partition(":")[0] == measure

@@ -1,4 +1,4 @@
-"""All figures of a run or a comparison for print;
+"""All figures of a run, a comparison or an atlas for print;
 
 of a comparison one file per sieve where the page lets one choose.
 """
@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 import plotly.graph_objects as go
 
 from headroles.kinds import kind_of
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
+from headroles.reports.figures.atlas import atlas_panels
 from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
@@ -19,7 +21,9 @@ from headroles.reports.figures.run import figures
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
 from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.print import legend
+from headroles.reports.print.atlas_maps import atlas_maps
 from headroles.reports.print.dress import dress_for_print
+from headroles.reports.print.examples import examples
 from headroles.reports.print.legend import Entry, probe_legend, with_legend
 from headroles.reports.print.maps import maps
 from headroles.reports.print.matrix import matrix
@@ -108,11 +112,29 @@ ROWS_NAMED = ("p-values", "means", "layers", "overlap", "pairs")
 """Figures whose rows bear the names of their roles, so that their legend explains strokes only."""
 
 
-def figures_of(result: Labelling | Comparison, width: float = WIDTH) -> Mapping[str, go.Figure]:
+def atlas_figures(atlas: Atlas, width: float) -> dict[str, Figure]:
+    """Draw the maps of all roles run by run, agreement, p values, and roles by layer.
+
+    Args:
+        atlas: Of two runs or more.
+        width: Of every figure in millimetres.
+    """
+    drawn = {"maps": atlas_maps(atlas, width)}
+    for panel in atlas_panels(atlas):
+        figure = with_sentence(panel)
+        if panel.legend:
+            for trace in figure["data"]:
+                trace["showlegend"] = trace["yaxis"] == "y"
+            figure["layout"]["showlegend"] = True
+        drawn[panel.key] = figure
+    return drawn
+
+
+def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> Mapping[str, go.Figure]:
     """Draw every figure of a report by its name, in the order of the report, prepared for print.
 
     Args:
-        result: A run of any kind, or a comparison of two.
+        result: A run of any kind, a comparison of two, or an atlas of several.
         width: Of every figure in millimetres.
 
     Returns:
@@ -120,6 +142,8 @@ def figures_of(result: Labelling | Comparison, width: float = WIDTH) -> Mapping[
     """
     if isinstance(result, Comparison):
         plots: Mapping[str, Figure] = comparison_figures(result)
+    elif isinstance(result, Atlas):
+        plots = atlas_figures(result, width)
     else:
         plots = kind_of(result).figures(result, width)
     return {name: dress_for_print(figure, width) for name, figure in plots.items()}
@@ -153,14 +177,18 @@ def _panels(summary: Summary) -> dict[str, Figure]:
 
 
 def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
-    """Draw the figures of a run of sieves or probes: the label matrix, a map per role, and those of its part.
+    """Draw the figures of a run of sieves or probes: matrix, maps, example heads, and those of its part.
 
     Args:
         labelling: The result of the run.
         width: Of every figure in millimetres.
     """
     summary = summarise(labelling)
-    drawn = {"matrix": matrix(summary, width), "maps": maps(summary, width)}
+    drawn = {
+        "matrix": matrix(summary, width),
+        "maps": maps(summary, width),
+        "examples": examples(labelling, summary, width),
+    }
     return {
         **_probes(labelling),
         **_clusters(labelling, summary),

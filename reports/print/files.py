@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 
 from headroles.errors import BadInput, MissingExtra
 from headroles.reports.print.dress import scale_to
+from headroles.reports.print.examples import SVG
 from headroles.reports.print.settings import check_form
 from headroles.storage.integrity.origin import PDF_MARK, PNG_CHUNK, SVG_MARK
 
@@ -45,10 +46,18 @@ def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
         BadInput: When there is no Chrome or Chromium on the machine, or it does not draw.
     """
     check_form(form)
+    ready = {name: str(figure.layout.meta[SVG]) for name, figure in figures.items() if _is_svg(figure, form)}
+    drawn = {name: figure for name, figure in figures.items() if name not in ready}
+    files = _browser_files(drawn, form) if drawn else {}
     return {
-        name: _make_repeatable(data, form, figures[name])
-        for name, data in _browser_files(figures, form).items()
+        name: ready[name].encode() if name in ready else _make_repeatable(files[name], form, figures[name])
+        for name in figures
     }
+
+
+def _is_svg(figure: go.Figure, form: str) -> bool:
+    """Return whether a figure is to be written as the SVG that it holds."""
+    return form == "svg" and SVG in (figure.layout.meta or {})
 
 
 def _browser_files(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:

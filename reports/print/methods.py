@@ -3,6 +3,7 @@
 import re
 
 from headroles.errors import UnknownName
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.print.writers import latex_text
@@ -12,11 +13,11 @@ from headroles.reports.words.methods import methods_text
 FORMS = ("markdown", "latex", "bibtex")
 
 
-def methods_document(result: Labelling | Comparison, form: str = "markdown") -> str:
-    r"""Return the methods of a run or a comparison, with the works that it cites.
+def methods_document(result: Labelling | Comparison | Atlas, form: str = "markdown") -> str:
+    r"""Return the methods of a run, a comparison or an atlas, with the works that it cites.
 
     Args:
-        result: A run of any kind, or a comparison.
+        result: A run of any kind, a comparison, or an atlas.
         form: "markdown" for a paragraph and a list of references, "latex" for a paragraph with ``\citep`` and
             the entries of BibTeX as comments, or "bibtex" for these entries alone.
 

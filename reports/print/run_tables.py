@@ -14,6 +14,7 @@ import numpy as np
 
 from headroles.kinds import kind_of
 from headroles.records.arrays import key_groups
+from headroles.records.assessment import SeveralRoles
 from headroles.records.findings import Labelling
 from headroles.records.probes import BestHead
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
@@ -21,6 +22,7 @@ from headroles.reports.records import Interval, Role, Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import q_of, roles_sheet
+from headroles.reports.sections.several_sheets import p_sheet, several_sheet
 from headroles.reports.sections.surface_sheets import statistics_sheet
 from headroles.reports.sheets import (
     ENDS,
@@ -37,6 +39,7 @@ from headroles.reports.summary.summary import summarise
 from headroles.reports.words.cluster_facts import distances_of, groups_of, head_name
 from headroles.reports.words.clusters import clustering_text
 from headroles.reports.words.probes import best_by_probe, published_in
+from headroles.reports.words.several import CAPTION, middle_sentence
 from headroles.reports.words.surface import (
     GROUP,
     decision_counts,
@@ -150,10 +153,12 @@ SHARED = "; heads of one layer with the same kv group share keys and values, and
 
 
 def role_tables(labelling: Labelling) -> Sheets:
-    """Return tables of a run of sieves by name: roles, heads and findings."""
+    """Return tables of a run of sieves by name: roles, heads, several roles, p values and findings."""
     return {
         "roles": partial(_roles, labelling),
         "heads": partial(_heads, labelling),
+        **({"several": partial(_several, labelling)} if _counted(labelling) else {}),
+        "p-values": partial(_p_values, labelling),
         "findings": partial(_findings, labelling),
     }
 
@@ -275,6 +280,33 @@ def _heads(labelling: Labelling) -> Sheet:
         ),
         columns=("layer", "head", "roles", "strongest", "effect", *["kv_group"] * bool(groups)),
         values=tuple(values),
+    )
+
+
+def _counted(labelling: Labelling) -> tuple[SeveralRoles, ...]:
+    """Return the number of roles a head by layer; nothing where an older run did not count it."""
+    return labelling.assessment.several if labelling.assessment else ()
+
+
+def _several(labelling: Labelling) -> Sheet:
+    """Return roles a head and the share of heads with several roles, by layer."""
+    note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
+    rows = _counted(labelling)
+    return replace(
+        several_sheet(rows),
+        caption=f"Number of roles a head{inputs_text(labelling.manifest)}. {CAPTION} "
+        f"{middle_sentence(rows)} {note}",
+    )
+
+
+def _p_values(labelling: Labelling) -> Sheet:
+    """Return how many p values lie near 0 or 1, by role."""
+    findings = labelling.findings
+    note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
+    return replace(
+        p_sheet([(name, findings.p[findings.of(name)].ravel()) for name in findings.roles]),
+        caption=f"P values before correction that lie near 0 or 1{inputs_text(labelling.manifest)}, over the "
+        f"heads of each role; with a contrast, p is the larger of the two tests. {note}",
     )
 
 

@@ -1,16 +1,19 @@
-"""Tables for papers: those of a run or a comparison by name, as text.
+"""Tables for papers: those of a run, a comparison or an atlas by name, as text.
 
 Tables of a comparison list changes sieve by sieve and head by head.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from headroles.errors import UnknownName
 from headroles.kinds import kind_of
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.print.writers import FORMS, as_csv, as_latex, as_markdown
+from headroles.reports.sections import atlas_sheets
 from headroles.reports.sections.compare_sheets import changes_sheet, differences_sheet
 from headroles.reports.sheets import Sheet, Sheets
 from headroles.reports.words.compare import run_names, test_line
@@ -40,6 +43,42 @@ def _differences(comparison: Comparison) -> Sheet:
     return replace(differences_sheet(comparison), caption=_caption(comparison))
 
 
+ATLAS_CAPTIONS = {
+    "runs": "Roles a head, p values near 0 or 1, and heads with several roles in the middle layers",
+    "agreement": "Agreement of labels over heads (Cohen's kappa), with 95\u00a0% intervals over inputs",
+    "roles": "Heads with each role",
+    "p-values": "P values before correction that lie near 0 or 1",
+    "several": "Roles a head and heads with several roles by layer, with 95\u00a0% intervals over inputs",
+    "findings": "All findings of all runs",
+}
+"""Captions of the tables of an atlas."""
+
+
+def atlas_tables(atlas: Atlas) -> Sheets:
+    """Return functions that make the tables of an atlas, by name.
+
+    Args:
+        atlas: Of two runs or more.
+    """
+    sheets: Sheets = {
+        "runs": partial(atlas_sheets.runs_sheet, atlas),
+        "agreement": partial(atlas_sheets.agreement_sheet, atlas),
+        "roles": partial(atlas_sheets.roles_sheet, atlas),
+        "p-values": partial(atlas_sheets.p_sheet, atlas),
+        "several": partial(atlas_sheets.layers_sheet, atlas),
+        "findings": partial(atlas_sheets.findings_sheet, atlas),
+    }
+    return {name: partial(_with_caption, atlas, name, sheet) for name, sheet in sheets.items()}
+
+
+def _with_caption(atlas: Atlas, name: str, sheet: Callable[[], Sheet]) -> Sheet:
+    """Return a table of an atlas with its caption."""
+    rules = "; ".join(dict.fromkeys(run.rule for run in atlas.runs))
+    return replace(
+        sheet(), caption=f"{ATLAS_CAPTIONS[name]}: {plural(len(atlas.runs), 'run')}. Test: {rules}."
+    )
+
+
 def _caption(comparison: Comparison) -> str:
     """Return the caption of a comparison's table."""
     test = test_line(comparison.decision, comparison.bound)
@@ -48,11 +87,20 @@ def _caption(comparison: Comparison) -> str:
     return CAPTION.format(*run_names(comparison), test, units_text)
 
 
-def table_text(result: Labelling | Comparison, name: str | None = None, form: str = "markdown") -> str:
-    """Return a table of a run or a comparison as text.
+def tables_of(result: Labelling | Comparison | Atlas) -> Sheets:
+    """Return functions that make the tables of a result, by name; the first is the main one."""
+    if isinstance(result, Comparison):
+        return comparison_tables(result)
+    return atlas_tables(result) if isinstance(result, Atlas) else kind_of(result).tables(result)
+
+
+def table_text(
+    result: Labelling | Comparison | Atlas, name: str | None = None, form: str = "markdown"
+) -> str:
+    """Return a table of a run, a comparison or an atlas as text.
 
     Args:
-        result: A run of any kind, or a comparison.
+        result: A run of any kind, a comparison, or an atlas.
         name: Of the table; None for the first that it has.
         form: "markdown", "latex" or "csv".
 
@@ -62,7 +110,7 @@ def table_text(result: Labelling | Comparison, name: str | None = None, form: st
     Raises:
         UnknownName: When there is no such table or form.
     """
-    tables = comparison_tables(result) if isinstance(result, Comparison) else kind_of(result).tables(result)
+    tables = tables_of(result)
     wanted = next(iter(tables)) if name is None else name
     if not isinstance(wanted, str) or wanted not in tables:
         raise UnknownName("table of this run", wanted, tables)

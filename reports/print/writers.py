@@ -47,15 +47,15 @@ def as_markdown(table: Sheet) -> str:
     """Return a table between pipes, its caption above it."""
     sides = ["---:" if right else "---" for right in table.numeric]
     lines = [table.header, sides, *table.texts]
-    body = "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
-    return f"{_cell(table.caption)}\n\n{body}\n"
+    body = "\n".join("| " + " | ".join(map(markdown_text, line)) + " |" for line in lines)
+    return f"{markdown_text(table.caption)}\n\n{body}\n"
 
 
-def _cell(text: str) -> str:
+def markdown_text(text: str) -> str:
     r"""Return text that Markdown shows as it is.
 
     Example:
-        >>> print(_cell("a|b"), _cell("<b>_x_</b>"), _cell("<0.001"))
+        >>> print(markdown_text("a|b"), markdown_text("<b>_x_</b>"), markdown_text("<0.001"))
         a\|b \<b>\_x\_\</b> <0.001
     """
     escaped_text = re.sub(

@@ -87,7 +87,7 @@ def focus_of(maps: Maps) -> Float[np.ndarray, "layers heads"]:
     """Return how much attention a token gives to a single other one, by head.
 
     It is the largest weight of a query on one key, in the mean of the queries. Special tokens and the first
-    token are left aside on both sides, and the weights on the rest are not made larger for it.
+    token are left out on both sides, and the weights on the rest are not made larger for it.
 
     Args:
         maps: Attention of one kind.

@@ -45,12 +45,13 @@ class Panel:
     description: str
 
 
-def join_panels(rows: Sequence[tuple[str, Sequence[Panel]]], width: str = "") -> str:
+def join_panels(rows: Sequence[tuple[str, Sequence[Panel]]], width: str = "", widest: float = WIDEST) -> str:
     """Return an SVG with pictures in rows; a row that is too wide goes on below.
 
     Args:
         rows: The pictures of each row, and a line above them; "" for none.
         width: Such as "89mm" or "640px"; "" for the natural width in px. The height follows.
+        widest: Width in px that a row fills before the next row begins.
 
     Raises:
         BadInput: For an invalid width, or more pictures than an SVG holds.
@@ -77,7 +78,7 @@ def join_panels(rows: Sequence[tuple[str, Sequence[Panel]]], width: str = "") ->
             y += EDGE + ROW
         x, tall = 0.0, 0.0
         for panel in row:
-            if x and x + panel.across > WIDEST:
+            if x and x + panel.across > widest:
                 x, y, tall = 0.0, y + tall + BETWEEN, 0.0
             parts += [f'<g transform="translate({at(x)} {at(y)})">', *panel.parts, "</g>"]
             across, tall = max(across, x + panel.across), max(tall, panel.down)

@@ -83,7 +83,7 @@ def describe_cells(cells: SieveCells) -> tuple[str, list[str]]:
     """Return a title, and a description: the number of cells, where there are some, and the notes."""
     title = f"What the sieve {isolate(cells.sieve)} counts"
     counted, compared = int(cells.counted.sum()), int(cells.compared.sum())
-    queries = f"{int(cells.asking.sum())} of {plural(cells.example.size, 'token')} ask"
+    queries = f"{int(cells.asking.sum())} of {plural(cells.example.size, 'token')} count as queries"
     numbers = [f"{queries}; {plural(counted, 'cell')} count, of {compared:,} compared."] if counted else []
     return title, [*numbers, *cells.notes]
 

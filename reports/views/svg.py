@@ -1,6 +1,7 @@
 """Attention of some heads as one SVG: lines between tokens, heat maps, or texts with shaded tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -18,6 +19,8 @@ DASHES = ("", "6 2", "2 2", "8 2 2 2", "1 3", "12 3")
 FAINTEST = 0.01
 """Weights below this draw no line."""
 LEVELS = ("pieces", "words")
+NONE: Mapping[int, str] = MappingProxyType({})
+"""Colours of no token."""
 FORMS = ("lines", "heat", "text")
 GAP, SWATCH = 190.0, 22.0
 """Width between the two columns of tokens, and of a line in the legend, in px."""
@@ -131,7 +134,7 @@ def _check(maps: Maps, layer: int, heads: Sequence[int]) -> None:
             few = ", ".join(map(str, available[:12])) + ", …" * (len(available) > 12)
             raise BadInput(
                 f"this view holds the {name}s {few}, but {name} {unknown[0] if unknown else 'none'} was "
-                f"asked for; choose among them, or read another view"
+                "given; choose among them, or read another view"
             )
 
 
@@ -158,8 +161,8 @@ def _lines_panel(
     down = top + ROW * (1 + max(map(len, sides))) + EDGE
     parts = [
         *legend,
-        *_column(titles[0], sides[0], start, top, "end"),
-        *_column(titles[1], sides[1], stop, top, "start"),
+        *token_column(titles[0], sides[0], start, top, "end"),
+        *token_column(titles[1], sides[1], stop, top, "start"),
     ]
     for place, head in enumerate(heads):
         parts += _lines(head, place, values[place], len(heads), (start + 5, stop - 5, top + ROW))
@@ -186,12 +189,24 @@ def _legend(layer: int, heads: Sequence[int], across: float) -> tuple[list[str],
     return parts, y + ROW / 2
 
 
-def _column(title: str, units: list[Unit], x: float, top: float, anchor: str) -> list[str]:
-    """Return tokens below each other, one per line, with their title."""
+def token_column(
+    title: str, units: list[Unit], x: float, top: float, anchor: str, colours: Mapping[int, str] = NONE
+) -> list[str]:
+    """Return tokens below each other, one per line, with their title.
+
+    Args:
+        title: Above the tokens.
+        units: The tokens.
+        x: Where they start or end.
+        top: Upper end of the title.
+        anchor: "start" or "end".
+        colours: Of some tokens, by their places; others have the usual one.
+    """
     parts = [f'<g text-anchor="{anchor}">']
     parts.append(f'<text x="{at(x)}" y="{at(top + ROW * 0.7)}" fill="{SOFT}">{title}</text>')
     for place, unit in enumerate(units):
-        colour = f' fill="{SOFT}"' if unit.special else ""
+        own = colours.get(place, SOFT if unit.special else "")
+        colour = f' fill="{own}"' if own else ""
         y = top + ROW * (place + 1) + ROW * 0.5 + SIZE / 3
         parts.append(f'<text x="{at(x)}" y="{at(y)}"{colour}>{escape(unit.text)}</text>')
     return [*parts, "</g>"]
@@ -207,11 +222,30 @@ def _lines(
     """Return one head's lines, the faint ones first; each head a little above or below the others."""
     start, stop, top = frame
     shift = (place - (heads - 1) / 2) * min(2.4, ROW * 0.7 / heads)
+    return line_group(f"head {head}", values, (start, stop, top + shift), _tone(place), _dash(place))
+
+
+def line_group(
+    name: str,
+    values: Float[np.ndarray, "rows columns"],
+    frame: tuple[float, float, float],
+    colour: str,
+    dash: str = "",
+) -> list[str]:
+    """Return lines between two columns of tokens, as strong as their weights, the faint ones first.
+
+    Args:
+        name: Of the group of lines.
+        values: Weights, from 0 to 1; those below ``FAINTEST`` draw no line.
+        frame: Where lines start and stop, and the upper end of the first token.
+        colour: Of all lines.
+        dash: Attribute of their dashes; "" for none.
+    """
+    start, stop, top = frame
     rows, columns = np.nonzero(values >= FAINTEST)
     order = np.argsort(values[rows, columns], kind="stable")
-    ends = top + ROW * (np.stack([rows, columns], axis=1)[order] + 0.5) + shift
-    name = quoteattr(f"head {head}")
-    parts = [f'<g aria-label={name} stroke="{_tone(place)}" stroke-width="1.5"{_dash(place)}>']
+    ends = top + ROW * (np.stack([rows, columns], axis=1)[order] + 0.5)
+    parts = [f'<g role="group" aria-label={quoteattr(name)} stroke="{colour}" stroke-width="1.5"{dash}>']
     for (start_y, stop_y), value in zip(ends.tolist(), values[rows, columns][order].tolist(), strict=True):
         parts.append(
             f'<line x1="{at(start)}" y1="{at(start_y)}" x2="{at(stop)}" y2="{at(stop_y)}" '

@@ -146,8 +146,8 @@ class DependencyProbe:
         document, span = window.document, slice(window.start, window.stop)
         if document.heads is None or document.relations is None:
             raise BadInput(
-                f"the dependency probe asks for head words, but document {document.key!r} has no trees; "
-                f"give data with heads and relations, or leave the probe out"
+                f"the dependency probe needs head words, but document {document.key!r} has no trees; give "
+                "data with heads and relations, or leave the probe out"
             )
         rows = self._rows_of(document.relations[span])
         root = document.heads[span] < 0

@@ -105,7 +105,7 @@ class SieveCalls:
         if labels.size and not -1 <= labels.min() <= labels.max() < most:
             raise BadSieve(
                 f"the groups of sieve {name!r} are numbered from 0, below the number of tokens, words, "
-                f"arcs and mentions, with −1 for those that ask nothing, but got {labels.min()} to "
+                f"arcs and mentions, with −1 for those that do not count, but got {labels.min()} to "
                 f"{labels.max()} for {most} in example {self.example.key!r}; number them again"
             )
         self._checked[id(function), units] = labels

@@ -74,7 +74,7 @@ def test_the_run_is_driven_from_the_head_and_holds_no_gpu_for_head_cards(rayjob:
             name for name in asked if re.match(r"entrypoint_?(num|mem|res|label)", name, re.IGNORECASE)
         ]
         assert _asked(asked["entrypoint"]).maps == 0
-    (large,) = _commands((ROOT / "docs" / "scale.md").read_text())
+    (large,) = _commands((ROOT / "docs" / "how-to" / "scale.md").read_text())
     assert (_asked(large).maps, _asked(large).threads) == (0, 4)
 
 

@@ -13,6 +13,7 @@ from headroles import Labelling, judge_again, load
 from headroles.errors import BadInput, UnknownName
 from headroles.options.surface import SurfaceOptions
 from headroles.options.values import record_of
+from headroles.reports.words.surface import ROWS
 from headroles.runs.surface.run import surface
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS
 from tests.storage.manifests import hash_again
@@ -142,11 +143,11 @@ def test_a_causal_model_has_no_next_token_and_no_spread_of_the_first_row(
     silent = [name for name, row in zip(COLUMNS, labelling.scores.values, strict=True) if np.isnan(row).all()]
     assert silent == [
         "surface:separator", "surface:separator→separator", "surface:other→separator", "surface:next",
-        "surface:entropy-first",
+        *ROWS, "surface:entropy-first",
     ]  # fmt: skip
     said = " ".join(labelling.skipped)
     assert "surface:next does not apply to these inputs: queries see no later key" in said
-    assert "below 50, no head is called below even attention" in said
+    assert "below 50 units, no head is called below even attention, because" in said
     entropy = labelling.scores.null[COLUMNS.index("surface:entropy")]
     places = [np.log(np.arange(1, n + 1)).mean() for n in labelling.scores.tokens]
     np.testing.assert_allclose(entropy, places)
@@ -226,8 +227,8 @@ def test_options_of_losses_are_refused_where_the_loss_has_no_use_of_them(
     ("options", "sentence"),
     [
         ({"margin": 0.1}, "without a margin"),
-        ({"mask": 0.2}, "--mask is for losses, which only --gradients asks for"),
-        ({"label": "class"}, "--label is for losses, which only --gradients asks for"),
+        ({"mask": 0.2}, "--mask changes a loss, which needs --gradients"),
+        ({"label": "class"}, "--label changes a loss, which needs --gradients"),
         ({"label": "class", "gradients": True}, "--label names a column of --data"),
         ({"mask": 1.0, "gradients": True}, "mask must lie between 0 and 1"),
         ({"marks": ""}, "one or more marks"),

@@ -356,7 +356,7 @@ def test_a_plug_in_offers_a_group_of_sieves(offer: Offer) -> None:
     (entry,) = entries("plug-ins")
     assert (entry.kind, entry.question) == ("group", "all of local, offset:-3, block")
     for name in ("mine", "patterns"):
-        with pytest.raises(BadSieve, match=f"one sieve is asked for, but '{name}' is a group of sieves"):
+        with pytest.raises(BadSieve, match=f"this needs one sieve, but '{name}' is a group of sieves"):
             sieve_of(name)
 
 

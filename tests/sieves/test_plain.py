@@ -59,7 +59,7 @@ def test_statistics_of_several_examples_are_means_over_those_that_have_a_value()
     assert np.isnan(single[1][separator]).all()
     wanted = (single[0][separator] + single[2][separator]) / 2
     np.testing.assert_allclose(found[separator], wanted)
-    with pytest.raises(BadInput, match="several examples have one array each, all with the same layers"):
+    with pytest.raises(BadInput, match="several examples need one array each, all with the same layers"):
         surface_of(arrays[:2], examples)
 
 
@@ -120,9 +120,9 @@ def test_trees_and_antecedents_are_found_by_heads_that_attend_to_them() -> None:
         ({"probe": "coreference"}, "needs 'mentions' or 'clusters' of every input"),
         (
             {"attention": [_attention(1, 3), _attention(1, 3, 4)]},
-            "all attention is of one model, but that of",
+            "all attention must be from one model, but that of",
         ),
-        ({"attention": []}, "attention is of at least one input"),
+        ({"attention": []}, "at least one input needs attention"),
         ({"attention": 2 * _attention(1, 3)}, "sums to 1 or less"),
     ],
 )

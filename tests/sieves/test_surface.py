@@ -14,7 +14,7 @@ from headroles import Example
 from headroles.arrays import surface_of
 from headroles.errors import BadInput
 from headroles.sieves.spread import SMOOTHING, entropies, even_entropy
-from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, lay_surface, rules
+from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, lay_surface, own_text, rules
 from headroles.testing import made_example, planted
 from tests.support.reference import rounding_bound
 
@@ -22,6 +22,9 @@ RELEASED = {
     "first": "cls", "separator": "sep", "separator→separator": "sep_sep", "other→separator": "rest_sep",
     "punctuation": "punct", "previous": "left", "next": "right", "self": "self",
 }  # fmt: skip
+
+ROWS = tuple(name for name in MASSES if name.partition(":")[2] not in RELEASED)
+"""Columns that the released code does not have: those about the rows of special tokens."""
 
 
 def _marked(tokens: list[str], special: tuple[str, ...] = ("[CLS]", "[SEP]")) -> Example:
@@ -88,6 +91,49 @@ def test_masses_and_entropies_of_a_hand_made_head() -> None:
     assert found["surface:entropy-first"] == pytest.approx(np.log(2))
 
 
+def test_rows_of_special_tokens_of_a_hand_made_head() -> None:
+    example = _marked(["[CLS]", "a", ".", "[SEP]", "b", "[SEP]"])
+    rows = np.full((6, 6), 1 / 6)
+    rows[0] = [0.3, 0.2, 0.1, 0.25, 0.05, 0.1]
+    rows[3] = [0.4, 0.1, 0.05, 0.25, 0.15, 0.05]
+    rows[5] = [0.1, 0.2, 0.05, 0.25, 0.3, 0.1]
+    found = {name: float(each[0, 0]) for name, each in surface_of(rows[None, None], example).items()}
+    assert found["surface:first→first"] == pytest.approx(0.3)
+    assert found["surface:first→separator"] == pytest.approx(0.35)
+    assert found["surface:first→text"] == pytest.approx(0.35)
+    assert found["surface:separator→first"] == pytest.approx((0.4 + 0.1) / 2)
+    assert found["surface:separator→self"] == pytest.approx((0.25 + 0.1) / 2)
+    assert found["surface:separator→own-text"] == pytest.approx((0.15 + 0.3) / 2)
+    assert found["surface:separator→other-text"] == pytest.approx((0.15 + 0.25) / 2)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_rows_of_special_tokens_are_divided_among_all_keys(seed: int, pair: bool) -> None:
+    rng = np.random.default_rng(seed)
+    example = made_example(rng, texts=1 + pair, words=5)
+    attention = _random(rng, example, causal=False)
+    found = {name: np.nan_to_num(each) for name, each in surface_of(attention, example).items()}
+    of = kinds(example)
+    for kind, keys in (
+        ("first", ("first", "separator", "text")),
+        ("separator", ("first", "separator", "own-text", "other-text")),
+    ):
+        if of[kind].any():
+            total = np.sum([found[f"surface:{kind}→{key}"] for key in keys], axis=0)
+            np.testing.assert_allclose(total, 1.0, rtol=0, atol=1e-12)
+            diagonal = attention[..., of[kind], of[kind]].mean(axis=-1)
+            own = found["surface:separator→self" if kind == "separator" else "surface:first→first"]
+            np.testing.assert_allclose(own, diagonal, rtol=0, atol=1e-12)
+    assert (found["surface:separator→other-text"] > 0).all() == (pair and bool(of["separator"].any()))
+
+
+def test_a_separator_ends_the_text_before_it_and_a_leading_one_belongs_to_the_first_text() -> None:
+    segment = np.array([-1, -1, 0, -1, -1, 1, 1, -1])
+    separator = np.array([0, 1, 0, 1, 1, 0, 0, 1], dtype=np.bool_)
+    assert own_text(segment, separator, segment >= 0).tolist() == [-1, 0, -1, 0, 0, -1, -1, 1]
+    assert own_text(segment, separator, np.zeros(8, dtype=np.bool_)).tolist() == [-1] * 8
+
+
 def test_the_golden_values_come_out(shared: Path) -> None:
     golden = np.load(shared / "golden" / "published.npz")
     about = json.loads((shared / "golden" / "published.json").read_text())["surface"]
@@ -146,7 +192,7 @@ def test_what_leaves_no_choice_is_not_applicable() -> None:
     none = {name for name, each in found.items() if np.isnan(each).all()}
     assert none == {
         "surface:separator", "surface:separator→separator", "surface:other→separator", "surface:punctuation",
-        "surface:next", "surface:entropy-first",
+        "surface:next", "surface:entropy-first", *ROWS,
     }  # fmt: skip
     alone = surface_of(np.ones((1, 1, 1, 1)), Example("x", ("a",)))
     assert all(np.isnan(each).all() for each in alone.values())

@@ -5,7 +5,13 @@ from typing import Any
 from headroles.options.surface import SurfaceOptions
 from headroles.records.arrays import shared_keys_note
 from headroles.records.view import CROSS
-from headroles.runs.manifest import attention_notes, column_notes, common_record, truncation_notes
+from headroles.runs.manifest import (
+    attention_notes,
+    column_notes,
+    common_record,
+    few_unit_notes,
+    truncation_notes,
+)
 from headroles.runs.scored import ScoredRun
 from headroles.sieves.surface import MASSES
 
@@ -17,7 +23,7 @@ WARNING = (
 
 OFFSETS = ("surface:previous", "surface:next", "surface:self")
 """Columns that count keys at an offset."""
-FEW = "no head is called below even attention, because rare attention then looks absent too often"
+FEW = "no head is called below even attention, because rare attention would look absent too often"
 
 
 UNEQUAL = "unequal"
@@ -48,9 +54,9 @@ def _notes(options: SurfaceOptions, scored: ScoredRun) -> list[str]:
     notes = [WARNING] if options.preset == "published" else []
     if unequal := scored.counts.get(UNEQUAL):
         notes.append(
-            f"In {unequal} of {len(scored.scores.examples)} inputs the layers of this model see "
-            f"different keys, and even attention is that of the mean layer, so that tests of heads are "
-            f"off by how far theirs is apart; a --max-length within the model's window avoids it."
+            f"In {unequal} of {len(scored.scores.examples)} inputs the layers of this model see different "
+            "keys, but even attention is the mean over layers. Tests of heads are wrong by this "
+            "difference. A --max-length within the window of the model avoids it."
         )
     return notes
 
@@ -58,15 +64,11 @@ def _notes(options: SurfaceOptions, scored: ScoredRun) -> list[str]:
 def omission_notes(options: SurfaceOptions, scored: ScoredRun) -> list[str]:
     """Return what was cut, was not applicable or has too few units, one sentence each."""
     notes = truncation_notes(scored.truncated, len(scored.scores.examples), options.max_length)
+    few: dict[str, int] = {}
     for position, rule in enumerate(scored.rules):
-        notes += column_notes(
-            rule.sieve,
-            scored.scores,
-            position,
-            nothing=_reason_for_no_values(rule.sieve, scored.facts.described.get("kind")),
-            few=FEW if rule.sieve.startswith("surface:") else "",
-        )
-    return notes
+        reason = _reason_for_no_values(rule.sieve, scored.facts.described.get("kind"))
+        notes += column_notes(rule.sieve, scored.scores, position, nothing=reason, few=few)
+    return notes + few_unit_notes({name: few[name] for name in few if name.startswith("surface:")}, FEW)
 
 
 def _reason_for_no_values(column: str, kind: str | None) -> str:

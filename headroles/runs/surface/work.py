@@ -77,7 +77,7 @@ def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: Los
     if options.mask != MASK and model.about != MASKED:
         raise BadInput(
             f"--mask is for losses of {MASKED}, but that of {checkpoint.name!r} "
-            f"({model.described['architecture']}) is of {model.about}; leave it out"
+            f"({model.described['architecture']}) has a loss of {model.about}; leave it out"
         )
     return model
 

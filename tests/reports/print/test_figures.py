@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import headroles
 from headroles import exporting
 from headroles.errors import BadInput, MissingExtra, UnknownName
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
@@ -35,6 +36,7 @@ from headroles.reports.words import words
 from headroles.stats.engine import judge
 from tests.support.browser import CHROMIUM
 from tests.support.clustered_runs import clustered_run
+from tests.support.hostile_runs import charted
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 NAMES = ("local", "block", LOUD, "x" * 10_000)
@@ -94,16 +96,17 @@ def test_the_figures_are_those_of_the_page_and_the_label_matrix(hostile: Labelli
                 np.testing.assert_array_equal(np.asarray(before.get(side)), np.asarray(after.get(side)))
 
 
-@pytest.mark.parametrize("kind", ["hostile", "cluster", "probe", "surface", "comparison"])
+@pytest.mark.parametrize("kind", ["hostile", "cluster", "probe", "surface", "comparison", "atlas"])
 def test_no_colour_of_the_page_is_left_as_a_variable_and_the_ground_is_white(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
-    made: dict[str, Callable[[], Labelling | Comparison]] = {
+    made: dict[str, Callable[[], Labelling | Comparison | Atlas]] = {
         "hostile": lambda: request.getfixturevalue("hostile"),
         "cluster": lambda: clustered_run(3, 4),
         "probe": lambda: request.getfixturevalue("probed_run")(("all", "det"), shape=(20, 2, 3)),
         "surface": lambda: request.getfixturevalue("surface_run")((20, 2, 3)),
         "comparison": lambda: exporting.load_result(request.getfixturevalue("compared")),
+        "atlas": lambda: charted(("local", "block", "delimiter")),
     }
     drawn = figures_of(made[kind](), width=120.0)
     expected = {
@@ -112,6 +115,7 @@ def test_no_colour_of_the_page_is_left_as_a_variable_and_the_ground_is_white(
         "probe": {"probe-0", "probe-trained", "probe-weights-0", "probe-weights-0-back", "matrix"},
         "surface": {"kinds", "separators", "neighbours", "entropy", "importance-0"},
         "comparison": {"moved", "map-local", "means-local", "outcomes-local"},
+        "atlas": {"maps", "agreement", "p-values", "several"},
     }
     assert expected[kind] <= drawn.keys()
     assert "var(--" not in _texts(drawn)

@@ -190,9 +190,9 @@ def test_colours_are_those_of_the_report_on_a_light_ground() -> None:
 @pytest.mark.parametrize(
     ("layer", "heads", "looks", "expected"),
     [
-        (4, [10], {}, "this view holds the layers 3, 5, but layer 4 was asked for"),
-        (3, [10, 2], {}, "this view holds the heads 10, 11, 12, but head 2 was asked for"),
-        (3, [], {}, "but head none was asked for"),
+        (4, [10], {}, "this view holds the layers 3, 5, but layer 4 was given"),
+        (3, [10, 2], {}, "this view holds the heads 10, 11, 12, but head 2 was given"),
+        (3, [], {}, "but head none was given"),
         (3, [10], {"width": "wide"}, "a width is a number above 0 with its unit, such as 89mm or 640px"),
         (3, [10], {"width": "0mm"}, "but got '0mm'"),
     ],

@@ -59,7 +59,7 @@ def test_no_function_of_positions_and_length_has_a_swap_contrast(
         assert np.abs(swaps[name]).max() < EXACT, name
     assert abs(swaps["next . ? or !"].mean()) < MARGIN / 4
     assert abs(swaps["next mark"].mean()) < MARGIN / 4
-    assert swaps["word before the next end"].mean() > 0.3  # not closed: see docs/contrasts.md
+    assert swaps["word before the next end"].mean() > 0.3  # not closed: see docs/explanation/contrasts.md
     assert swaps["same sentence by its end"].mean() > 0.1
     assert swaps["own text"].mean() > 0.1
     np.testing.assert_allclose(swaps["half own text"], swaps["own text"] / 2, atol=1e-9)
