@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from headroles.arrays import score as score
 from headroles.arrays import surface_of as surface_of
+from headroles.converting.convert import Converted
 from headroles.errors import HeadrolesError as HeadrolesError
 from headroles.exporting import figures as figures
 from headroles.exporting import methods as methods
@@ -20,6 +21,7 @@ from headroles.plain import probe_of as probe_of
 from headroles.preprocessing.pairs import PairFile
 from headroles.preprocessing.trees import TreeFile
 from headroles.progress import Phases
+from headroles.records.atlas.atlas import Atlas as Atlas
 from headroles.records.comparison import Comparison as Comparison
 from headroles.records.example import Arc as Arc
 from headroles.records.example import Example as Example
@@ -27,6 +29,7 @@ from headroles.records.example import Lexical as Lexical
 from headroles.records.example import Mention as Mention
 from headroles.records.findings import Labelling as Labelling
 from headroles.records.replication import Replication as Replication
+from headroles.sharing.share import SharedRun as SharedRun
 from headroles.showing import ShownSieve as ShownSieve
 from headroles.showing import show_sieve as show_sieve
 from headroles.sieves.base import Contrast as Contrast
@@ -49,6 +52,7 @@ from headroles.viewing import Viewed as Viewed
 
 __all__ = [
     "Arc",
+    "Atlas",
     "Band",
     "Cells",
     "Comparison",
@@ -66,18 +70,22 @@ __all__ = [
     "Replication",
     "Same",
     "Scorer",
+    "SharedRun",
     "ShownSieve",
     "SieveFamily",
     "Viewed",
     "Without",
+    "atlas",
     "cluster",
     "compare",
+    "convert",
     "extract",
     "figures",
     "from_nnsight",
     "from_transformer_lens",
     "head_distances",
     "judge_again",
+    "judge_scores",
     "label",
     "load",
     "methods",
@@ -88,6 +96,7 @@ __all__ = [
     "replicate",
     "save",
     "score",
+    "share",
     "show_sieve",
     "sieve",
     "sieve_family",
@@ -97,6 +106,14 @@ __all__ = [
     "view",
     "write_maps",
 ]
+
+def atlas(
+    runs: str | Path | Sequence[str | Path],
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> Atlas:
+    """Show several label runs on one page: their roles, p values, roles by layer, and agreement."""
 
 def cluster(
     task: str | None = None,
@@ -171,6 +188,17 @@ def compare(
 ) -> Comparison:
     """Compare two runs head by head: differences, equivalences, and roles gained and lost."""
 
+def convert(
+    old: str | Path,
+    *,
+    out: str | Path = "",
+    task: str | None = None,
+    tokens: str | Path | None = None,
+    score_name: str | None = None,
+    overwrite: bool = False,
+) -> Converted:
+    """Convert a file of an older tool into a file that commands of headroles read."""
+
 def extract(
     file: str | Path | Any,
     *,
@@ -181,6 +209,7 @@ def extract(
     tokenizer: Any | None = None,
     revision: str | None = None,
     word_level: bool = False,
+    as_published: bool = False,
     precision: str = "float16",
     group: str | None = None,
     kind: str | None = None,
@@ -210,6 +239,27 @@ def judge_again(
     bayes: bool | None = None,
 ) -> Labelling:
     """Judge the stored scores of a run folder again, and write the result into it."""
+
+def judge_scores(
+    scores: str | Path | Any = None,
+    *,
+    model_name: str | None = None,
+    null: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    margin: float | None = None,
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    bayes: bool | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> Labelling:
+    """Judge a table of scores from anywhere: test every head, correct for their number, and label heads."""
 
 def label(
     task: str | None = None,
@@ -340,6 +390,7 @@ def probe(
     epochs: int = 100,
     minutes: float | None = None,
     kind: str | None = None,
+    maps: int = 200,
 ) -> Labelling:
     """Ask every head questions with right answers: head words, trees, antecedents."""
 
@@ -352,6 +403,17 @@ def replicate(
     overwrite: bool = False,
 ) -> Replication:
     """Test the roles that run A found on the inputs of run B, and count how many hold there."""
+
+def share(
+    folder: str | Path,
+    to: str | None = None,
+    *,
+    with_maps: bool = False,
+    private: bool = False,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> SharedRun:
+    """Return a finished run as a block for a model card, and upload it as a data set on request."""
 
 def surface(
     task: str | None = None,
@@ -409,7 +471,7 @@ def table(
     out: str | Path | None = None,
     overwrite: bool = False,
 ) -> str:
-    """Return a table of a run or a comparison as text for a paper, and write it to a file on request."""
+    """Return a table of a run, a comparison or an atlas as text for a paper, or write it to a file."""
 
 def view(
     text: str | Any | None = None,

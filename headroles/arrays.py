@@ -121,7 +121,8 @@ def list_inputs(name: str, values: object) -> list[Any]:
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
         return list(values)
     raise BadInput(
-        f"{name} is of one input, or a list with one for each input, but got {describe_object(values)}"
+        f"{name} must be one for a single input, or a list with one for each input, but got "
+        f"{describe_object(values)}"
     )
 
 
@@ -185,7 +186,7 @@ def checked_attention(
     worst = float((over if sinks else np.abs(over)).max(initial=0.0))
     if worst > ROUNDING:
         less = " or less" if sinks else ""
-        advice = "" if sinks else "; where a sink takes the rest, say sinks=True"
+        advice = "" if sinks else "; where a sink takes the rest, give sinks=True"
         raise BadInput(
             f"every row of attention sums to 1{less} over the keys, but the worst row is "
             f"off by {worst:.3g}; give rows as queries, after the softmax, without padding{advice}"
@@ -282,8 +283,8 @@ def _mean_surface(
     shapes = {np.shape(array)[:2] for array in arrays}
     if len(arrays) != len(examples) or len(shapes) != 1 or visible is not None:
         raise BadInput(
-            f"several examples have one array each, all with the same layers and heads, and visible keys are "
-            f"read from them, but got {len(examples)} examples and {len(arrays)} arrays with "
+            "several examples need one array each, all with the same layers and heads, but got "
+            f"{len(examples)} examples and {len(arrays)} arrays with "
             f"{' and '.join(map(str, sorted(shapes))) or 'none'}; leave 'visible' out"
         )
     pairs = zip(arrays, examples, strict=True)

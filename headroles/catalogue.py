@@ -397,8 +397,8 @@ def _single(offered: Offer, name: str) -> Sieve:
         return _of_family(offered, "")
     if isinstance(offered, tuple):
         raise BadSieve(
-            f"one sieve is asked for, but {name!r} is a group of sieves ({', '.join(offered)}); name one of "
-            f"them"
+            f"this needs one sieve, but {name!r} is a group of sieves ({', '.join(offered)}); name one of "
+            "them"
         )
     return offered
 

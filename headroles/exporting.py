@@ -12,11 +12,14 @@ from headroles.addresses import check_place, is_address
 from headroles.errors import BadInput, describe_object
 from headroles.options.finished import TableOptions
 from headroles.options.keywords import keywords_of
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.print.settings import WIDTH, check_form, check_width
+from headroles.storage.atlas.folder import is_atlas, load_atlas
 from headroles.storage.comparison import is_comparison, load_comparison
 from headroles.storage.folder import (
+    ATLAS,
     COMPARISON,
     FIGURES,
     MOMENTS,
@@ -89,8 +92,7 @@ def report(folder: str | Path, out: str | Path | None = None, *, overwrite: bool
     target = Path(folder) / REPORT if out is None else Path(out)
     if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
         raise BadInput(
-            f"a report does not take the place of a part of its run, but --out is '{target}'; "
-            f"name another file"
+            f"a report must not replace a file of its run, but --out is '{target}'; name another file"
         )
     if target.resolve() != (Path(folder) / REPORT).resolve():
         check_replaceable(target, PAGE_MARK, overwrite)
@@ -109,13 +111,13 @@ def figures(
     *,
     overwrite: bool = False,
 ) -> tuple[str | Path, ...]:
-    """Write every figure of a run's or a comparison's report as a file.
+    """Write every figure of the report of a run, a comparison or an atlas as a file.
 
     These are the figures of the page in its light colours on white, with legends for colours and symbols;
     the label matrix is among them. Axis titles have 9 points, other text 7 to 8.
 
     Args:
-        folder: Folder of a run of any kind or of a comparison, or the address of one.
+        folder: Folder of a run of any kind, of a comparison or of an atlas, or the address of one.
         form: "svg" (text stays text), "pdf" or "png" (300 dots an inch).
         out: Folder or address to write to. The folder is made if it does not exist. Figures of the same names
             that headroles drew are replaced. None for ``figures`` in the folder, or at its address.
@@ -171,7 +173,7 @@ def _write_figures(drawings: Mapping[str, bytes], where: Path | Place) -> tuple[
 
 @keywords_of(TableOptions, "folder", "name", "format")
 def table(options: TableOptions) -> str:
-    """Return a table of a run or a comparison as text for a paper, and write it to a file on request.
+    """Return a table of a run, a comparison or an atlas as text for a paper, or write it to a file.
 
     Markdown and LaTeX have the numbers as the report writes them, and a caption with test, correction, alpha
     and units. CSV has all digits. ``methods`` gives the text of ``headroles.methods`` instead.
@@ -202,7 +204,7 @@ def table(options: TableOptions) -> str:
     return text
 
 
-def methods(run: Labelling | Comparison | str | Path, form: str = "markdown") -> str:
+def methods(run: Labelling | Comparison | Atlas | str | Path, form: str = "markdown") -> str:
     r"""Return the methods of a run or a comparison as a paragraph for a paper, every number filled in.
 
     The paragraph names model, inputs, units, roles with chance values and margins, test, correction, what was
@@ -219,7 +221,7 @@ def methods(run: Labelling | Comparison | str | Path, form: str = "markdown") ->
     Raises:
         HeadrolesError: When the folder holds neither, or there is no such form.
     """
-    if isinstance(run, Labelling | Comparison):
+    if isinstance(run, Labelling | Comparison | Atlas):
         result = run
     elif isinstance(run, str | Path):
         check_place(run)
@@ -239,10 +241,12 @@ def _check_table_file(folder: str | Path, out: str | Path) -> None:
     if is_address(out) or isdir(out):
         raise BadInput(f"a table is written to a file of this machine, but --out is '{out}'; name a file")
     target = Path(out)
-    if target.name in RUN.holds | COMPARISON.holds and target.resolve().parent == Path(folder).resolve():
+    if (
+        target.name in RUN.holds | COMPARISON.holds | ATLAS.holds
+        and target.resolve().parent == Path(folder).resolve()
+    ):
         raise BadInput(
-            f"a table does not take the place of a part of its run, but --out is '{target}'; name "
-            f"another file"
+            f"a table must not replace a file of its run, but --out is '{target}'; name another file"
         )
 
 
@@ -260,22 +264,24 @@ def _figure_address(folder: str | Path, out: str | Path | None) -> Place | None:
         return None
     if target == run or (target.startswith(f"{run}/") and target != f"{run}/{FIGURES}"):
         raise BadInput(
-            f"figures go into a folder of their own, but '{target}' is part of the run; leave --out away for "
-            f"'{run}/{FIGURES}', or name a folder elsewhere"
+            f"figures go into a folder of their own, but '{target}' is part of the run; drop --out "
+            f"for '{run}/{FIGURES}', or name a folder elsewhere"
         )
     return place_of(target)
 
 
-def load_result(folder: str | Path) -> Labelling | Comparison:
-    """Return the run or the comparison of a folder.
+def load_result(folder: str | Path) -> Labelling | Comparison | Atlas:
+    """Return the run, the comparison or the atlas of a folder.
 
     Args:
-        folder: Folder of a run of any kind or of a comparison, or the address of one.
+        folder: Folder of a run of any kind, of a comparison or of an atlas, or the address of one.
 
     Raises:
-        BadInput: When the folder holds neither, or is damaged.
+        BadInput: When the folder holds none of them, or is damaged.
     """
     with local_copy(folder) as run_folder:
+        if is_atlas(run_folder):
+            return load_atlas(run_folder)
         return load_comparison(run_folder) if is_comparison(run_folder) else load(run_folder)
 
 
@@ -287,8 +293,8 @@ def _figure_folder(folder: Path, out: str | Path | None) -> Path:
         raise BadInput(f"figures go into a folder, but '{target}' is a file; name another --out")
     if target.resolve().is_relative_to(folder.resolve()) and target.resolve() != own_folder:
         raise BadInput(
-            f"figures go into a folder of their own, but '{target}' is part of the run; leave --out away for "
-            f"'{folder / FIGURES}', or name a folder elsewhere"
+            f"figures go into a folder of their own, but '{target}' is part of the run; drop --out "
+            f"for '{folder / FIGURES}', or name a folder elsewhere"
         )
     return target
 
@@ -300,8 +306,7 @@ def _remote_report(folder: str | Path, out: str | Path | None, overwrite: bool) 
     target_folder, _, name = target.rpartition("/")
     if target_folder == run and name in RUN.holds - {REPORT}:
         raise BadInput(
-            f"a report does not take the place of a part of its run, but --out is '{target}'; "
-            f"name another file"
+            f"a report must not replace a file of its run, but --out is '{target}'; name another file"
         )
     if target == f"{run}/{REPORT}":
         with local_copy(run, back=True) as copy:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.inputs.corpora import Corpus
-    from headroles.options.run import CommonOptions
+    from headroles.options.run import JudgedOptions
     from headroles.progress import Progress
+    from headroles.records.atlas.atlas import Atlas
     from headroles.records.comparison import Comparison
     from headroles.records.example import Decision, Rule, Scores
     from headroles.records.findings import Labelling
@@ -43,7 +44,6 @@ class RunKind(ABC):
         baselines: Whether heads are tested against baselines; intervals of findings are then those of the
             difference, laid around the mean.
         intervals_of_scores: Whether intervals of findings are those of mean scores, not of the tests.
-        keeps_inputs: Whether typical inputs can be kept as examples of heads.
     """
 
     name: ClassVar[str]
@@ -53,7 +53,6 @@ class RunKind(ABC):
     not_recomputed: ClassVar[tuple[str, str] | None] = None
     baselines: ClassVar[bool] = False
     intervals_of_scores: ClassVar[bool] = False
-    keeps_inputs: ClassVar[bool] = True
 
     # a new run
 
@@ -118,7 +117,7 @@ class RunKind(ABC):
     # a stored run
 
     @abstractmethod
-    def options(self, settings: Mapping[str, Any]) -> CommonOptions:
+    def options(self, settings: Mapping[str, Any]) -> JudgedOptions:
         """Return the options of a run from its settings in a manifest."""
 
     @abstractmethod
@@ -220,4 +219,10 @@ def kind_of(labelling: Labelling) -> RunKind:
 def comparison_answer(comparison: Comparison) -> Answer:
     """Return what changed between two runs in a few sentences, as ``RunKind.answer`` does for one run."""
     answer: Answer = import_module("headroles.reports.answer.comparison").answer_of(comparison)
+    return answer
+
+
+def atlas_answer(atlas: Atlas) -> Answer:
+    """Return what several runs found in a few sentences, as ``RunKind.answer`` does for one run."""
+    answer: Answer = import_module("headroles.reports.answer.atlas").answer_of(atlas)
     return answer

@@ -166,15 +166,15 @@ def _checked(attention: Arrays, sinks: bool) -> list[np.ndarray]:
     single = isinstance(attention, np.ndarray) and attention.ndim == 4
     arrays = [attention] if single else list_inputs("attention", attention)
     if not arrays:
-        raise BadInput("attention is of at least one input, but no array was given")
+        raise BadInput("at least one input needs attention, but no array was given")
     checked = []
     for number, array in enumerate(map(np.asarray, arrays)):
         tokens = array.shape[-1] if array.ndim == 4 else 1
         checked.append(checked_attention(array, Example(f"input {number}", ("",) * tokens), sinks=sinks))
         if checked[-1].shape[:2] != checked[0].shape[:2]:
             raise BadInput(
-                f"all attention is of one model, but that of input {number} has {checked[-1].shape[:2]} "
-                f"layers and heads, and that of input 0 {checked[0].shape[:2]}"
+                f"all attention must be from one model, but that of input {number} has "
+                f"{checked[-1].shape[:2]} layers and heads, and that of input 0 {checked[0].shape[:2]}"
             )
     return checked
 
@@ -212,7 +212,7 @@ def _between_words(
         if tokens != words:
             raise BadInput(
                 f"attention between words has one row for each, {words} for {document.key}, but got "
-                f"{tokens}; for attention between tokens, say in 'word' to which word each belongs"
+                f"{tokens}; for attention between tokens, give the word of each token in 'word'"
             )
         return weights
     numbers = np.asarray(word)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
-LOAD, PARSE, SCORE, TEST, KEEP, TRAIN, REPORT, EXTRACT, JUDGE, COMPARE = PHASES = (
+LOAD, PARSE, SCORE, TEST, KEEP, TRAIN, REPORT, EXTRACT, JUDGE, COMPARE, COLLECT = PHASES = (
     "load model", "parse", "score", "test", "keep maps", "train probes", "report",
-    "extract", "judge", "compare",
+    "extract", "judge", "compare", "collect",
 )  # fmt: skip
-"""Phases in their order; those after "report" stand alone. "parse" and "score" overlap."""
+"""Phases of a run in their order; those after "report" are single steps. "parse" and "score" overlap."""
 
 Progress = Callable[[int, int], None]
 """Callback with the number of inputs done and their total."""
@@ -31,7 +31,7 @@ def ignore_advance(count: int, phase: str = SCORE) -> None:
 
 
 class Phases:
-    """Phases of a run, which are told when each starts, advances and ends; this one calls a callback.
+    """Phases of a run, which are called when each starts, advances and ends; this one calls a callback.
 
     The terminal shows them by a subclass.
 

@@ -118,7 +118,7 @@ def show_sieve(
         >>> show_sieve("previous", Example("note", ("it", "rains", "again")))
         What the sieve previous counts
         Does the head look at the previous token?
-        2 of 3 tokens ask; 2 cells count, of 6 compared.
+        2 of 3 tokens count as queries; 2 cells count, of 6 compared.
           1 rains → it
           2 again → rains
     """

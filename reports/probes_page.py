@@ -28,7 +28,7 @@ STYLES = (
 FIGURES = ("layers", "means")
 """Figures of all heads, in folds; not where there are too many rows to tell apart."""
 MOST = 12
-"""Maps that stand beside each other at most; of more, those of the best heads."""
+"""Largest number of maps in a row; of more, the best heads have one."""
 
 
 def probes_page(labelling: Labelling) -> str:

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 ENDS = "[95\u00a0%]"
-"""In headings: an interval stands beside the number."""
+"""In headings: an interval follows the number."""
 
 Sheets = Mapping[str, Callable[[], "Sheet"]]
 """Functions that make the tables of a run, by name; the first is what the run is about."""

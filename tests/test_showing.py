@@ -80,7 +80,9 @@ def test_the_picture_names_every_counted_cell() -> None:
     titles = [title.text or "" for title in root.iter(f"{SVG}title")]
     assert titles[0] == "What the sieve syntactic counts"
     assert [title.split(",")[0] for title in titles[1:]] == ["old to dogs", "dogs to bark"]
-    assert "2 of 5 tokens ask; 2 cells count, of 10 compared." in (root.findtext(f"{SVG}desc") or "")
+    assert "2 of 5 tokens count as queries; 2 cells count, of 10 compared." in (
+        root.findtext(f"{SVG}desc") or ""
+    )
     labels = [text.text for text in root.iter(f"{SVG}text")]
     assert labels.count("dogs") == 2
     assert shown._repr_svg_() == shown.svg() == sieve_svg(shown.cells)

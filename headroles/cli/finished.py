@@ -1,5 +1,6 @@
-"""Commands on finished runs: compare, replicate, view, report, table, judge, verify."""
+"""Commands on finished runs: compare, atlas, replicate, view, report, table, share, judge, verify."""
 
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -33,6 +34,31 @@ def compare_command(display: DisplayOptions, **given: Any) -> None:
     with show_phases(quiet=display.quiet) as phases, phases.during(COMPARE):
         comparison = compare(**given)
     print_result(comparison, given["out"], display)
+
+
+@command(
+    "atlas",
+    "finished:AtlasOptions",
+    "Compare and combine",
+    "headroles atlas runs/QNLI-bert-base runs/QQP-bert-base runs/MRPC-bert-base",
+    prints=PRINTS,
+)
+def atlas_command(display: DisplayOptions, **given: Any) -> None:
+    """Show several label runs on one page.
+
+    It shows their roles side by side, p values near 0 or 1, roles by layer, and how far labels agree. The
+    runs label one model on several tasks or corpora. Runs of other models are shown by counts and depth. No
+    model is needed.
+    """
+    from headroles.comparing.atlas import atlas, default_folder
+    from headroles.progress import COLLECT
+    from headroles.terminal.phases import show_phases
+
+    given["out"] = given["out"] or default_folder(given["runs"])
+    display.check_place(given["out"])
+    with show_phases(quiet=display.quiet) as phases, phases.during(COLLECT):
+        collected = atlas(**given)
+    print_result(collected, given["out"], display)
 
 
 @command(
@@ -141,22 +167,72 @@ def table_command(out: str | None, methods: bool, **given: Any) -> None:
 
 
 @command(
+    "share",
+    "finished:ShareOptions",
+    "Keep and check",
+    "headroles share runs/QNLI-all-MiniLM-L6-v2",
+    "headroles share runs/QNLI-all-MiniLM-L6-v2 --to user/roles-of-minilm",
+)
+def share_command(out: str | None, **given: Any) -> None:
+    """Print a run as a block for a model card, or upload it.
+
+    The block has the answer, heads per role with bounds, the error rate, command and citation. With --to, the
+    run goes to the hub as a data set with a card, head cards and JSON Schemas. Texts of inputs stay here
+    unless --with-maps is given.
+    """
+    from headroles.sharing.share import share
+
+    shared = share(out=out, **given)
+    if out is None:
+        click.echo(visible(shared.card), nl=False)
+    else:
+        click.echo(visible(f"block   {out}"))
+    if shared.address is not None:
+        click.echo(visible(f"data    {shared.address} ({len(shared.files)} files)"), err=True)
+
+
+@command(
     "judge",
-    "finished:JudgeOptions",
+    "finished:JudgeCommandOptions",
     "Keep and check",
     "headroles judge runs/QNLI-all-MiniLM-L6-v2 --alpha 0.01 --correction holm",
+    "headroles judge --scores scores.parquet --margin 0.1 --low 0 --high 1 --out runs/scores",
     prints=PRINTS,
 )
-def judge_command(display: DisplayOptions, **given: Any) -> None:
-    """Judge a run again by another rule; no model is needed."""
-    from headroles.judging.again import judge_again
+def judge_command(display: DisplayOptions, folder: str | None, **given: Any) -> None:
+    """Judge a run again, or a table of scores; no model is needed.
+
+    With --scores, every head of the table is tested, and a run folder is written that all other commands
+    read. The table has a row for each unit, layer and head, with its score. Layers and heads count from 0.
+    Further columns are described in the guide to scores of other tools.
+    """
     from headroles.progress import JUDGE
     from headroles.terminal.phases import show_phases
 
-    display.check_place(given["folder"])
+    if folder is None:
+        _judge_table(display, given)
+        return
+    from headroles.judging.again import judge_again
+    from headroles.options.finished import JudgeOptions
+
+    display.check_place(folder)
+    decided = {field.name: given[field.name] for field in fields(JudgeOptions) if field.name in given}
     with show_phases(quiet=display.quiet) as phases, phases.during(JUDGE):
-        judged = judge_again(**given)
-    print_result(judged, given["folder"], display)
+        judged = judge_again(folder, **decided)
+    print_result(judged, folder, display)
+
+
+def _judge_table(display: DisplayOptions, given: dict[str, Any]) -> None:
+    """Judge a table of scores, and print the run."""
+    from headroles.progress import JUDGE
+    from headroles.runs.scores.run import default_folder, judge_scores
+    from headroles.terminal.phases import show_phases
+
+    given["out"] = given["out"] or default_folder(given["scores"])
+    display.check_place(given["out"])
+    with show_phases(quiet=display.quiet) as phases, phases.during(JUDGE):
+        judged = judge_scores(**given)
+    print_result(judged, given["out"], display)
 
 
 @command(
@@ -185,11 +261,13 @@ def verify_command(folder: str, oracles: bool) -> None:
 
 COMMANDS = (
     compare_command,
+    atlas_command,
     replicate_command,
     show_command,
     view_command,
     report_command,
     table_command,
+    share_command,
     judge_command,
     verify_command,
 )

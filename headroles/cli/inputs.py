@@ -1,4 +1,4 @@
-"""Commands before a run: sieves, tasks, plan, extract, preprocess."""
+"""Commands before a run: sieves, tasks, plan, extract, convert, preprocess."""
 
 from functools import partial
 from typing import Any
@@ -105,6 +105,30 @@ def extract_command(**given: Any) -> None:
     console().print(f"maps    {done.file}\nlist    {done.file.with_suffix('.json')}", markup=False)
 
 
+@command(
+    "convert",
+    "extract:ConvertOptions",
+    "Keep and check",
+    "headroles convert unlabeled_attn.pkl --out maps.safetensors",
+    "headroles convert sieve_scores --task qnli --out scores.parquet",
+    "headroles convert dev.json --out dev.jsonl",
+)
+def convert_command(**given: Any) -> None:
+    """Convert files of older tools.
+
+    OLD is a pickle of attention maps, of sieve scores or of labels, a folder of sieve scores, or JSON with
+    trees or with scores by head. A pickle is read without running anything in it. What differs from maps
+    and scores of headroles is printed.
+    """
+    from headroles.converting.convert import convert
+    from headroles.terminal.console import console
+
+    done = convert(**given)
+    console().print(f"{done.kind:<8}{done.file} ({done.count:,} {done.unit})", markup=False)
+    for note in done.notes:
+        console().print(f"note    {note}", markup=False)
+
+
 @click.group("preprocess", cls=Commands)
 def preprocess_group() -> None:
     """Prepare texts as inputs."""
@@ -148,4 +172,4 @@ def depparse_command(**given: Any) -> None:
 for each in (unlabeled_command, depparse_command):
     preprocess_group.add_command(each)
 
-COMMANDS = (sieves_command, tasks_command, plan_command, extract_command, preprocess_group)
+COMMANDS = (sieves_command, tasks_command, plan_command, extract_command, convert_command, preprocess_group)

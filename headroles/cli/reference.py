@@ -1,24 +1,23 @@
-"""Make the type stub of the package and the list of options: ``python -m headroles.cli.reference``.
+"""Make the type stub of the package and pages of the reference: ``python -m headroles.cli.reference``.
 
-Both follow from the records of options; a test compares them with the files.
+They follow from the records of options and results, the commands and the catalogue of sieves. A test compares
+them with the files.
 """
 
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
-
 import headroles
-from headroles.cli.main import cli
-from headroles.cli.options import SECTIONS, Command, section_of
+from headroles.cli.files_page import files_page
+from headroles.cli.options import SECTIONS, section_of
+from headroles.cli.pages import all_commands, commands_page, sieves_page
 from headroles.options.described import Described, in_groups
 
 PACKAGE = Path(__file__).parents[1]
 HOMES: dict[str, str] = vars(headroles)["_HOMES"]
-STUB, OPTIONS = PACKAGE / "__init__.pyi", PACKAGE.parent / "docs" / "options.md"
+STUB, PAGES = PACKAGE / "__init__.pyi", PACKAGE.parent / "docs" / "reference"
 IMPORTS = {
     "Any": "typing",
     "Callable": "collections.abc",
@@ -68,7 +67,7 @@ The JSON object has these keys; a number that does not exist is `null`:
 | key | what |
 | --- | --- |
 | `folder`, `report` | where the result is |
-| `kind` | `label`, `probe`, `surface`, `cluster` or `compare` |
+| `kind` | `label`, `probe`, `surface`, `cluster`, `compare` or `atlas` |
 | `title`, `line`, `sentences`, `notes` | what a terminal shows, as text |
 | `layers`, `heads` | size of the model: layers, and heads in a layer |
 | `results` | a role, probe row or statistic by its name: `mark`, `title`, `counts` and `strongest` |
@@ -77,7 +76,8 @@ The JSON object has these keys; a number that does not exist is `null`:
 
 `counts` are heads by outcome. `strongest` is the head with the largest mean among those with the first
 outcome: `layer`, `head`, `mean`, and the 95 % interval from `low` to `high`; or `null`. In a comparison
-`results` has `title`, `counts`, `gained` and `lost`.
+`results` has `title`, `counts`, `gained` and `lost`. An atlas has
+`runs` and `agreement` in place of `layers`, `heads` and `results`.
 
 """
 
@@ -147,7 +147,7 @@ def _literal(value: Any) -> str:
 
 def options_page() -> str:
     """Return the page with all commands and all options."""
-    commands = dict(_commands(cli))
+    commands = dict(all_commands())
     lines = [COMPLETION, "## Commands\n"]
     for section in SECTIONS:
         names = [f"`{name}`" for name, command in commands.items() if section_of(command) == section]
@@ -160,15 +160,6 @@ def options_page() -> str:
         lines += [f"\n## {group}\n", "| option | meaning | values | default | commands |", "| --- " * 5 + "|"]
         lines += [_row(takers[option.name]) for option in members]
     return "\n".join(lines) + "\n"
-
-
-def _commands(group: click.Group, before: str = "") -> Iterator[tuple[str, Command]]:
-    """Yield all commands with their names, those of groups too."""
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            yield from _commands(command, f"{before}{name} ")
-        elif isinstance(command, Command):
-            yield f"{before}{name}", command
 
 
 def _row(takers: list[tuple[str, Described]]) -> str:
@@ -210,10 +201,21 @@ def _by_command(values: list[tuple[str, str]]) -> str:
     )
 
 
+def made() -> dict[Path, str]:
+    """Return the text of every file that this module makes."""
+    return {
+        STUB: stub(),
+        PAGES / "options.md": options_page(),
+        PAGES / "commands.md": commands_page(),
+        PAGES / "files.md": files_page(),
+        PAGES / "sieves.md": sieves_page(),
+    }
+
+
 def write() -> None:
-    """Write the stub and the page."""
-    STUB.write_text(stub(), encoding="utf-8")
-    OPTIONS.write_text(options_page(), encoding="utf-8")
+    """Write the files."""
+    for path, text in made().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

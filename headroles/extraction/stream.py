@@ -1,6 +1,6 @@
 """Run passages through a model (or read their stored maps) shard by shard, and hand attention to a job.
 
-Batches are prepared in a thread beside the model. On Linux the C library (glibc) is set to keep free
+Batches are prepared in a second thread. On Linux the C library (glibc) is set to keep free
 memory so that it does not grow while inputs of many lengths are read.
 """
 
@@ -32,7 +32,7 @@ MOST_DEVICE_PAIRS = 2**21
 RETURNED_BATCH = 8
 """Largest batch when the weights of all layers are in memory at once, as those of stored maps are."""
 MMAP_THRESHOLD, MMAP_BYTES = -3, 8 * 2**20
-"""glibc's number for the smallest block that is mapped on its own, and the value set here, in bytes."""
+"""Option of glibc for the smallest block that gets its own memory mapping, and its value here in bytes."""
 TRIM_THRESHOLD, TRIM_BYTES = -1, 128 * 2**20
 """glibc's number for the free memory kept at the end of its heap, and the value set here, in bytes."""
 
@@ -59,7 +59,7 @@ class Job(Protocol[Prepared, Table, Result]):
         """Return an empty table for the results of a shard."""
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
-        """Prepare a batch, in the thread beside the model.
+        """Prepare a batch, in a second thread.
 
         Args:
             tokenised: All examples of the shard.

@@ -92,7 +92,8 @@ def _alike(rows: Iterator[Row], columns: tuple[str, ...]) -> Iterator[Row]:
         other = sorted({TEXT, TEXT_A, TEXT_B} & row.keys() - {*columns})
         if other:
             raise BadInput(
-                f"{place}: all dictionaries have the texts of the first, {' and '.join(columns)}, but this "
-                f"one also has {other[0]!r}; make them alike, or name the columns with text_a and text_b"
+                f"{place}: all dictionaries need the same texts as the first, {' and '.join(columns)}, "
+                f"but this one also has {other[0]!r}; make them alike, or name the columns with text_a "
+                "and text_b"
             )
         yield place, row

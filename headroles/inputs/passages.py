@@ -175,9 +175,9 @@ def mention_windows(options: InputOptions, needs: frozenset[str], checkpoint: Ch
     """
     if options.data is None or options.source == "hub" or options.text_a is not None:
         raise BadInput(
-            "the coreference sieve needs gold mentions of entities, which no task or table brings; give a "
-            "file of them with --data (GUM's CoNLL-U, CoNLL-2012, GAP, WinoBias or JSON lines), or leave the "
-            "sieve out"
+            "the coreference sieve needs gold mentions of entities, which no task and no table has; give "
+            "a file of them with --data (GUM's CoNLL-U, CoNLL-2012, GAP, WinoBias or JSON lines), or "
+            "leave the sieve out"
         )
     if isinstance(options.data, DataObject):
         documents, place = object_documents(options.data, options.name), options.data.name

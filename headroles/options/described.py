@@ -1,8 +1,9 @@
 """Descriptions of options: what an option means, which values it takes, and where help lists it.
 
 An option is a field of a frozen dataclass (a record) whose annotation holds an ``Option``. The record checks
-values by it; the command line, the keywords of functions, their documentation, ``docs/options.md`` and the
-type stub of the package are made from it. So everything about an option is written once.
+values by it; the command line, the keywords of functions, their documentation, the page
+``docs/reference/options.md`` and the type stub of the package are made from it. So everything about an
+option is written once.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,14 @@
-"""Options of commands on finished runs: judge, verify, report, table, compare, replicate; and of a plan."""
+"""Options of commands on finished runs, from judge to replicate; and of a plan.
 
+A table of scores is judged like the scores of a finished run, so its options stand here, too.
+"""
+
+import re
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from dataclasses import dataclass, fields, replace
+from math import isfinite
+from typing import Annotated, Any, ClassVar
 
 from headroles.addresses import check_place
 from headroles.errors import BadInput
@@ -22,6 +28,7 @@ from headroles.options.shared import (
     TEST,
 )
 from headroles.records.example import Decision
+from headroles.records.objects import DataObject
 from headroles.stats.decision import FEWEST, MOST
 
 DECISION_NAMES = {"resample_seed": "seed"}
@@ -33,6 +40,10 @@ DIR_A = FOLDER.but(detail="Run A, such as that of a pretrained model.")
 DIR_B = FOLDER.but(detail="Run B, such as that of a fine-tuned one.")
 FIGURE_FORMS = ("svg", "pdf", "png")
 TABLE_FORMS = ("markdown", "latex", "csv")
+NAME_ON_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+"""User or organisation, and name, of a data set."""
+FEWEST_RUNS = 2
+"""Runs that an atlas shows at least."""
 NARROWEST, WIDEST = 60.0, 500.0
 """Limits of the width of a figure in millimetres."""
 
@@ -84,6 +95,125 @@ class JudgeOptions(FinishedOptions):
     resample_seed: Annotated[int | None, RESAMPLE_SEED.but(default=AS_BEFORE)] = None
     interval: Annotated[str | None, INTERVAL.but(default=AS_BEFORE)] = None
     bayes: Annotated[bool | None, BAYES.but(default=AS_BEFORE)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoresOptions(FinishedOptions):
+    """Options of judging a table of scores; ``headroles.judge_scores`` documents each.
+
+    Raises:
+        UnknownName: For a name that is no choice.
+        BadInput: For numbers out of range, and bounds in the wrong order.
+    """
+
+    scores: Annotated[
+        str | DataObject | None,
+        Option(
+            "A table of scores (.parquet, .csv, .tsv) with the columns unit, layer, head and score.",
+            "Inputs",
+            path=True,
+            python="str | Path | Any",
+            in_python="Or a DataFrame, or a list of dictionaries.",
+        ),
+    ] = None
+    model_name: Annotated[
+        str | None, Option("Name of the model, for reports.", "Model", default="that of the table")
+    ] = None
+    null: Annotated[
+        float | None,
+        Option(
+            "Score that chance gives, where the table has no column null.",
+            "Decision",
+            default="0",
+        ),
+    ] = None
+    low: Annotated[
+        float | None,
+        Option("Lowest possible score, where the table has no column low.", "Decision", default="unknown"),
+    ] = None
+    high: Annotated[
+        float | None,
+        Option("Highest possible score, where the table has no column high.", "Decision", default="unknown"),
+    ] = None
+    margin: Annotated[float | None, MARGIN.but(default="the column margin")] = None
+    alpha: Annotated[float | None, ALPHA.but(default="0.05")] = None
+    test: Annotated[str | None, TEST.but(default="t-skew")] = None
+    correction: Annotated[str | None, CORRECTION.but(default="fdr_bh")] = None
+    family: Annotated[str | None, FAMILY.but(default="sieve")] = None
+    resamples: Annotated[int | None, RESAMPLES] = None
+    resample_seed: Annotated[int | None, RESAMPLE_SEED] = None
+    interval: Annotated[str | None, INTERVAL] = None
+    bayes: Annotated[bool | None, BAYES] = None
+    out: Annotated[
+        str | None,
+        OUT.but(detail="A run folder, or an address.", default="runs/SCORES; none in Python"),
+    ] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a run with other settings.")] = False
+
+    PLACES: ClassVar[tuple[str, ...]] = ("out", "overwrite")
+    """Options that do not change the numbers."""
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        FinishedOptions.__post_init__(self)
+        for name in ("null", "low", "high"):
+            if not isfinite(getattr(self, name) or 0.0):
+                raise BadInput(f"{name} must be a finite number, but got {getattr(self, name)}")
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise BadInput(f"low must lie below high, but got {self.low} and {self.high}")
+
+    @property
+    def decision(self) -> Decision:
+        """Decision of the run: the usual one, except where options name something else."""
+        return replace(Decision(), **decision_fields(self.given()))
+
+    @property
+    def assessed(self) -> dict[str, Any]:
+        """Settings of the assessment: whether there are Bayes factors."""
+        return {"bayes": bool(self.bayes)}
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options that decide the numbers, in JSON types."""
+        values = {field.name: getattr(self, field.name) for field in fields(ScoresOptions)}
+        settings = {name: value for name, value in values.items() if name not in self.PLACES}
+        if isinstance(self.scores, DataObject):
+            settings["scores"] = self.scores.name
+        return settings
+
+    def command(self) -> str:
+        """Return the command line that repeats this run."""
+        words = ["headroles", "judge"]
+        for name, value in self.settings().items():
+            if value is not None and value is not False:
+                words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCommandOptions(ScoresOptions):
+    """Options of ``headroles judge``, which judges a finished run again, or a table of scores.
+
+    Raises:
+        BadInput: Unless one of both is named; for options of a table beside a run.
+    """
+
+    folder: Annotated[str | None, FOLDER] = None
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        ScoresOptions.__post_init__(self)
+        if (self.folder is None) == (self.scores is None):
+            given = "neither" if self.folder is None else "both"
+            raise BadInput(
+                f"headroles judge takes the folder of a run, or a table with --scores, but got {given}; give "
+                f"one of them"
+            )
+        if self.folder is not None:
+            for name in ("model_name", "null", "low", "high", *self.PLACES):
+                value = getattr(self, name)
+                if value is not None and value is not False:
+                    flag = f"--{name.replace('_', '-')}"
+                    raise BadInput(f"{flag} is for a table of scores, so it needs --scores; leave it out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +275,8 @@ class TableOptions(FinishedOptions):
     name: Annotated[
         str | None,
         Option(
-            "Which table: roles, heads or findings; where they exist best, statistics, clusters, changes or "
-            "differences.",
+            "Which table: roles, heads, several, p-values or findings. Some folders also have best, "
+            "statistics, clusters, changes, differences, runs or agreement.",
             "Questions",
             default="the main table",
         ),
@@ -174,6 +304,45 @@ class TableOptions(FinishedOptions):
             raise BadInput(f"--methods is no table, but got --name {self.name}; leave one of them out")
         if self.methods and self.format == "csv":
             raise BadInput("--methods is text, but got --format csv; give markdown or latex")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareOptions(FinishedOptions):
+    """Options of sharing a finished run."""
+
+    folder: Annotated[str, FOLDER]
+    to: Annotated[
+        str | None,
+        Option(
+            "Upload the run as a data set of this name on the hub, such as user/name.",
+            "Output",
+            default="no upload",
+        ),
+    ] = None
+    with_maps: Annotated[
+        bool, Option("Upload typical inputs, too, with their pieces and attention maps.", "Output")
+    ] = False
+    private: Annotated[bool, Option("Make the new data set private.", "Output")] = False
+    out: Annotated[
+        str | None, OUT.but(detail="A file for the block.", default="the terminal; none in Python")
+    ] = None
+    overwrite: Annotated[
+        bool, OVERWRITE.but(detail="Needed for a data set that exists, and for a file with other text.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        FinishedOptions.__post_init__(self)
+        if self.to is None:
+            for name in ("with_maps", "private"):
+                if getattr(self, name):
+                    flag = name.replace("_", "-")
+                    raise BadInput(f"--{flag} is for uploads, so it needs --to user/name; leave it out")
+        elif not NAME_ON_HUB.fullmatch(self.to):
+            raise BadInput(
+                f"a data set on the hub has a name such as user/name, of letters, digits, '-', '_' and '.', "
+                f"but got {self.to!r}; give --to user/name"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +391,37 @@ class CompareOptions(FinishedOptions):
                 f"swaps must be a whole number of at least {FEWEST} and at most "
                 f"{MOST:,}, or 0 for none, but got {self.swaps}"
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtlasOptions(FinishedOptions):
+    """Options of showing several runs on one page."""
+
+    runs: Annotated[
+        tuple[str, ...],
+        Option("Folders of two or more label runs, or their addresses.", "Inputs", path=True, argument=True),
+    ]
+    out: Annotated[
+        str | None,
+        OUT.but(
+            detail="A folder, or an address.",
+            default="atlas/A-B, by the names of the folders; none in Python",
+        ),
+    ] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for an atlas of other runs.")] = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        FinishedOptions.__post_init__(self)
+        for run in self.runs:
+            check_place(run)
+        if len(self.runs) < FEWEST_RUNS:
+            raise BadInput(
+                f"an atlas shows two runs or more, but got {len(self.runs)}; name the folders of two runs"
+            )
+        twice = next((run for place, run in enumerate(self.runs) if run in self.runs[:place]), None)
+        if twice is not None:
+            raise BadInput(f"an atlas shows every run once, but got '{twice}' twice; name it once")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

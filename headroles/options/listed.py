@@ -54,7 +54,9 @@ class SieveListOptions:
             )
         for name in ("model", "revision", "parser", "vectors", "causal", "svg"):
             if getattr(self, name) is not None and not self.show:
-                raise BadInput(f"--{name} is for drawing, which only --show asks for; leave it out")
+                raise BadInput(
+                    f"--{name} changes a drawing, which needs --show; leave it out, or give --show"
+                )
         if self.show and self.json:
             raise BadInput("--json prints facts of sieves, and --show draws one; leave one of them out")
 

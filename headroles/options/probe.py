@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from headroles.errors import BadInput
 from headroles.options.described import Option
 from headroles.options.run import CommonOptions
-from headroles.options.shared import DATA, KIND, LAYOUT, MARGIN, MAX_LENGTH, TEST, VECTORS
+from headroles.options.shared import DATA, KIND, LAYOUT, MAPS, MARGIN, MAX_LENGTH, TEST, VECTORS
 from headroles.records.example import Decision
 from headroles.records.objects import DataObject
 from headroles.records.probes import CLASSIFIERS
@@ -98,10 +98,11 @@ class ProbeOptions(CommonOptions):
     kind: Annotated[
         str | None,
         KIND.but(
-            detail="Probes ask about one text, so they refuse decoder and cross.",
+            detail="Probes read one text, so they refuse decoder and cross.",
             default="encoder; self for models with one stack",
         ),
     ] = None
+    maps: Annotated[int, MAPS] = 200
     margin: Annotated[float | None, MARGIN.but(default="0.05")] = None
     test: Annotated[str | None, TEST.but(default="t")] = None
 
@@ -123,8 +124,7 @@ class ProbeOptions(CommonOptions):
             )
         if self.kind in ("decoder", "cross"):
             raise BadInput(
-                f"probes ask about one annotated text, which an encoder or a model with one stack reads, but "
-                f"--kind is {self.kind!r}, whose decoder reads a second text; leave it out"
+                f"probes read one annotated text, but --kind {self.kind!r} needs two; leave it out"
             )
         self._check_training()
         if self.stride is not None and self.stride > (self.max_length or WINDOW):

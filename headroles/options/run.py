@@ -3,7 +3,7 @@
 import shlex
 import sys
 from dataclasses import Field, dataclass, fields
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Protocol
 
 from headroles.addresses import check_place
 from headroles.errors import BadInput
@@ -45,13 +45,27 @@ from headroles.records.example import Decision
 from headroles.records.objects import DataObject, ModelObject
 
 
+class JudgedOptions(Protocol):
+    """Options of a run as far as judging its scores needs them."""
+
+    @property
+    def assessed(self) -> dict[str, Any]:
+        """Settings of the assessment."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options that decide the numbers, in JSON types."""
+
+    def command(self) -> str:
+        """Return the command line that repeats the run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
     """Model, decision, shards and folder of a run; each kind of run adds its own options.
 
     Raises:
         UnknownName: For a preset, device, precision or engine that does not exist.
-        BadInput: For numbers out of range, or options of a model beside stored maps.
+        BadInput: For numbers out of range, or options of a model together with stored maps.
     """
 
     attention: Annotated[str | None, ATTENTION] = None
@@ -120,7 +134,7 @@ class CommonOptions:
         if self.engine != "ray":
             for name, default in (("address", None), ("gpus", 0.0)):
                 if getattr(self, name) != default:
-                    raise BadInput(f"--{name} is of the engine 'ray', but the engine is {self.engine!r}")
+                    raise BadInput(f"--{name} needs the engine 'ray', but the engine is {self.engine!r}")
 
     def _check_stored(self) -> None:
         """Refuse options of model and inputs where stored maps are read."""

@@ -124,13 +124,16 @@ MAPS = Option(
 
 # running
 KEEP = Option(
-    "Largest number of examples whose scores are all kept. Of more, moments and a random subsample are kept.",
+    "Largest number of examples whose scores are all kept. Beyond it, sums and a random subsample are kept.",
     "Running",
     least=1,
 )
 STREAM = Option("Read inputs in order, without counting or fetching them first; not with --limit.", "Running")
 CACHE = Option(
-    "Folder that keeps parses for later runs; none keeps none.", "Running", default=USER_CACHE, path=True
+    "Folder that keeps parses for later runs; with none, nothing is kept.",
+    "Running",
+    default=USER_CACHE,
+    path=True,
 )
 SHARD_SIZE = Option("Examples per shard, scored and written together.", "Running", least=1)
 WORKERS = Option("Processes that score shards in parallel.", "Running", least=1)

@@ -46,7 +46,7 @@ class SurfaceOptions(InputOptions):
         ),
     ] = MASK
     marks: Annotated[
-        str, Option("Marks that count as punctuation, in one word; all for every mark.", "Questions")
+        str, Option("Marks that count as punctuation, in one word. With all, every mark counts.", "Questions")
     ] = USUAL
 
     margin: Annotated[float | None, MARGIN.but(hidden=True)] = None
@@ -77,7 +77,9 @@ class SurfaceOptions(InputOptions):
             )
         for name, usual in (("label", None), ("mask", MASK)):
             if getattr(self, name) != usual and not self.gradients:
-                raise BadInput(f"--{name} is for losses, which only --gradients asks for; leave it out")
+                raise BadInput(
+                    f"--{name} changes a loss, which needs --gradients; leave it out, or give --gradients"
+                )
         if self.label is not None and (self.data is None or self.source == "hub"):
             raise BadInput("--label names a column of --data, but no file was given")
 

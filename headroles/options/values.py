@@ -58,8 +58,8 @@ def stored_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a manifest of any version, as the options of today take them.
 
     In a stream, ``limit`` was the number of first inputs, which is ``first`` now. Probes called their
-    ``max_length`` ``window``. ``splits`` was the number of half-samples behind the stability, which has a
-    formula now.
+    ``max_length`` ``window``. ``splits`` was the number of half-samples for the
+    stability. A formula now gives the stability.
 
     Example:
         >>> stored_settings({"stream": True, "limit": 30})

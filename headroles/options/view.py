@@ -57,13 +57,15 @@ class ViewOptions:
     ] = None
     text_b: Annotated[
         str | None,
-        TEXT_B.but(detail="For the decoder of an encoder-decoder.", argument=True, python="str | Any | None"),
+        TEXT_B.but(
+            detail="The decoder of an encoder-decoder reads it.", argument=True, python="str | Any | None"
+        ),
     ] = None
     run: Annotated[
         str | None,
         Option(
-            "A finished run: its model is shown, with its roles and their keys. Without TEXT, an input of "
-            "the run.",
+            "A finished run: the view shows its model, its roles and their keys. Without TEXT, the "
+            "view shows an input of the run.",
             "Inputs",
             path=True,
             python="str | Path | Labelling | None",
@@ -113,7 +115,7 @@ class ViewOptions:
     ] = None
     svg: Annotated[
         str | None,
-        SVG.but(detail="The heads of the layers that --layers names."),
+        SVG.but(detail="It shows the heads of the layers that --layers names."),
     ] = None
     as_: Annotated[
         str,
@@ -127,7 +129,7 @@ class ViewOptions:
     token: Annotated[
         str | None,
         Option(
-            "Token whose attention the text shows, by its number (from 0) or itself. Only for --as text.",
+            "Token whose attention the text shows, by its number (from 0) or its text. Only for --as text.",
             "Output",
             default="the attention that each token gets",
             python="str | int | None",
@@ -156,13 +158,12 @@ class ViewOptions:
         if stored and (self.text is not None or self.run is not None):
             other = "a text" if self.text is not None else "a run"
             raise BadInput(
-                f"a view is of stored maps (--attention), or of a model on a text, but got both maps and "
+                "a view shows stored maps (--attention), or a model on a text, but got both maps and "
                 f"{other}; give one of them"
             )
         if not stored and self.text is None and self.run is None:
             raise BadInput(
-                "a view is of a text, of stored maps (--attention) or of a run (--run), but got none; give "
-                "one"
+                "a view needs a text, stored maps (--attention) or a run (--run), but got none; give one"
             )
         if not stored and self.example is not None:
             raise BadInput("--example names an example of stored maps, so --attention must name their file")
@@ -197,7 +198,7 @@ class ViewOptions:
         if self.svg is None:
             for flag, chosen in (("kind", self.kind), ("as", self.as_ != FORMS[0]), ("token", self.token)):
                 if chosen:
-                    raise BadInput(f"--{flag} is for an SVG, which only --svg asks for; leave it out")
+                    raise BadInput(f"--{flag} changes an SVG, which needs --svg; leave it out, or give --svg")
             return
         if self.token is not None and self.as_ != "text":
             raise BadInput("--token is for the text with shaded tokens; give --as text, or leave it out")

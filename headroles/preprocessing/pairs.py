@@ -106,8 +106,8 @@ def preprocess_unlabeled(options: PairOptions) -> PairFile:
             break
     if not kept.found:
         raise BadInput(
-            f"a document gives a pair of segments from {-(-cutter.room // 2)} tokens on, but the {documents} "
-            f"of '{source}' are all shorter; give longer documents, or a smaller --max-length"
+            f"a pair of segments needs a document of at least {-(-cutter.room // 2)} tokens, but the "
+            f"{documents} of '{source}' are all shorter; give longer documents, or a smaller --max-length"
         )
     rows = kept.rows()
     write_text(target, "".join(_json_line(pair, name) for pair, name in rows))

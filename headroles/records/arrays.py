@@ -143,8 +143,8 @@ def shared_keys_note(model: Mapping[str, Any]) -> list[str]:
     counts = sorted({int(layer.max()) + 1 for layer in groups})
     number = " or ".join(map(str, counts))
     return [
-        f"The {heads} query heads of a layer share {number} {'head' if counts == [1] else 'heads'} of keys "
-        f"and values (kv_group says which): heads of one group are dependent, so that a role held by several "
-        f"of them is not evidence from several independent heads. q of fdr_bh holds where heads depend "
-        f"positively, that of fdr_by and holm however they depend."
+        f"The {heads} query heads of a layer share {number} {'head' if counts == [1] else 'heads'} of "
+        "keys and values (kv_group says which). Heads of one group depend on each other. So a role that "
+        "several of them hold is less evidence than it seems. q of fdr_bh is right where heads depend "
+        "positively, q of fdr_by and holm always."
     ]

@@ -174,7 +174,7 @@ class Example:
         object.__setattr__(self, "tokens", tuple(self.tokens))
         if self.partner is not None and self.partner.size != n:
             raise BadInput(
-                f"an example and its partner are of equal length, but {self.key!r} has {n} tokens and "
+                f"an example and its partner need equal lengths, but {self.key!r} has {n} tokens and "
                 f"{self.partner.key!r} has {self.partner.size}; give a partner of {n} tokens, or none"
             )
 

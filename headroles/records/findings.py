@@ -106,7 +106,7 @@ class Findings(HeadGrid):
         effect: ``(mean − null − margin) / sd``, signed, sd over what is counted; NaN without spread.
         low: Lower end of the 95 % interval of the difference ``mean − null``, laid around the mean
             (two-sided, not adjusted for selection). It is that of the mean in surface runs, and where all
-            inputs have one chance value; for probes see ``Precision.mean_low``.
+            inputs have one chance value; for probes see ``mean_low`` of ``precision.csv``.
         high: Upper end of that interval.
         statistic: The test statistic of ``mean − null − margin``.
         p: One-sided p of "not beyond the margin"; joint with the contrast where there is one. In the row

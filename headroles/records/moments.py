@@ -88,7 +88,7 @@ class Moments:
         seal_arrays(self, what, {"sieves": columns, "groups": GROUPS})
         if not 0 <= self.start < self.stop:
             raise BadInput(
-                f"moments are of at least one shard, counted from 0, but got {self.start} to {self.stop}"
+                f"moments need at least one shard, counted from 0, but got {self.start} to {self.stop}"
             )
 
     @property
@@ -114,7 +114,7 @@ class Moments:
                 f"{following.start}"
             )
         if following.sieves != self.sieves or following.count.shape != self.count.shape:
-            raise BadInput("moments are added when they are of the same sieves and heads, but these are not")
+            raise BadInput("moments can be added if their sieves and heads are equal, but these differ")
         combine = dict.fromkeys(("lowest", "least"), np.minimum) | dict.fromkeys(
             ("highest", "most"), np.maximum
         )

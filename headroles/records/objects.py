@@ -208,7 +208,7 @@ def model_object(model: Any, tokenizer: Any) -> ModelObject:
         )
     if not getattr(tokenizer, "is_fast", False):
         raise BadInput(
-            f"a tokenizer must be a fast one, which knows where each token stands in its text, but "
+            "a tokenizer must be a fast one, with the position of each token in its text, but "
             f"{type(tokenizer).__name__} is not; give AutoTokenizer.from_pretrained(...)"
         )
     if model is None:
@@ -374,8 +374,8 @@ def _checked(row: Any, form: str, place: str) -> dict[str, Any]:
     """
     if form != "table" and _form_of(row) != form:
         raise BadInput(
-            f"{place}: all items of a list are of one kind, {NOUNS[form][1]} as the first one, but this is "
-            f"{describe_object(row)}; make them alike"
+            f"{place}: all items of a list must be of one kind, {NOUNS[form][1]} as the first one, but "
+            f"this is {describe_object(row)}; make them alike"
         )
     if form == "texts":
         return {TEXT: row}

@@ -86,8 +86,8 @@ class Maps:
         shape = (len(self.layers), len(self.heads), self.queries.size, self.keys.size)
         if self.kind not in KINDS or self.weights.shape != shape:
             raise BadInput(
-                f"maps are of kind {', '.join(KINDS)} and have the shape of their layers, heads, queries and "
-                f"keys, {shape}, but got {self.kind!r} of shape {self.weights.shape}"
+                f"maps must be of kind {', '.join(KINDS)} and have the shape of their layers, heads, "
+                f"queries and keys, {shape}, but got {self.kind!r} of shape {self.weights.shape}"
             )
         object.__setattr__(self, "weights", read_only(self.weights))
 

@@ -21,8 +21,8 @@ from headroles.sieves.selection import FEWEST_PAIRS
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHIFTED = (
-    "the decoder reads the second text, shifted right by one token, so that the row of a token is where the "
-    "model predicts the one after it"
+    "the decoder reads the second text, shifted right by one token; in the row of a token the model "
+    "predicts the next token"
 )
 ATTENTION_NOTES = {
     "encoder": "The encoder's attention is read; layers and heads are those of the encoder.",
@@ -126,19 +126,15 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
     notes = truncation_notes(scored.truncated, total, options.max_length)
     notes += scored.facts.known.omitted
     notes += partner_notes(scored.rules, scored.counts)
+    few: dict[str, int] = {}
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
         if rule.role and sums is not None:
             with_values = int(sums.spoke[position])
             notes += missing_notes(rule.sieve, sums.examples - with_values, sums.examples, nothing)
         elif rule.role:
-            notes += column_notes(
-                rule.sieve,
-                scored.scores,
-                position,
-                nothing=nothing,
-                few="no head is called 'not'",
-            )
+            notes += column_notes(rule.sieve, scored.scores, position, nothing=nothing, few=few)
+    notes += few_unit_notes(few, "no head is called 'not'")
     notes += class_notes(scored)
     if options.parser is not None and scored.facts.known.parser is None:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
@@ -214,27 +210,40 @@ def truncation_notes(truncated: int, total: int, max_length: int) -> list[str]:
     return [cut] if truncated else []
 
 
-def column_notes(name: str, scores: Scores, position: int, *, nothing: str, few: str) -> list[str]:
-    """Return where a column had no value or too few units, one sentence each.
+def column_notes(name: str, scores: Scores, position: int, *, nothing: str, few: dict[str, int]) -> list[str]:
+    """Return where a column had no value or a single unit, one sentence each, and count few units.
 
     Args:
         name: Name of the column.
         scores: Scores of the run.
         position: Position of the column.
         nothing: Why the column has no value for any input.
-        few: Which statement needs more units, and why; "" where there is none.
+        few: Gets the number of units of the column by its name, where a "not" would need more.
     """
     total = len(scores.examples)
     silent = np.isnan(scores.values[position]).all(axis=(1, 2))
     units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
     notes = missing_notes(name, int(silent.sum()), total, nothing)
-    if silent.all():
-        return notes
     if units == 1:
         notes.append(f"{name} rests on 1 unit and cannot be tested. Give more inputs.")
-    elif units < ENOUGH_FOR_NOT and few:
-        notes.append(f"{name} rests on {units} units; below {ENOUGH_FOR_NOT}, {few}.")
+    elif 1 < units < ENOUGH_FOR_NOT:
+        few[name] = units
     return notes
+
+
+def few_unit_notes(few: Mapping[str, int], effect: str) -> list[str]:
+    """Return one sentence on all columns with few units; none where all have enough.
+
+    Args:
+        few: Number of units of a column by its name.
+        effect: What follows for heads.
+
+    Example:
+        >>> few_unit_notes({"local": 20, "block": 18}, "no head is called 'not'")
+        ["below 50 units, no head is called 'not': local (20 units), block (18 units)."]
+    """
+    columns = ", ".join(f"{name} ({units} units)" for name, units in few.items())
+    return [f"below {ENOUGH_FOR_NOT} units, {effect}: {columns}."] if few else []
 
 
 def missing_notes(name: str, silent: int, total: int, nothing: str) -> list[str]:

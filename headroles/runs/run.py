@@ -42,7 +42,7 @@ def run(options: CommonOptions, progress: Progress | Phases | None = None) -> La
 
     Args:
         options: The options of any kind of run.
-        progress: Called with the inputs done and their total (0 where it is unknown); or told of all phases.
+        progress: Called with the inputs done and their total (0 where it is unknown); or phases of the run.
 
     Raises:
         HeadrolesError: One of its subclasses, in one sentence. Before the first shard is done, nothing is

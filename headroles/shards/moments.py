@@ -203,8 +203,8 @@ class RunningSums:
     def _refuse(self) -> NoReturn:
         self._place.delete(MOMENTS)
         raise BadInput(
-            "the inputs have changed since the run was begun, so that its sums are of other ones and were "
-            "dropped; start the same command again"
+            "the inputs of a run must not change, but they have since it began, so its sums were "
+            "removed; start the same command again"
         )
 
     def _add(self, stop: int) -> None:

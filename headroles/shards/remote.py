@@ -21,7 +21,7 @@ from headroles.storage.remote import name_address, put_back
 class RemoteWork(Work):
     """A run in the making at an address; its results are made in ``folder`` on this machine.
 
-    An object store cannot put a folder aside. With ``overwrite`` an earlier run is therefore deleted once
+    An object store cannot rename a folder. With ``overwrite`` an earlier run is therefore deleted once
     model, settings and inputs of the new run are known to be good, just before its first shard is scored.
 
     Attributes:

@@ -43,7 +43,7 @@ class Work:
         folder: Where its results are written; None where nothing is written.
         overwrite: Whether a run with other settings or inputs may be replaced.
         done: Number of finished shards.
-        aside: Whether an earlier run was put aside for this one.
+        aside: Whether an earlier run was moved away for this one.
     """
 
     place: Place

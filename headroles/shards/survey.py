@@ -124,8 +124,8 @@ def cut_into_tasks(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
 
 def _changed_inputs() -> BadInput:
     return BadInput(
-        "the inputs of a run stay as they are until it is finished, but they were changed while it was made; "
-        "start it again with --overwrite, or with the inputs as they were"
+        "the inputs of a run must not change until it is finished, but they have; start it again with "
+        "--overwrite, or with the inputs as they were"
     )
 
 

@@ -76,8 +76,8 @@ def _verify(where: Path, oracles: bool) -> Verified:
     files = read_checked_manifest(where, RUN).get("files")
     if not isinstance(files, dict):
         raise BadInput(
-            f"a run is checked by the SHA-256 of its files in {MANIFEST}, but that of '{where}' has none "
-            f"(it is from another version, or no run); make the run again"
+            f"a check needs the SHA-256 of the files in {MANIFEST}, but that of '{where}' has none (it is "
+            "from another version, or no run); make the run again"
         )
     place = LocalPlace(where)
     _check_files(where, place, files)
@@ -87,7 +87,7 @@ def _verify(where: Path, oracles: bool) -> Verified:
     for name, text in tables.items():
         if not _same_table(place.read(name).decode(errors="replace"), text):
             older = run.assessment is not None and np.isnan(run.assessment.precision.prevalence).all()
-            why = " by the rules of this version (the run is of an older one)" if older else ""
+            why = " by the rules of this version (an older one made the run)" if older else ""
             raise BadInput(
                 f"'{where / name}' is not what the scores of the run give{why}; decide again with headroles "
                 f"judge"
@@ -156,8 +156,9 @@ def refuse_differences(checks: Sequence[Check], folder: str) -> None:
     ]
     if wrong:
         raise BadInput(
-            f"the findings of '{folder}' are those of other libraries up to rounding, but they differ in "
-            f"{'; '.join(wrong)}; decide again with headroles judge, or report this as an error of headroles"
+            f"the findings of '{folder}' must equal those of other libraries up to rounding, but they "
+            f"differ in {'; '.join(wrong)}; decide again with headroles judge, or report this as an error "
+            "of headroles"
         )
 
 
@@ -203,7 +204,7 @@ def _check_shards(where: Path, place: Place, files: Mapping[str, str], examples:
         identities.add(receipt.identity)
     if receipts and (examples_found != examples or len(identities) != 1):
         raise BadInput(
-            f"the shards of '{where}' are of one run and hold its {examples} examples, but they are of "
-            f"{len(identities)} and hold {examples_found}; start the same command again"
+            f"the shards of '{where}' must belong to one run and hold its {examples} examples, but they "
+            f"belong to {len(identities)} and hold {examples_found}; start the same command again"
         )
     return len(receipts)

@@ -104,24 +104,34 @@ class Worker:
         counted: Sequence[dict[str, np.ndarray]] = [{} for _ in passages]
         if isinstance(self._work, CountsCells):
             counted = self._work.count_cells(passages, [wanted.sieves for wanted in asked])
-        return keep_maps_of_inputs(self._work.source, self._options, passages, asked, counted)
+        return keep_maps_of_inputs(
+            self._work.source,
+            passages,
+            asked,
+            counted,
+            batch_size=self._options.batch_size,
+            max_length=self._work.known.noted["longest"],
+        )
 
 
 def keep_maps_of_inputs(
     source: AttentionSource,
-    options: Any,
     passages: Sequence[Passage],
     asked: Sequence[WantedMaps],
     counted: Sequence[dict[str, np.ndarray]],
+    *,
+    batch_size: int,
+    max_length: int,
 ) -> list[InputMaps]:
     """Run some inputs and keep attention maps of heads.
 
     Args:
         source: The model, or stored maps.
-        options: Options of the run, which state batch size and longest input.
         passages: The inputs.
         asked: The wanted heads of each input.
         counted: The cells that sieves count on each input.
+        batch_size: Largest batch.
+        max_length: Longest input, in tokens.
 
     Returns:
         The maps and cells of each input.
@@ -130,8 +140,8 @@ def keep_maps_of_inputs(
         source,
         passages,
         KeepMapsJob([wanted.heads for wanted in asked]),
-        batch_size=options.batch_size,
-        max_length=options.max_length,
+        batch_size=batch_size,
+        max_length=max_length,
         advance=lambda count: None,  # all inputs of the run have been counted
     )
     kept_inputs = (kept_input for shard in shards for kept_input in shard)

@@ -1,11 +1,15 @@
-"""Show a comparison in the terminal: both runs, outcomes by layer and by sieve, roles gained and lost."""
+"""Show a comparison of two runs, or an atlas of several, in the terminal."""
 
 from rich.console import Console
 from rich.table import Table
 
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
+from headroles.reports.sections.atlas_sheets import agreement_sheet, roles_sheet, runs_sheet
 from headroles.reports.sections.compare_sheets import SWAPPED, changes_sheet, layers_sheet
+from headroles.reports.sheets import ENDS
 from headroles.reports.words.compare import (
     label_change_text,
     outcomes_sentence,
@@ -24,6 +28,12 @@ from headroles.terminal.answers import (
 )
 from headroles.terminal.console import SHORT, Detail, terminal_table
 from headroles.terminal.phrases import describe_run
+
+RUN_COLUMNS = {
+    "tokens an input": "tokens", "heads with a role": "heads", f"roles a head {ENDS}": f"roles a head {ENDS}",
+    "p near 0 or 1": "p near 0, 1", f"middle layers, points {ENDS}": f"middle, points {ENDS}",
+}  # fmt: skip
+"""Columns of the table of runs that the terminal shows, with their headings there."""
 
 
 def show_comparison(console: Console, comparison: Comparison, folder: str, detail: Detail = SHORT) -> None:
@@ -64,6 +74,30 @@ def _show_tables(console: Console, comparison: Comparison) -> None:
     if comparison.swaps:
         named_line(console, "labels", f"of all roles: {label_change_text(comparison.swaps[-1])}")
     named_line(console, "moved", f"{role_change_sentence(comparison)} {score_change_sentence(comparison)}")
+
+
+def show_atlas(console: Console, atlas: Atlas, folder: str, detail: Detail = SHORT) -> None:
+    """Print the runs of an atlas, what they have in common, and where the page is.
+
+    Args:
+        console: Of any width.
+        atlas: Of two runs or more.
+        folder: Folder of the atlas, for the last line.
+        detail: With ``verbose``, heads with each role, and the agreement of labels.
+    """
+    answer = atlas_answer(atlas)
+    show_title(console, answer.title.translate(MARKS))
+    for place, run in enumerate(atlas.runs):
+        named_line(console, "" if place else "runs", f"{run.name}: {run.folder}")
+    show_sentences(console, answer.sentences)
+    console.print()
+    console.print(terminal_table(runs_sheet(atlas).pick(RUN_COLUMNS)))
+    if detail.verbose:
+        for sheet in (roles_sheet(atlas), agreement_sheet(atlas)):
+            console.print()
+            console.print(terminal_table(sheet))
+    show_notes(console, atlas.remarks, brief=not detail.verbose)
+    show_report(console, folder)
 
 
 def _sieves(comparison: Comparison) -> Table:

@@ -18,7 +18,7 @@ SHORTEST, LONGEST = 6, 24
 NARROWEST = 12
 """Least width of the title of a role, where it must be cut."""
 MOST = 40
-"""Roles without a head are left to the report where a run has more roles than these."""
+"""Above this number of roles, roles without a head are in the report only."""
 NONE = "·"
 ROOM = 76
 """Width of the terminal from which verdicts other than roles have columns."""

@@ -9,23 +9,29 @@ from typing import Any
 import numpy as np
 
 from headroles.kinds import kind_of
+from headroles.records.assessment import count_extreme_p
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Findings, Labelling
 from headroles.records.shown.looks import role_marks
 from headroles.records.shown.phrases import phrase_of
+from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
 from headroles.terminal.answers import MARKS, all_notes, title_of
 
 
-def result_json(result: Labelling | Comparison, folder: str) -> str:
-    """Return a run or a comparison as one JSON object; docs/options.md lists its keys.
+def result_json(result: Labelling | Comparison | Atlas, folder: str) -> str:
+    """Return a run, a comparison or an atlas as one JSON object; docs/reference/options.md lists its keys.
 
     Args:
-        result: A run of any kind, or a comparison.
+        result: A run of any kind, a comparison, or an atlas.
         folder: Its folder or address.
     """
-    facts = comparison_facts(result) if isinstance(result, Comparison) else run_facts(result)
+    if isinstance(result, Comparison):
+        facts = comparison_facts(result)
+    else:
+        facts = atlas_facts(result) if isinstance(result, Atlas) else run_facts(result)
     places = {"folder": folder, "report": f"{folder.rstrip('/')}/report.html"}
     return json.dumps(places | facts, indent=1, allow_nan=False)
 
@@ -122,6 +128,28 @@ def comparison_facts(comparison: Comparison) -> dict[str, Any]:
         "layers": int(layers),
         "heads": int(heads),
         "results": results,
+    }
+
+
+def atlas_facts(atlas: Atlas) -> dict[str, Any]:
+    """Return runs with their counts, agreement, sentences and notes of an atlas in JSON types."""
+    answer = atlas_answer(atlas)
+    runs = []
+    for place, (run, found) in enumerate(zip(atlas.runs, atlas.findings, strict=True)):
+        near = count_extreme_p(atlas.p_values(place))
+        counts = {role: int(held.sum()) for role, held in zip(found.roles, found.held, strict=True)}
+        runs.append(
+            _without_nan(asdict(run))
+            | {"heads_with": counts, "p": _without_nan(asdict(near) | {"share": near.share})}
+            | {"layers_of_roles": [_without_nan(asdict(row)) for row in atlas.several[place]]}
+        )
+    return {
+        "kind": "atlas",
+        "title": answer.title.translate(MARKS),
+        **_answer(answer),
+        "notes": _plain(atlas.remarks),
+        "runs": runs,
+        "agreement": [_without_nan(asdict(row)) for row in atlas.agreement],
     }
 
 

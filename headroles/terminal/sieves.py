@@ -23,7 +23,7 @@ ASKED, BEYOND = "Does the head ", (", beyond what distance gives?", ", beyond wh
 WIDE = 130
 """Width of a console from which the list has a column of sources."""
 LONGEST, MOST = 14, 40
-"""Letters of a token beside the grid, and most tokens of a grid."""
+"""Longest token next to a grid, in letters, and largest number of tokens in a grid."""
 KEYS, QUERIES = 8, 60
 """Most keys and queries of the list that stands for a grid that is too large."""
 SHADES = ((0.75, "██"), (0.4, "▓▓"), (0.0, "▒▒"))

@@ -34,7 +34,8 @@ def open_run(run: str | Path | Labelling) -> Labelling:
     """Return a finished run whose model a view can show.
 
     Raises:
-        BadInput: When there is no complete run, it tests no sieves, or it was made from stored maps.
+        BadInput: When there is no complete run, it tests no sieves, or it was made from stored maps or
+            scores.
     """
     if isinstance(run, Labelling):
         labelling = run
@@ -47,13 +48,18 @@ def open_run(run: str | Path | Labelling) -> Labelling:
     kind = kind_of(labelling).name
     if kind not in KINDS:
         raise BadInput(
-            f"a view shows the roles of a label or cluster run, but got one of the kind {kind}; give another "
-            f"run, or the text without --run"
+            f"a view shows the roles of a label or cluster run, but got a run of the kind {kind}; give "
+            "another run, or the text without --run"
         )
     if _settings(labelling).get("attention") is not None:
         raise BadInput(
             "a view of a run runs its model again, but this run was made from stored maps; show them with "
             "--attention, without --run"
+        )
+    if _settings(labelling).get("scores") is not None:
+        raise BadInput(
+            "a view of a run runs its model again, but this run judged a table of scores, which has none; "
+            "give the text without --run"
         )
     if not labelling.findings.roles:
         raise BadInput("a view shows the roles of a run, but this run tests none; leave --run out")

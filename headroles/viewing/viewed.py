@@ -13,14 +13,22 @@ from headroles.options.values import parse_numbers
 from headroles.options.view import ViewOptions
 from headroles.records.shown.brief import brief_lines, describe
 from headroles.records.view import Maps, View
-from headroles.storage.folder import COMPARISON, RUN, make_folder, read_manifest, write_errors, write_files
+from headroles.storage.folder import (
+    ATLAS,
+    COMPARISON,
+    RUN,
+    make_folder,
+    read_manifest,
+    write_errors,
+    write_files,
+)
 from headroles.storage.integrity.origin import PAGE_MARK, SVG_MARK, check_replaceable
 
 PAGE = "view.html"
 """File that the command writes by default."""
 HEIGHT = 760
 """Height in pixels of a page within a notebook."""
-PARTS_OF_FOLDERS = RUN.holds | COMPARISON.holds
+PARTS_OF_FOLDERS = RUN.holds | COMPARISON.holds | ATLAS.holds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,8 +169,8 @@ def check_files(marks: Mapping[Path, str], overwrite: bool) -> None:
             raise BadInput(f"a view is written as a file, but '{path}' is a folder; name a file in it")
         if path.name in PARTS_OF_FOLDERS and "headroles" in read_manifest(path.parent):
             raise BadInput(
-                f"a view does not take the place of a part of a run or comparison, but '{path}' is one; name "
-                f"another file"
+                f"a view must not replace a file of a run or comparison, but '{path}' is one; name "
+                "another file"
             )
         check_replaceable(path, mark, overwrite)
 

@@ -22,9 +22,11 @@ WHOLES = {
     "position": ("looks at fixed or near positions", "look at fixed or near positions"),
     "sentence": ("follows texts and repeated words", "follow texts and repeated words"),
     "syntax": ("follows syntax", "follow syntax"),
-    "other": ("has another role", "have another role"),
+    "other": ("holds another role", "hold other roles"),
 }
 """What one head and several heads of a family do."""
+LISTED = frozenset({"syntax", "other"})
+"""Families whose roles are named with their heads, and also those that no head holds."""
 SINKS = {"delimiter": "special tokens", "first": "the first token", "punctuation": "punctuation"}
 """Where sinks park attention, by the first part of their names."""
 
@@ -157,7 +159,7 @@ def _sentence(group: Group, summary: Summary) -> Sentence:
     count, sole = int(group.held.sum()), len(group.roles) == 1
     first = group.roles[0].sieve
     does = _does(group, count)
-    lead = f"{plural(count, 'head')} {does}" if count else f"No head {_does(group, 1)}"
+    lead = f"{plural(count, 'head')} {does}" if count else f"No head {_does_nowhere(group)}"
     rest = _details(group, summary) + "." if count else "."
     return Sentence(lead, _with(rest, _open(group)), first, "role" if sole else "family")
 
@@ -171,10 +173,20 @@ def _does(group: Group, count: int) -> str:
     return WHOLES[group.family][count != 1].format(" or ".join(places))
 
 
+def _does_nowhere(group: Group) -> str:
+    """Return what no head of a family does; other roles are named, as they have nothing in common."""
+    names = [isolate(phrase_of(role.sieve).title) for role in group.roles]
+    if group.family != "other" or len(names) == 1:
+        return _does(group, 1)
+    if len(names) > NAMED:
+        return "holds another role"
+    return f"holds the role {', '.join(names[:-1])} or {names[-1]}"
+
+
 def _details(group: Group, summary: Summary) -> str:
     """Return layers and strongest head of a family of one role; else its roles with their heads."""
     if len(group.roles) > 1:
-        texts = _named(group, summary) if group.family == "syntax" else _counts(group)
+        texts = _named(group, summary) if group.family in LISTED else _counts(group)
         return f": {', '.join(texts)}" if texts else ""
     role = group.roles[0]
     best = role.strongest
@@ -228,7 +240,7 @@ def _open(group: Group) -> list[str]:
         texts.append(f"Explained by {' or '.join(controls)}: {plural(explained, heads)}.")
     if undetermined:
         texts.append(f"Undetermined: {f'{undetermined:,}' if texts else plural(undetermined, heads)}.")
-    if missing and group.family == "syntax" and group.held.any():
+    if missing and group.family in LISTED and group.held.any():
         titles = [isolate(phrase_of(sieve).title) for sieve in missing]
         found = (
             ", ".join(titles) if len(titles) <= NAMED else f"{len(titles):,} of {len(group.roles):,} roles"

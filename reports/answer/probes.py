@@ -93,9 +93,12 @@ def _beyond(probe: str, rows: Sequence[BestHead]) -> Sentence:
     of = _counted(len(own), [probe])
     margins = sorted({row.margin for row in own if row.margin > 0})
     by = f" by more than {' or '.join(f'{100 * margin:g}' for margin in margins)} points" if margins else ""
-    lead = (
-        f"{count} of {of} {'has' if count == 1 else 'have'} a head" if count else f"None of {of} has a head"
-    )
+    if count:
+        lead = f"{count} of {of} {'has' if count == 1 else 'have'} a head"
+    elif len(own) == 1:
+        lead = f"The only {of.removeprefix('1 ')} has no head"
+    else:
+        lead = f"None of {of} has a head"
     return Sentence(lead, f"that beats the best baseline{by}, on data that did not choose it.")
 
 

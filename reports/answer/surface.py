@@ -63,15 +63,17 @@ def _kinds(labelling: Labelling, names: dict[str, str]) -> list[Sentence]:
     first, *others = sorted(known, key=lambda column: -above[column])
     heads = plural(findings.mean[0].size, "head")
     count = above[first]
-    verb = "looks" if count == 1 else "look"
-    lead = f"{count:,} of {heads} {verb} at {known[first]}" if count else f"No head looks at {known[first]}"
     rest = "more than even attention does"
+    if not count:
+        *most, last = known.values()
+        kinds = f"{', '.join(most)} or {last}" if most else last
+        return [Sentence(f"No head looks at {kinds}", f"{rest}.", first)]
+    verb = "looks" if count == 1 else "look"
     if others:
         rest += ", " + join_names([f"{above[column]:,} at {known[column]}" for column in others])
-    if count:
-        top = peak(findings, first)
-        rest += f". Strongest: {top.place} with {interval_text(first, top.mean)} of its attention there"
-    return [Sentence(lead, f"{rest}.", first)]
+    top = peak(findings, first)
+    rest += f". Strongest: {top.place} with {interval_text(first, top.mean)} of its attention there"
+    return [Sentence(f"{count:,} of {heads} {verb} at {known[first]}", f"{rest}.", first)]
 
 
 def _breadth(labelling: Labelling) -> list[Sentence]:

@@ -2,7 +2,7 @@
 
 from headroles.records.findings import Labelling
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.words.surface import ENTROPIES
+from headroles.reports.words.surface import ENTROPIES, ROWS
 from headroles.reports.words.words import isolate, join_names
 
 ABOVE = 0
@@ -21,7 +21,7 @@ def head_sentence(labelling: Labelling, layer: int, head: int) -> str:
     above = [
         name
         for name in findings.roles
-        if name not in ENTROPIES and findings.decision[findings.of(name), layer, head] == ABOVE
+        if name not in (*ENTROPIES, *ROWS) and findings.decision[findings.of(name), layer, head] == ABOVE
     ]
     if not above:
         return f"{layer}-{head} looks at nothing that was tested more than even attention does."

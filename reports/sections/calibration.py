@@ -174,7 +174,7 @@ def _limits(summary: Summary, alpha: float, least: int, smallest: int) -> list[s
         kind = isolate(summary.account.statistic)
         parts.append(f"The real scores among them are selectivities; those of this run are not ({kind}).")
     if smallest <= least < ENOUGH_FOR_NOT or least < smallest:
-        parts.append(f"“Not” is never said of fewer than {ENOUGH_FOR_NOT} units, whatever its error.")
+        parts.append(f"“Not” needs at least {ENOUGH_FOR_NOT} units, whatever its error.")
     return parts
 
 

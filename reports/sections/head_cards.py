@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Int, UInt16
 
-from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import ANY_INPUT, MOST_TYPICAL, KeptMaps, TypicalInput
 from headroles.records.shown.phrases import phrase_of
@@ -24,7 +23,7 @@ PANEL_SCRIPTS = (
 )  # fmt: skip
 PANEL_STYLES = ("attention/attention.css", "cards/cards.css")
 """Scripts and style sheets of the head panel, for every page that has it."""
-HOW = "headroles label … --maps 1000"
+HOW = "--maps 1000"
 """A command that keeps examples."""
 SPECIAL = ("delimiter", "first")
 """First parts of the names of roles about special tokens, for runs that keep no cells."""
@@ -109,7 +108,7 @@ def _note(labelling: Labelling, role: Role) -> str:
         sentences.append(f"The mean is over {most}{groups} of inputs; the bars count inputs.")
     if role.contrast:
         sentences.append(
-            f"The role also asks for a contrast beyond {exact(role.contrast_threshold)}, not drawn here."
+            f"The role also needs a contrast beyond {exact(role.contrast_threshold)}, not drawn here."
         )
     return " ".join(sentences)
 
@@ -117,8 +116,6 @@ def _note(labelling: Labelling, role: Role) -> str:
 def _missing_sentence(labelling: Labelling) -> str:
     """Return why there are no examples, or how many are missing."""
     kept = labelling.exhibited
-    if not kind_of(labelling).keeps_inputs:
-        return "Runs of probes keep no examples; examples are kept by label and cluster."
     if kept is None and labelling.manifest.get("settings", {}).get("maps"):
         return "This run kept no examples; where it was to keep some, “What was left out” says why."
     if kept is None or not kept.limit:

@@ -38,8 +38,8 @@ LEARNED = (
     "evidence against."
 )
 LEARNED_MORE = (
-    "On the log-odds scale, per unit of attention. Signs stand from half of the largest weight on. Heads "
-    "that say the same share their weight, so a small one does not mean a useless head."
+    "On the log-odds scale, per unit of attention. Weights of at least half the largest have a sign. "
+    "Heads that say the same share their weight, so a small one does not mean a useless head."
 )
 
 

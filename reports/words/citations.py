@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 
@@ -117,6 +118,12 @@ WORKS = (
         "Divergence measures based on the {Shannon} entropy", "1991",
         (("journal", "IEEE Transactions on Information Theory"), ("volume", "37"), ("number", "1")),
     ),
+    Reference(
+        "cohen1960coefficient", "Cohen, 1960", "article", "Cohen, Jacob",
+        "A coefficient of agreement for nominal scales", "1960",
+        (("journal", "Educational and Psychological Measurement"), ("volume", "20"), ("number", "1"),
+         ("pages", "37--46"), ("doi", "10.1177/001316446002000104")),
+    ),
 )  # fmt: skip
 """All works that a methods text can cite, headroles left out."""
 BY_SHORT = {work.short: work for work in WORKS}
@@ -171,8 +178,10 @@ def works_of(names: Iterable[str], test: str, correction: str, others: Iterable[
     return tuple(dict.fromkeys(work for work in (*sieves, *rest) if work))
 
 
-def works_cited(result: Labelling | Comparison) -> tuple[Reference, ...]:
-    """Return the works that the methods of a run or a comparison cite, headroles left out."""
+def works_cited(result: Labelling | Comparison | Atlas) -> tuple[Reference, ...]:
+    """Return the works that the methods of a run, a comparison or an atlas cite, headroles left out."""
+    if isinstance(result, Atlas):
+        return (BY_SHORT["Cohen, 1960"],) if result.agreement else ()
     if isinstance(result, Comparison):
         others: tuple[str, ...] = ("Schuirmann, 1987",)
         names = result.before.roles
@@ -183,8 +192,8 @@ def works_cited(result: Labelling | Comparison) -> tuple[Reference, ...]:
     return tuple(BY_SHORT[work] for work in works_of(names, decision.test, decision.correction, others))
 
 
-def citation_bibtex(result: Labelling | Comparison) -> str:
-    """Return BibTeX entries of headroles and of the works that a run or a comparison cites.
+def citation_bibtex(result: Labelling | Comparison | Atlas) -> str:
+    """Return BibTeX entries of headroles and of the works that a run, a comparison or an atlas cites.
 
     Returns:
         The entries, ending with a line feed. The version of headroles is left out where the run does not
@@ -206,8 +215,8 @@ def _entry(work: Reference) -> str:
     return f"@{work.kind}{{{work.key},\n{lines}}}\n"
 
 
-def reference_list(result: Labelling | Comparison) -> str:
-    """Return the works that a run or a comparison cites as lines of text, in the order of their names."""
+def reference_list(result: Labelling | Comparison | Atlas) -> str:
+    """Return the works that a result cites as lines of text, in the order of their names."""
     return "".join(f"- {_line(work)}\n" for work in sorted(works_cited(result), key=lambda work: work.author))
 
 

@@ -63,7 +63,7 @@ def clustering_text(clustered: ClusterResults, groups: tuple[Group, ...]) -> str
     if alone:
         text += f" and {alone} into none"
     if clusters and len(clusters[0].heads) >= NEARLY_ALL * len(clustered.cluster) and len(clusters) > 1:
-        text += ": nearly all are in one, so a few heads stand apart and the others are not divided"
+        text += ": nearly all heads are in one, and a few are apart"
     silhouette = known_mean(clustered.silhouette)
     if math.isnan(silhouette):
         text += "; silhouettes need two clusters"

@@ -172,8 +172,8 @@ def glossary(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         ),
         (
             "equivalent",
-            f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. It is asked "
-            "first, even where a smaller change is detectable.",
+            f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. This "
+            "test has precedence, even where a smaller change is detectable.",
         ),
         ("changed", f"The mean difference is not 0, and its interval reaches beyond ±{bound}."),
         ("undetermined", "The inputs settle neither."),

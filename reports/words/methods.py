@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from headroles.kinds import kind_of
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import DECISIONS, Findings, Labelling
 from headroles.records.shown.controls import control_of
+from headroles.reports.words.atlas import atlas_sentences
 from headroles.reports.words.citations import CORRECTIONS as CITED_CORRECTIONS
 from headroles.reports.words.citations import SIEVES as CITED_SIEVES
 from headroles.reports.words.citations import TESTS as CITED_TESTS
@@ -71,16 +73,19 @@ WITHHELD = "on few units are withheld"
 """Words in the remark of a run that withheld labels."""
 
 
-def methods_text(result: Labelling | Comparison) -> str:
-    """Return the methods of a run of any kind, or of a comparison, as one paragraph for a paper.
+def methods_text(result: Labelling | Comparison | Atlas) -> str:
+    """Return the methods of a run of any kind, of a comparison or of an atlas, as a paragraph for a paper.
 
     Args:
-        result: The run or the comparison.
+        result: The run, the comparison or the atlas.
 
     Returns:
         A paragraph without line breaks. It says only what the run records.
     """
-    sentences = _comparison(result) if isinstance(result, Comparison) else _run(result)
+    if isinstance(result, Comparison):
+        sentences = _comparison(result)
+    else:
+        sentences = atlas_sentences(result) if isinstance(result, Atlas) else _run(result)
     return " ".join(re.sub(r"\s+", " ", sentence).strip() for sentence in sentences if sentence)
 
 
@@ -127,11 +132,15 @@ def _inputs(manifest: Mapping[str, Any]) -> list[str]:
     if not isinstance(counts.get("examples"), int):
         return []
     kind, name = str(source.get("kind") or ""), str(source.get("name") or "")
-    facts = [f"{kind}: {isolate(PurePath(name).name if kind in ('file', 'maps') else name)}"] if name else []
+    facts = (
+        [f"{kind}: {isolate(PurePath(name).name if kind in ('file', 'maps', 'scores') else name)}"]
+        if name
+        else []
+    )
     facts += [f"SHA-256 {source['sha256'][:HASH]}"] if source.get("sha256") else []
     task = f" of {isolate(str(manifest['task']))}" if manifest.get("task") else ""
     text = f"The scores are from {plural(counts['examples'], 'input')}{task}{_in_brackets(facts)}"
-    if isinstance(counts.get("tokens"), int):
+    if isinstance(counts.get("tokens"), int) and (counts["tokens"] or source.get("kind") != "scores"):
         text += f" with {plural(counts['tokens'], 'token')}"
     if isinstance(counts.get("units"), int):
         text += f", in {plural(counts['units'], 'independent unit')}"

@@ -187,12 +187,12 @@ def glossary(decision: Decision, beyond: str) -> tuple[tuple[str, str], ...]:
     return (
         (
             "item, unit",
-            "An item is a word that is asked about. A unit is the document it comes from. Standard errors "
-            "are clustered by unit.",
+            "An item is a word with a right answer. A unit is the document it comes from. Standard "
+            "errors are clustered by unit.",
         ),
         (
             "right",
-            "Right answers over all items of a row. Items without one in reach are not asked.",
+            "Right answers over all items of a row. Items without one in reach are left out.",
         ),
         (
             "baseline",
@@ -357,7 +357,7 @@ def windows_text(manifest: Mapping[str, Any], *, losses: bool = True) -> str:
     Example:
         >>> facts = {"size": 128, "stride": 64, "lost": {"coreference:pronoun": 12, "coreference:all": 0}}
         >>> windows_text({"probe": {"windows": facts}})
-        'long documents in windows (size 128, stride 64); could not be asked: 12 of coreference:pronoun'
+        'long documents in windows (size 128, stride 64); left out: 12 of coreference:pronoun'
     """
     facts = probe_in(manifest).get("windows")
     if not isinstance(facts, Mapping):
@@ -368,4 +368,4 @@ def windows_text(manifest: Mapping[str, Any], *, losses: bool = True) -> str:
     rows = (
         [f"{count:,} of {row}" for row, count in lost.items() if count] if isinstance(lost, Mapping) else []
     )
-    return f"{text}; could not be asked: {', '.join(rows)}" if rows else text
+    return f"{text}; left out: {', '.join(rows)}" if rows else text

@@ -50,6 +50,13 @@ NAMES = {
     "surface:previous": "To the previous token",
     "surface:next": "To the next token",
     "surface:self": "To the same token",
+    "surface:first→first": "From the first token to itself",
+    "surface:first→separator": "From the first token to separators",
+    "surface:first→text": "From the first token to the texts",
+    "surface:separator→first": "From separators to the first token",
+    "surface:separator→self": "From separators to themselves",
+    "surface:separator→own-text": "From separators to the text that they end",
+    "surface:separator→other-text": "From separators to the other text",
     "surface:entropy": "Entropy of all rows",
     "surface:entropy-first": "Entropy of the first token's row",
 }
@@ -62,9 +69,24 @@ BRIEF = {
     "surface:previous": "previous token",
     "surface:next": "next token",
     "surface:self": "same token",
+    "surface:first→first": "first token → itself",
+    "surface:first→separator": "first token → separators",
+    "surface:first→text": "first token → texts",
+    "surface:separator→first": "separators → first token",
+    "surface:separator→self": "separators → themselves",
+    "surface:separator→own-text": "separators → own text",
+    "surface:separator→other-text": "separators → other text",
     "surface:entropy": "all rows",
     "surface:entropy-first": "first token's row",
 }
+ROWS = tuple(
+    f"{GROUP}:{rows}"
+    for rows in (
+        "first→first", "first→separator", "first→text",
+        "separator→first", "separator→self", "separator→own-text", "separator→other-text",
+    )
+)  # fmt: skip
+"""Columns about the rows of special tokens, which have a table of their own in the terminal."""
 DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "explained", "described")
 """Decisions in words where means are tested against even attention; the last: no test."""
 
@@ -327,8 +349,12 @@ def glossary(decision: Decision) -> tuple[tuple[str, str], ...]:
     return (
         (
             "mean attention",
-            "Over all rows of an input, then over inputs. Rows of separators or of other tokens count alone "
-            "only where the name says so.",
+            "Over all rows of an input, then over inputs. Rows of the first token, of separators or of other "
+            "tokens count alone only where the name says so.",
+        ),
+        (
+            "own text of a separator",
+            "The text that it ends. Its row is divided among first token, separators, own and other text.",
         ),
         (
             "even attention",

@@ -11,10 +11,10 @@ from click.shell_completion import ShellComplete
 
 from headroles.cli.main import cli
 from headroles.cli.options import SECTIONS, Command, section_of
-from headroles.cli.reference import _commands
+from headroles.cli.pages import all_commands
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 PLACEHOLDERS = re.compile(r"[\[<|…]| \.\.\.|\b[A-Z]{3,}\b(?!-)")
 """Marks of lines that describe a command rather than type it."""
 
@@ -48,7 +48,7 @@ def _parse(words: list[str]) -> None:
 
 def test_there_are_commands_to_check() -> None:
     assert len(TYPED) > 40
-    assert ("README.md", "headroles judge runs/QNLI-all-MiniLM-L6-v2 --alpha 0.01 --correction holm") in TYPED
+    assert ("README.md", "headroles judge runs/mine --alpha 0.01 --correction holm") in TYPED
 
 
 @pytest.mark.parametrize(("page", "line"), TYPED, ids=lambda words: str(words)[:70])
@@ -56,9 +56,9 @@ def test_a_documented_command_can_be_typed(page: str, line: str) -> None:
     _parse(shlex.split(line)[1:])
 
 
-@pytest.mark.parametrize("name", dict(_commands(cli)))
+@pytest.mark.parametrize("name", dict(all_commands()))
 def test_every_command_has_examples_that_can_be_typed(name: str) -> None:
-    command = dict(_commands(cli))[name]
+    command = dict(all_commands())[name]
     assert command.page.examples
     assert section_of(command) in SECTIONS
     for example in command.page.examples:

@@ -51,7 +51,7 @@ def test_what_a_sieve_counts_is_drawn_or_written(command: Command, planted: Path
         (["block", "--show", " "], "on one text or two, none of them blank, but got ' '"),
         (["block", *["--show", "it"] * 3], "--show takes a text, or two for a pair, but got 3"),
         (["block", "--json", "--show", "it"], "--json prints facts of sieves, and --show draws one"),
-        (["block", "--svg", "x.svg"], "--svg is for drawing, which only --show asks for; leave it out"),
+        (["block", "--svg", "x.svg"], "--svg changes a drawing, which needs --show; leave it out"),
         (["offset", "--show", "it"], "'offset' is a family of sieves"),
         (["patterns", "--show", "it"], "'patterns' is a group of sieves"),
     ],

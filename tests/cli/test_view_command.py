@@ -155,7 +155,7 @@ MISTAKES = [
     (["It rains .", "--max-length", "3"], "max_length must be a whole number of at least 4, but got 3"),
     (["It rains .", "--revision", "main"], "so --model must name the model"),
     (["It rains .", "--svg", "x.svg"], "--layers must name at least one, but got none"),
-    (["It rains .", "--as", "heat"], "--as is for an SVG, which only --svg asks for"),
+    (["It rains .", "--as", "heat"], "--as changes an SVG, which needs --svg"),
     (["It rains .", "--svg", "x.svg", "--layers", "0", "--as", "hot"], "no form of an SVG is called 'hot'"),
     (
         ["It rains .", "--svg", "x.svg", "--layers", "0", "--token", "rains"],
@@ -170,12 +170,12 @@ MISTAKES = [
         ["It rains .", "B .", "--also", "C .", "--svg", "x.svg", "--layers", "0"],
         "of one text each; leave",
     ),
-    ([], "a view is of a text, of stored maps (--attention) or of a run (--run), but got none"),
+    ([], "a view needs a text, stored maps (--attention) or a run (--run), but got none"),
     (["It rains .", "--run", "r", "--model", "m"], "a run brings its own model, so model has no effect"),
     (["It rains .", "--run", "r", "--revision", "v"], "so revision has no effect"),
     (["--run", "r", "--attention", "maps.npz"], "but got both maps and a run; give one of them"),
     (["It rains .", "--run", "nowhere"], "nowhere"),
-    (["It rains .", "--kind", "cross"], "--kind is for an SVG, which only --svg asks for"),
+    (["It rains .", "--kind", "cross"], "--kind changes an SVG, which needs --svg"),
     (["It rains .", "--svg", "x", "--out", "./x", "--layers", "0"], "--out and --svg both name the file 'x'"),
     (["It rains .", "--out", "."], "--out names a file, but '.' is a folder; name a file in it"),
     (["It rains .", "--model", "nowhere/at-all"], "the model 'nowhere/at-all' is not on this machine"),
@@ -209,8 +209,8 @@ def test_a_view_never_takes_the_place_of_a_part_of_a_run(name: str, command: Com
     for words in (("--out", run / name), ("--svg", run / name, "--layers", 1)):
         code, out, err = command("view", "It rains .", *words)
         assert (code, out, err.count("\n")) == (1, "", 1)
-        assert "does not take the place of a part of a run or comparison" in err
-    with pytest.raises(BadInput, match="does not take the place"):
+        assert "must not replace a file of a run or comparison" in err
+    with pytest.raises(BadInput, match="must not replace a file"):
         headroles.view("It rains .").save(run / name)
     assert (run / name).read_bytes() == before
     assert headroles.view("It rains .").save(run / "view.html").is_file()

@@ -20,6 +20,7 @@ SHARES = {"kills": 0.5, "errors": 0.15, "flips": 0.2, "mutations": 0.15}
 SHORT = (
     "label", "label --overwrite", "judge label", "report label", "moments --overwrite", "maps --overwrite",
     "surface --overwrite", "cluster --overwrite", "probe --overwrite", "compare --overwrite", "extract",
+    "scores --overwrite", "atlas --overwrite", "convert maps --overwrite",
 )  # fmt: skip
 """The commands that the short mode interrupts."""
 
@@ -75,7 +76,7 @@ def _strike(settings: Settings, part: str, prepared: list[Prepared]) -> Figures:
     until, kills = settings.until(part), part == "kills"
     planned = (strikes.kills if kills else strikes.errors)(prepared, settings.seed)
     if settings.short:
-        planned = planned[: 33 if kills else 16]
+        planned = planned[: 42 if kills else 20]
     done = strikes.do_strikes(planned, settings.work, settings.jobs, until)
     return strikes.figures(part, done)
 

@@ -70,6 +70,7 @@ def _runs() -> dict[str, tuple[Words, Words]]:
         "surface maps": ("surface --attention $I/maps.safetensors $STORED", "--alpha 0.2"),
         "cluster maps": ("cluster --attention $I/maps.safetensors $STORED $SIEVES --draws 20", "--alpha 0.2"),
         "probe maps": ("probe trees --attention $I/sentences.safetensors $STORED", "--alpha 0.2"),
+        "scores": ("judge --scores $I/scores.csv --margin 0.1 --low 0 --high 1", "--alpha 0.2"),
     }
     return {
         name: (_line(f"{line} --out run"), _line(f"{line} {other} --out run"))
@@ -79,22 +80,25 @@ def _runs() -> dict[str, tuple[Words, Words]]:
 
 def _kind_cases(name: str, words: Words, older: Words) -> list[Case]:
     """Return the commands that write and change one kind of run."""
+    sharded = words[0] != "judge"  # a table of scores is judged in one step
     return [
-        Case(name, words, sharded=True),
-        Case(f"{name} --overwrite", (*words, "--overwrite"), (older,), VERIFY, sharded=True),
+        Case(name, words, sharded=sharded),
+        Case(f"{name} --overwrite", (*words, "--overwrite"), (older,), VERIFY, sharded),
         Case(f"judge {name}", ("judge", "run", "--alpha", "0.1"), (words,), VERIFY),
         Case(f"report {name}", ("report", "run"), (words,), VERIFY, full_page_before=True),
     ]
 
 
 def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
-    """Return the commands on two runs or on maps, and those with two workers."""
+    """Return the commands on two runs, on maps or on old files, and those with two workers."""
     words, older = runs["label"]
     others = tuple((*words[:-1], out) for out in ("a", "b"))
     elsewhere = (*words[:-1], "b", "--data", "../../inputs/others.tsv")
     compare = _line("compare a b --out run --swaps 99")
     extract = _line("extract $I/texts.jsonl --model $I/model --max-length 48")
     maps, npz = ("--out", "maps.safetensors"), ("--out", "maps.npz")
+    atlas, reverse = _line("atlas a b --out run"), _line("atlas b a --out run")
+    table = ("table", "run", "--format", "csv")
     cases = [
         Case(
             "label --overwrite --alpha", (*words, "--overwrite"), ((*words, "--alpha", "0.2"),), VERIFY, True
@@ -104,14 +108,23 @@ def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
             "compare --overwrite",
             (*compare, "--overwrite"),
             (*others, (*compare, "--alpha", "0.2")),
-            ("table", "run", "--format", "csv"),
+            table,
         ),
+        Case("atlas", atlas, others),
+        Case("atlas --overwrite", (*atlas, "--overwrite"), (*others, reverse), table),
         Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (others[0], elsewhere)),
         Case("extract", (*extract, *maps)),
         Case("extract --overwrite", (*extract, *maps, "--overwrite"), ((*extract, *maps, "--limit", "3"),)),
         Case("extract npz", (*extract, *npz)),
         Case("extract npz --overwrite", (*extract, *npz, "--overwrite"), ((*extract, *npz, "--limit", "3"),)),
     ]
+    for name, old, out in (
+        ("convert maps", "attention-{}.pkl", "maps.safetensors"),
+        ("convert npz", "attention-{}.pkl", "maps.npz"),
+        ("convert scores", "heads-{}.json", "scores.parquet"),
+    ):
+        new, older = (_line(f"convert $I/{old.format(number)} --out {out}") for number in (0, 1))
+        cases += [Case(name, new), Case(f"{name} --overwrite", (*new, "--overwrite"), (older,))]
     for name in ("label", "moments", "surface", "cluster", "probe", "probe maps"):
         words, older = runs[name]
         two = (*words, "--workers", "2")
@@ -200,6 +213,7 @@ def make_inputs(folder: Path) -> None:
     """Write the model, texts, trees and maps that all cases read, in a fork."""
 
     def act() -> None:
+        from tests.converting.old_files import old_pairs, write_pickle
         from tests.support.planted import save_planted, write_pairs
 
         save_planted(folder / "model")
@@ -210,6 +224,15 @@ def make_inputs(folder: Path) -> None:
         (folder / "others.tsv").write_text("".join([header, *lines[30:]]))
         (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
         (folder / "trees.conllu").write_text(_trees())
+        for number, count in enumerate((6, 4)):
+            write_pickle(folder / f"attention-{number}.pkl", old_pairs(count))
+            (folder / f"heads-{number}.json").write_text(json.dumps(_scores(number)))
+        lines = [
+            f"u{unit},{head.replace('-', ',')},{score}"
+            for head, scores in _scores(0).items()
+            for unit, score in enumerate(scores)
+        ]
+        (folder / "scores.csv").write_text("\n".join(["unit,layer,head,score", *lines, ""]))
 
     folder.mkdir(parents=True)
     _succeed(run_in_fork(act, folder), ("inputs",))
@@ -217,6 +240,16 @@ def make_inputs(folder: Path) -> None:
     extract = "extract {0}.jsonl --model model --max-length 48 --precision float32 --out {1}.safetensors"
     for line in (trees, extract.format("texts", "maps"), extract.format("sentences", "sentences")):
         _succeed(run_command(line.split(), folder), line.split())
+
+
+def _scores(seed: int) -> dict[str, list[float]]:
+    """Return scores of twelve units by head, as "layer-head": half of the heads beyond 0.5."""
+    rng = np.random.default_rng(seed)
+    heads = [(layer, head) for layer in range(2) for head in range(3)]
+    return {
+        f"{layer}-{head}": rng.uniform(0.5 * (head % 2), 0.5 + 0.5 * (head % 2), 12).round(3).tolist()
+        for layer, head in heads
+    }
 
 
 def _trees() -> str:

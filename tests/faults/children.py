@@ -43,7 +43,7 @@ CROSSING = ("os.rename", "os.link")
 """The changes that can meet EXDEV, which is an error of two file systems."""
 GROWING = ("open", "os.mkdir")
 """The changes that fail on a full disk, however long it stays full."""
-PAGES = ("page", "surface_page", "probes_page", "clusters_page", "comparison_page")
+PAGES = ("page", "surface_page", "probes_page", "clusters_page", "comparison_page", "atlas_page")
 """Functions that draw a page."""
 CRASHED = 70
 """Exit code of a command that ended with an exception."""

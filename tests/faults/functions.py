@@ -217,6 +217,7 @@ _COMMANDS = (
     ("report", "nowhere", "--figures", "svg", "--width", "89"),
     ("judge", "nowhere", "--margin", "0.1", "--interval", "bca"),
     ("compare", "nowhere", "elsewhere", "--bound", "0.1", "--swaps", "99"),
+    ("atlas", "nowhere", "elsewhere", "--overwrite"),
     ("verify", "nowhere", "--oracles"),
     ("extract", "nowhere.json", "--out", "a.npz", "--max-length", "12"),
     ("view", "It rains.", "It pours.", "--layers", "0-1", "--model", "nowhere", "--svg", "a.svg"),

@@ -139,7 +139,7 @@ def _is_half_done(now: dict[str, bytes | None]) -> bool:
 
 def _parted(prepared: Prepared, now: dict[str, bytes | None]) -> list[str]:
     """Return a fault where a list of maps stands beside maps that are not its own."""
-    if prepared.case.words[0] != "extract" or "maps.json" not in now:
+    if prepared.case.words[0] not in ("extract", "convert") or "maps.json" not in now:
         return []
     files = _without_leftovers(now)
     whole = [not differences(files, state) for state in (prepared.old, prepared.new)]

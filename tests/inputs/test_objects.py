@@ -144,7 +144,7 @@ def test_the_inputs_may_not_change_while_a_run_is_made(planted: Path) -> None:
     def change(done: int, total: int) -> None:
         rows[-1] = "Another text altogether."
 
-    with pytest.raises(BadInput, match="stay as they are until it is finished"):
+    with pytest.raises(BadInput, match="must not change until it is finished"):
         label(data=rows, model=planted, sieve="local", **SHORT, shard_size=2, progress=change)
 
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.cli.main import cli
 from headroles.cli.options import Command
-from headroles.cli.reference import _commands
+from headroles.cli.pages import all_commands
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model import placing
 from headroles.options import shared
@@ -23,7 +22,7 @@ from headroles.options.surface import SurfaceOptions
 from headroles.records.objects import DataObject, ModelObject
 from headroles.storage.folder import JUDGED
 
-COMMANDS = dict(_commands(cli))
+COMMANDS = dict(all_commands())
 NAMES = st.sampled_from(["role", "layer", "head"])
 
 

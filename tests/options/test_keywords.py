@@ -10,7 +10,6 @@ import jedi
 import pytest
 
 import headroles
-from headroles.cli.reference import OPTIONS, STUB, options_page, stub
 from headroles.errors import BadInput, UnknownName
 from headroles.options.described import shown
 from headroles.options.label import LabelOptions
@@ -41,11 +40,6 @@ def test_no_public_function_takes_keywords_that_it_does_not_name() -> None:
     signatures = [inspect.signature(each) for each in functions if inspect.isfunction(each)]
     kinds = {parameter.kind for signature in signatures for parameter in signature.parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
-
-
-def test_the_stub_and_the_page_of_options_are_those_of_the_records() -> None:
-    assert STUB.read_text(encoding="utf-8") == stub()
-    assert OPTIONS.read_text(encoding="utf-8") == options_page()
 
 
 def test_editors_and_notebooks_complete_keywords() -> None:

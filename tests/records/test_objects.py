@@ -88,7 +88,10 @@ def test_an_object_travels_to_another_process_with_its_rows() -> None:
         (("a", "b"), "data as objects is a list, but got a tuple of 2"),
         ([3], "the list holds an int"),
         ([["a", "b", "c"]], "the list holds a list"),
-        (["a", 3], "row 1: all items of a list are of one kind, texts as the first one, but this is an int"),
+        (
+            ["a", 3],
+            "row 1: all items of a list must be of one kind, texts as the first one, but this is an int",
+        ),
         ([{"text": "a"}, "b"], "dictionaries as the first one, but this is a str"),
         ({"text": ["a"]}, "but got a dict"),
         (np.array(["a"]), "but got a ndarray"),

@@ -348,7 +348,7 @@ def test_a_bayes_factor_is_explained_only_where_it_was_computed() -> None:
 def test_every_figure_has_a_table_and_a_label() -> None:
     html = page(RUN)
     keys = [panel.key for panel in figures(summarise(RUN))]
-    assert keys == ["means", "p-values", "sensitivity", "layers", "overlap", "pairs"]
+    assert keys == ["means", "p-values", "sensitivity", "layers", "several", "overlap", "pairs"]
     for key in (*keys, "sensitivity-alpha"):
         assert re.search(rf'id="figure-{key}" role="figure" aria-label="[^"]{{20,}}"', html)
     figures_only = html[html.index('<section id="sure"') :]

@@ -86,7 +86,7 @@ def _traces(figure: Any) -> dict[str, Any]:
 def test_one_cluster_of_nearly_all_heads_is_said_to_be_no_grouping() -> None:
     found = replaced(_found(usual()), cluster=np.array([0] * 23 + [1]))
     groups = groups_of(found, distances_of(found), (), np.zeros((0, 24), dtype=np.bool_))
-    assert "nearly all are in one" in clustering_text(found, groups)
+    assert "nearly all heads are in one" in clustering_text(found, groups)
     assert "nearly all" not in _text(html_of())
 
 

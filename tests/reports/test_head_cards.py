@@ -164,7 +164,7 @@ def test_what_the_mean_is_over_and_the_contrast_are_said() -> None:
     assert cards(run_of()).notes[1] == ""
     first, second = cards(run_of(units=52)).notes
     assert second == "The mean is over 52 groups of inputs; the bars count inputs."
-    assert first == f"{second} The role also asks for a contrast beyond 0.02, not drawn here."
+    assert first == f"{second} The role also needs a contrast beyond 0.02, not drawn here."
 
 
 def test_only_examples_of_roles_that_are_held_are_shown_and_only_their_texts() -> None:
@@ -247,8 +247,8 @@ def test_examples_reach_the_script_as_bytes_and_packed_text() -> None:
 @pytest.mark.parametrize(
     ("kept", "told"),
     [
-        (None, "This run kept no examples; `headroles label … --maps 1000` keeps them."),
-        (exhibited(limit=0), "This run kept no examples; `headroles label … --maps 1000` keeps them."),
+        (None, "This run kept no examples; `--maps 1000` keeps them."),
+        (exhibited(limit=0), "This run kept no examples; `--maps 1000` keeps them."),
         (exhibited(("s0", 0, 0, 1)), ""),
         (
             exhibited(("s0", 0, 0, 1), left=1),
@@ -265,12 +265,6 @@ def test_a_run_that_was_to_keep_examples_and_did_not_points_to_the_reason() -> N
     bare = run_of(exhibited=None)
     asked = replace(bare, manifest=dict(bare.manifest) | {"settings": {"maps": 1000}})
     assert cards(asked).kept.endswith("“What was left out” says why.")
-
-
-def test_runs_of_probes_say_where_examples_are_kept(probed_run: Any) -> None:
-    assert cards(probed_run(("all",))).kept == (
-        "Runs of probes keep no examples; examples are kept by label and cluster."
-    )
 
 
 def test_the_page_holds_the_card_and_its_data_and_is_the_same_twice() -> None:

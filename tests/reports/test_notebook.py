@@ -2,6 +2,7 @@
 
 import html
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.support.clustered_runs import labelled
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame
 
+ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "local")
 
 
@@ -128,4 +130,23 @@ def test_pointing_and_arrow_keys_show_a_head_in_three_lines(browser: "Browser") 
     assert "run.head(2, 3)" in frame.inner_text("#sentence")
     assert frame.locator("td[tabindex='0']").count() == 3
     assert problems == []
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [400, 720, 1000])
+def test_a_frame_on_the_site_is_as_high_as_its_maps(browser: "Browser", width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    script = (ROOT / "docs" / "assets" / "frames.js").read_text(encoding="utf-8")
+    run = labelled(6, 12, tuple(f"mine{number}" for number in range(5)))
+    page.set_content(f"<div class=shown>{run._repr_html_()}</div><script>{script}</script>")
+    frame = page.frames[1]
+    frame.wait_for_selector("td")
+    for _ in range(100):
+        page.wait_for_timeout(50)
+        content = frame.evaluate("document.querySelector('main').getBoundingClientRect().bottom")
+        if 0 < page.evaluate("document.querySelector('iframe').offsetHeight") - content < 40:
+            break
+    else:
+        pytest.fail("the frame never got the height of its maps")
     page.close()

@@ -15,6 +15,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.reports.figures.counts import overlap
 from headroles.reports.figures.p_strip import exponent, p_strip
+from headroles.reports.figures.several import several
 from headroles.reports.files import LARGEST, files_of
 from headroles.reports.page import page
 from headroles.reports.records import Combination
@@ -26,6 +27,7 @@ from headroles.stats.engine import judge
 from headroles.storage.tables import assessment_texts
 
 ROOT = Path(__file__).resolve().parents[2]
+CALIBRATION = ROOT / "docs" / "reference" / "calibration.json"
 NAMES = ("local", "delimiter", "silent", "syntactic")
 
 
@@ -77,7 +79,7 @@ def test_the_table_behind_the_strip_counts_with_and_without_correction(whole: La
         assert [int(text) for text in row[1:4]] == [
             (~np.isnan(p)).sum(), (p <= 0.05).sum(), (found.decision[found.of(name)] == 0).sum()
         ]  # fmt: skip
-    assert panel.rows[2][1:] == ("0", "0", "0", *["–"] * 6)
+    assert panel.rows[2][1:] == ("0", "0", "0", *["–"] * 7)
     assert "the larger of the two tests" in panel.caption
 
 
@@ -87,7 +89,12 @@ def test_rows_levels_counts_and_quantiles_of_the_strip_are_those_of_p() -> None:
     p[1, 0, 0] = 0.05
     panel = p_strip(summarise(replace(run, findings=replace(run.findings, p=p))))
     assert panel.rows[1][2] == str(int((p[1] <= 0.05).sum()))
-    assert panel.rows[1][5:] == tuple(map(exponent, np.quantile(p[1], [0, 0.25, 0.5, 0.75, 1])))
+    assert panel.rows[1][5:10] == tuple(map(exponent, np.quantile(p[1], [0, 0.25, 0.5, 0.75, 1])))
+    near = int(((p[1] < 0.05) | (p[1] > 0.95)).sum())
+    assert panel.rows[1][10] == f"{near} ({100 * near / p[1].size:.1f}\u00a0%)"
+    roles = p[[rule.role for rule in run.findings.rules]]
+    every = int(((roles < 0.05) | (roles > 0.95)).sum())
+    assert f"{every} of {int((~np.isnan(roles)).sum())} p (" in panel.sentence
     figure = go.Figure(panel.figure)
     shapes = figure.layout.shapes
     assert [shape.x0 for shape in shapes if shape.line.dash == "dash"] == pytest.approx([-np.log10(0.05)])
@@ -151,7 +158,7 @@ def test_the_extract_of_the_calibration_is_that_of_the_whole(monkeypatch: pytest
 
 
 def test_the_note_tells_the_errors_of_this_test_and_correction_at_the_units_reached() -> None:
-    cells = json.loads((ROOT / "docs" / "calibration.json").read_text(encoding="utf-8"))["cells"]
+    cells = json.loads(CALIBRATION.read_text(encoding="utf-8"))["cells"]
     note = calibration_note(summarise(labelling(Decision(correction="holm"))))
     assert note is not None
     errors = [each["errors"]["t-skew"]["holm"] for each in cells if each["units"] == 50]
@@ -166,7 +173,7 @@ def test_the_note_tells_the_errors_of_this_test_and_correction_at_the_units_reac
 
 @pytest.mark.parametrize("correction", ["fdr_bh", "holm", "none"])
 def test_every_figure_of_the_note_is_that_of_its_setting_and_side(correction: str) -> None:
-    cells = json.loads((ROOT / "docs" / "calibration.json").read_text(encoding="utf-8"))["cells"]
+    cells = json.loads(CALIBRATION.read_text(encoding="utf-8"))["cells"]
     note = calibration_note(summarise(labelling(Decision(correction=correction))))
     assert note is not None
     errors = [each["errors"]["t-skew"][correction] for each in cells if each["units"] == 50]
@@ -185,7 +192,7 @@ def test_the_note_tells_the_fewest_and_the_most_units_of_roles() -> None:
     assert note is not None
     assert "between 31 (delimiter) and 60 units; 20 is the next smaller number simulated." in note.text
     assert "The level of this run, 0.2, was not simulated." in note.text
-    assert "“Not” is never said of fewer than 50 units" in note.text
+    assert "“Not” needs at least 50 units" in note.text
 
 
 @pytest.mark.parametrize(
@@ -241,17 +248,33 @@ def test_few_units_are_told_beside_the_smallest_number_simulated() -> None:
     note = calibration_note(summarise(labelling(units=12)))
     assert note is not None
     assert "The roles here have 12 units; 20 is the smallest number simulated, and" in note.text
-    assert "“Not” is never said of fewer than 50 units" in note.text
+    assert "“Not” needs at least 50 units" in note.text
 
 
 def test_the_page_embeds_the_smaller_tables_as_the_run_folder_has_them(whole: Labelling) -> None:
     assert whole.assessment is not None
     files = files_of(whole)
     texts = assessment_texts(whole.assessment, whole.findings.sieves)
-    assert set(files) == {"sensitivity.csv", "together.csv", "sets.csv", "depth.csv"}
+    assert set(files) == {"sensitivity.csv", "together.csv", "sets.csv", "depth.csv", "several.csv"}
     assert all(files[name] == texts[name] for name in files)
     large = replace(whole.assessment, sets=whole.assessment.sets * (LARGEST // 20))
     assert "sets.csv" not in files_of(replace(whole, assessment=large))
     html = page(whole)
     assert all(f'data-file="{name}"' in html for name in files)
     assert files_of(labelling()) == {}
+
+
+def test_the_figure_and_table_of_several_roles_are_those_of_the_run(whole: Labelling) -> None:
+    assert whole.assessment is not None
+    rows, panel = whole.assessment.several, several(summarise(whole))
+    assert panel is not None
+    layers = [row for row in rows if row.scope.startswith("layer")]
+    means, shares = go.Figure(panel.figure).data
+    assert list(means.y) == [row.mean for row in layers]
+    assert list(shares.y) == [100 * row.several for row in layers]
+    assert [low + high for low, high in zip(means.error_y.arrayminus, means.error_y.array, strict=True)] == (
+        pytest.approx([row.mean_high - row.mean_low for row in layers])
+    )
+    assert [row[0] for row in panel.rows] == [row.scope for row in rows]
+    assert f"A head holds {rows[0].mean:.2f} [" in panel.sentence
+    assert several(summarise(labelling())) is None

@@ -90,7 +90,7 @@ def test_the_page_says_how_the_best_were_chosen(probed_run: Made, html_of: Calla
     assert "chosen on one half of the units and tested on the other" in text
     assert "chosen on 31 units, tested on the other 29; seed 3" in text
     assert "Relations are those of the scheme ud." in text
-    assert "windows (size 128, stride 64); could not be asked: 12 of coreference:pronoun" in text
+    assert "windows (size 128, stride 64); left out: 12 of coreference:pronoun" in text
     assert "for orientation only" in text
     bare = _text(probes_page(probed_run(probe={})))
     assert "for orientation only" not in bare

@@ -121,7 +121,7 @@ def test_a_stream_of_an_earlier_version_with_a_limit_had_the_first_inputs(
     now = start(kind, first=6, stream=True, out=out)
     before = dict(now.manifest["settings"]) | {"limit": 6}
     del before["first"]
-    options = kind_named(kind).options(before)
+    options: Any = kind_named(kind).options(before)
     assert (options.first, options.limit) == (6, None)
     assert options.settings() == now.manifest["settings"]
 

@@ -237,7 +237,7 @@ def test_inputs_that_change_while_a_run_is_made_are_refused(keep: int) -> None:
     edited = _inputs(24)
     edited[3] = replace(edited[3], texts=("edited",))
     for other in (_inputs(27), _inputs(20), edited):
-        with pytest.raises(BadInput, match="they were changed while it was made"):
+        with pytest.raises(BadInput, match="they have; start it again"):
             list(cut_into_tasks(other, survey, 10))
 
 
@@ -247,7 +247,7 @@ def test_a_stream_may_grow_beyond_what_was_gone_through_but_not_change_there() -
     edited = _inputs(24)
     edited[3] = replace(edited[3], texts=("edited",))
     for other in (edited, _inputs(9)):
-        with pytest.raises(BadInput, match="they were changed while it was made"):
+        with pytest.raises(BadInput, match="they have; start it again"):
             list(cut_into_tasks(other, survey, 10))
 
 

@@ -88,7 +88,7 @@ def test_a_shard_is_added_once_and_in_its_order() -> None:
         with pytest.raises(BadInput, match=r"each once, so shard 2 comes next, but got [013]"):
             two.merged(wrong)
     other = moments_of(replace(scored(10), sieves=("a", "b", "d")), RULES, 2)
-    with pytest.raises(BadInput, match="of the same sieves and heads"):
+    with pytest.raises(BadInput, match="if their sieves and heads are equal"):
         two.merged(other)
     with pytest.raises(BadInput, match="at least one shard"):
         replace(two, stop=0)
@@ -260,11 +260,11 @@ def test_sums_of_other_inputs_are_dropped_with_a_sentence() -> None:
     adding = RunningSums(place)
     for number in range(39):
         adding.seen(Task(number, (), (), "another" if number == 7 else f"digest {number}"))
-    with pytest.raises(BadInput, match="inputs have changed since the run was begun"):
+    with pytest.raises(BadInput, match="inputs of a run must not change, but they have since it began"):
         adding.seen(Task(39, (), (), "digest 39"))
     assert RunningSums(place).stop == 0
     *_, place = _done(scores, range(40), options)
-    with pytest.raises(BadInput, match="inputs have changed"):
+    with pytest.raises(BadInput, match="inputs of a run must not change"):
         RunningSums(place).finish(39)
 
 

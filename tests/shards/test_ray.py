@@ -129,7 +129,7 @@ def test_a_worker_that_cannot_start_says_so_once(cluster: None) -> None:
 def test_workers_that_are_lost_at_one_thing_three_times_end_the_run(
     cluster: None, tmp_path: Path, what: str, doing: str
 ) -> None:
-    sentence = rf"lost 2 times at one thing, but 3 were lost while {doing}; where memory is short"
+    sentence = rf"on one shard or at their start, but 3 were lost while {doing}; where memory is short"
     with pytest.raises(BadInput, match=sentence):
         _all_scored(RayEngine(_order(tmp_path, workers=1), make=_making(what)))
     assert len(list(tmp_path.glob("lost *"))) == 3
@@ -261,7 +261,9 @@ def test_the_feed_gives_up_on_what_loses_every_worker_and_on_nothing_else() -> N
         for _ in range(3):
             assert isinstance(await feed.question(0), Task)
         failure = await feed.question(0)
-        assert str(failure.error()).startswith("a worker may be lost 2 times at one thing, but 3 were lost")
+        assert str(failure.error()).startswith(
+            "at most 2 workers may be lost on one shard or at their start, but 3 were lost"
+        )
         for _ in range(9):  # one that loads, and is lost later, again and again
             assert await feed.note_start("a") is None
             await feed.note_loaded("a")

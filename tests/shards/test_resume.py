@@ -436,7 +436,7 @@ def test_a_run_whose_folder_is_taken_away_is_one_sentence_and_blocks_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(Worker, "score", without)
-        with pytest.raises(BadInput, match=r"taken away|cannot be written") as error:
+        with pytest.raises(BadInput, match=r"must stay in place|cannot be written") as error:
             label(out=tmp_path / "run", limit=30, shard_size=10)
     assert "\n" not in str(error.value)
     if gone == ".":

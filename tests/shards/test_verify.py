@@ -82,7 +82,7 @@ def test_a_receipt_of_another_shard_is_told(run: Path) -> None:
         return receipt_bytes(replace(receipt, examples=59))
 
     _forged(run, "shards/00000.json", change)
-    with pytest.raises(BadInput, match="hold its 60 examples, but they are of 1 and hold 59"):
+    with pytest.raises(BadInput, match="hold its 60 examples, but they belong to 1 and hold 59"):
         verify(run)
     _forged(run, "shards/00000.json", lambda data: b"{}")
     with pytest.raises(BadInput, match=r"shards/00000.json' does not say what its shard is"):
@@ -147,7 +147,7 @@ def test_an_earlier_format_becomes_the_present_one_when_it_is_judged_again(run: 
 def test_a_comparison_is_called_one(run: Path, tmp_path: Path) -> None:
     headroles.compare(run, run, swaps=0, out=tmp_path / "compared")
     for read in (verify, headroles.load, headroles.judge_again, report):
-        with pytest.raises(BadInput, match=r"^a run is wanted here, but '.*/compared' is a comparison"):
+        with pytest.raises(BadInput, match=r"^this needs a run, but '.*/compared' is a comparison"):
             read(tmp_path / "compared")
     headroles.exporting.table(tmp_path / "compared")
 

@@ -221,7 +221,7 @@ def test_an_altered_comparison_is_refused(name: str, copy: Path, tmp_path: Path)
     (out / name).write_bytes(data.replace(b"0", b"1", 1))
     with pytest.raises(BadInput, match=rf"the comparison in '.*' is damaged .*{name} was altered since it"):
         headroles.exporting.table(out)
-    with pytest.raises(BadInput, match=r"a comparison is wanted here, but '.*' is a run"):
+    with pytest.raises(BadInput, match=r"this needs a comparison, but '.*' is a run"):
         load_comparison(copy)
 
 

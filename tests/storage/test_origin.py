@@ -57,7 +57,7 @@ def test_a_table_of_other_columns_is_kept(finished: Path, tmp_path: Path) -> Non
 
 def test_a_table_takes_no_part_of_a_run_and_no_folder(run: Path, tmp_path: Path) -> None:
     before = (run / "findings.csv").read_bytes()
-    with pytest.raises(BadInput, match="does not take the place of a part of its run"):
+    with pytest.raises(BadInput, match="must not replace a file of its run"):
         table(run, "findings", "csv", out=run / "findings.csv", overwrite=True)
     for place in (tmp_path, "s3://bucket/table.md"):
         with pytest.raises(BadInput, match="a table is written to a file of this machine"):
@@ -123,7 +123,7 @@ def test_a_replication_replaces_its_own_table_only(finished: Path, tmp_path: Pat
     with pytest.raises(BadInput, match=FOREIGN):
         headroles.replicate(finished, finished, out=own)
     own.write_text(",".join(COLUMNS) + "\n")
-    with pytest.raises(BadInput, match="a replication needs other inputs"):
+    with pytest.raises(BadInput, match="a replication needs new inputs"):
         headroles.replicate(finished, finished, out=own)
 
 

@@ -198,7 +198,7 @@ def test_reports_tables_and_comparisons_are_made_of_addresses(there: str, run: P
     assert report(run, f"{there}/page.html") == f"{there}/page.html"
     assert place.read("page.html") == page
     place.delete("page.html")
-    with pytest.raises(BadInput, match="does not take the place of a part of its run"):
+    with pytest.raises(BadInput, match="must not replace a file of its run"):
         report(there, f"{there}/manifest.json")
     headroles.compare(there, run, swaps=0, out=f"{there}-compared")
     compared = json.loads(place_of(f"{there}-compared").read("manifest.json"))

@@ -30,7 +30,7 @@ FIRST_STEPS = ("headroles.extraction.model.load.load", "headroles.runs.label.wor
 FILES = [
     "cells.parquet", "depth.csv", "examples.parquet", "findings.csv", "labels.csv", "manifest.json",
     "maps.parquet", "plan.json", "precision.csv", "report.html", "scores", "sensitivity.csv", "sets.csv",
-    "shards", "shown.parquet", "together.csv", "typical.csv",
+    "several.csv", "shards", "shown.parquet", "together.csv", "typical.csv",
 ]  # fmt: skip
 
 

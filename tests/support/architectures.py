@@ -1,4 +1,4 @@
-"""Architectures that are tested as tiny models, and how each is read; ``docs/models.md`` lists them."""
+"""Architectures that are tested as tiny models, and how each is read: see ``docs/reference/models.md``."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
@@ -38,7 +39,9 @@ def made_up(
     chance = np.random.default_rng(seed)
     size = (len(names), *shape)
     level = np.random.default_rng(0).beta(0.4, 1.6, size=(len(names), 1, *shape[1:]))
-    keys = tuple(f"{LONG}{SCRIPT}{number}" if names is NAMES else f"e{number}" for number in range(shape[0]))
+    keys = tuple(
+        f"{LONG}{SCRIPT}{number}" if names[0] == SCRIPT else f"e{number}" for number in range(shape[0])
+    )
     return Scores(
         sieves=names,
         examples=keys,
@@ -51,13 +54,17 @@ def made_up(
 
 
 def labelled(
-    names: tuple[str, ...] = NAMES, shape: tuple[int, int, int] = (40, 3, 4), *, assessed: bool = True
+    names: tuple[str, ...] = NAMES,
+    shape: tuple[int, int, int] = (40, 3, 4),
+    *,
+    assessed: bool = True,
+    seed: int = 1,
 ) -> Labelling:
     """A run of these sieves, with its assessment unless told otherwise."""
-    scores, rules, decision = made_up(names, shape), _rules(names), Decision()
+    scores, rules, decision = made_up(names, shape, seed), _rules(names), Decision()
     findings = judge(scores, rules, decision)
     assessment = assess(scores, rules, decision, findings) if assessed else None
-    facts = FACTS if names is NAMES else {"command": "headroles label", "settings": {}}
+    facts = FACTS if names[0] == SCRIPT else {"command": "headroles label", "settings": {}}
     skipped = tuple(f"{name} had nothing to count." for name in names)
     return Labelling(scores, findings, decision, facts, skipped, assessment)
 
@@ -78,6 +85,22 @@ def compared(names: tuple[str, ...] = NAMES, shape: tuple[int, int, int] = (40, 
         "settings": {"swaps": 19},
     }
     return Comparison(found, before, after, decision, 0.05, layers, tuple(swaps), facts, (FACTS["notes"][0],))
+
+
+def charted(names: tuple[str, ...] = NAMES, shape: tuple[int, int, int] = (40, 3, 4)) -> Atlas:
+    """Three runs of these sieves in an atlas, one of them of a sieve less."""
+    from dataclasses import replace
+
+    from headroles.comparing.collect import ReadRun, atlas_of
+
+    runs = [labelled(names, shape), labelled(names, shape, seed=2), labelled(names[:-1], shape, seed=3)]
+    model = {"model": FACTS["model"] if names[0] == SCRIPT else {"name": "tiny"}}
+    return atlas_of(
+        [
+            ReadRun(f"{SCRIPT} {number}", "0" * 64, replace(run, manifest=dict(run.manifest) | model))
+            for number, run in enumerate(runs)
+        ]
+    )
 
 
 def _moved(scores: Scores) -> Scores:

@@ -238,15 +238,19 @@ LOUD = '<b>loud</b>, "quoted" \u202e😀'
 
 
 def surface_labelling(
-    shape: tuple[int, int, int] = (60, 6, 12), *, lacking: tuple[str, ...] = (), gradients: bool = True
+    shape: tuple[int, int, int] = (60, 6, 12),
+    *,
+    lacking: tuple[str, ...] = (),
+    gradients: bool = True,
+    rows: tuple[str, ...] = (),
 ) -> "Labelling":
-    """A surface run; columns that are lacking have no value, and gradients may be left out."""
+    """A surface run; columns that are lacking have no value, gradients may be left out, rows added."""
     from headroles.records.example import Decision
     from headroles.records.findings import Labelling
     from headroles.stats.assessment.assess import assess
     from headroles.stats.engine import judge
 
-    scores, rules = _surface_scores(shape, lacking, gradients)
+    scores, rules = _surface_scores(shape, lacking, gradients, rows)
     decision = Decision()
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, decision)
@@ -268,7 +272,7 @@ def surface_labelling(
 
 
 def _surface_scores(
-    shape: tuple[int, int, int], lacking: tuple[str, ...], gradients: bool
+    shape: tuple[int, int, int], lacking: tuple[str, ...], gradients: bool, rows: tuple[str, ...]
 ) -> "tuple[Scores, list[Rule]]":
     """Mean attention and entropies of inputs of 64 tokens, importances where asked for."""
     from headroles.records.example import Rule, Scores
@@ -276,7 +280,7 @@ def _surface_scores(
     chance = np.random.default_rng(5)
     examples, layers, heads = shape
     kinds = ("first", "separator", "punctuation", "other")
-    names = [f"surface:{each}" for each in SURFACE]
+    names = [*(f"surface:{each}" for each in SURFACE), *rows]
     rules = [
         Rule(name, "", 0.0, 0.0, low=0.0, high=np.log(64) if "entropy" in name else 1.0) for name in names
     ]

@@ -100,7 +100,7 @@ def test_cells_are_a_grid_of_queries_and_keys() -> None:
         " 4 [SEP]",
         "██ counted (▓▓ ▒▒ with less weight)   · compared within",
         "",
-        "1 of 5 tokens ask; 1 cell count, of 5 compared.",
+        "1 of 5 tokens count as queries; 1 cell count, of 5 compared.",
         "Contrast beyond distance: 1 of 6 pairs of words count; a role needs more than 0.05.",
     ]
 

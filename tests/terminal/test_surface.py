@@ -8,7 +8,7 @@ from rich.console import Console
 
 from headroles.records.findings import Labelling
 from headroles.reports.answer.surface import answer_of
-from headroles.reports.words.surface import decision_counts, peak
+from headroles.reports.words.surface import ROWS, decision_counts, peak
 from headroles.terminal.console import Detail
 from headroles.terminal.surface import show_surface
 
@@ -74,6 +74,18 @@ def test_layers_have_the_means_of_every_statistic_and_what_even_attention_gives(
     assert lines[start + 7].split() == ["even", *["0.024"] * 8, "4.159", "4.159"]
     (narrow,) = [line for line in _shown(run, 80) if line.startswith("even")]
     assert narrow.split() == ["even", *["0.02"] * 8, "4.16", "4.16"]
+
+
+def test_rows_of_special_tokens_have_a_table_of_their_own(surface_run: Made) -> None:
+    run = surface_run(rows=ROWS)
+    assert run.surface is not None
+    lines = _shown(run)
+    start = next(place for place, line in enumerate(lines) if line.startswith("rows "))
+    for layer in range(6):
+        rows = {each.column: each.mean for each in run.surface.layers if each.layer == layer}
+        assert lines[start + 1 + layer].split() == [str(layer), *(f"{rows[name]:.3f}" for name in ROWS)]
+    assert not any(line.startswith("rows ") for line in _shown(surface_run()))
+    assert max(map(len, _shown(run, 80))) <= 80
 
 
 def test_the_layer_with_the_largest_mean_is_bold(surface_run: Made) -> None:

@@ -79,7 +79,7 @@ def test_a_run_of_another_kind_or_of_stored_maps_is_refused(finished: Path, plan
     with pytest.raises(BadInput, match="this run was made from stored maps; show them with --attention"):
         headroles.view(*TEXTS, run=replace(run, manifest=dict(run.manifest) | {"settings": settings}))
     surface = headroles.surface("QNLI", limit=6, model=planted, max_length=48)
-    with pytest.raises(BadInput, match="but got one of the kind surface"):
+    with pytest.raises(BadInput, match="but got a run of the kind surface"):
         headroles.view(*TEXTS, run=surface)
     with pytest.raises(BadInput, match="plain attention is shown without a model, run or stored maps"):
         headroles.view(np.full((1, 1, 2, 2), 0.5), ["a", "b"], run=run)

@@ -63,7 +63,7 @@ def run_plain(network: Any, inputs: ModelInputs, kinds: tuple[str, ...]) -> dict
     if network.config._attn_implementation != "eager":
         raise BadInput(
             f"weights are checked against plain eager attention, which {type(network).__name__} does not "
-            f"take up; this architecture cannot be read"
+            "support; this architecture cannot be read"
         )
     with torch.inference_mode():
         output = network(**inputs, **cache_arguments(inputs), output_attentions=True)
@@ -93,4 +93,4 @@ def attention_kind(call: Call, inputs: ModelInputs, kinds: tuple[str, ...]) -> s
     for kind in kinds:
         if shape == attention_shape(inputs, kind):
             return kind
-    raise ValueError(f"attention of {shape[0]} by {shape[1]} tokens is of no part of the model")
+    raise ValueError(f"no part of the model computes attention of {shape[0]} by {shape[1]} tokens")

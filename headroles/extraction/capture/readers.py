@@ -81,7 +81,7 @@ class OptionalBatchReader(BatchReader, Protocol):
 
     @property
     def together(self) -> bool:
-        """Return whether weights that are formed beside the model are formed for all examples at once."""
+        """Return whether weights that are computed outside the model are formed for all examples at once."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Form attention weights beside the model, by its own eager function, in float32.
+"""Form attention weights outside the model, by its own eager function, in float32.
 
 Weights of one example are formed in blocks of query rows, those of a batch of short examples at once,
 and cross attention in blocks of rows of joint examples.
@@ -41,7 +41,9 @@ def read_in_blocks(
     Weights are float32; in the check at load they have the model's precision and its number of blocks.
     """
     if isinstance(running.reader, GraphReader):
-        raise TypeError("weights formed beside the model have no gradients; run it with 'headroles-eager'")
+        raise TypeError(
+            "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
+        )
     causal = hides_later_keys(module, query, mask, rest)
     for example, length in enumerate(running.lengths):
         dtype = query.dtype if running.trial else torch.float32
@@ -182,7 +184,9 @@ def read_cross(
     They are float32; in the check at load they have the model's precision and its number of blocks.
     """
     if isinstance(running.reader, GraphReader):
-        raise TypeError("weights formed beside the model have no gradients; run it with 'headroles-eager'")
+        raise TypeError(
+            "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
+        )
     dtype = query.dtype if running.trial else torch.float32
     for example, (decoder, encoder) in enumerate(crossing.sides):
         tokens = decoder + encoder

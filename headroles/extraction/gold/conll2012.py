@@ -55,8 +55,8 @@ def read_conll2012(path: Path, name: str) -> list[Document]:
         elif not line.startswith("#"):
             if current is None:
                 raise BadInput(
-                    f"{path}, line {number}: words stand between '#begin document (NAME); part 000' and "
-                    f"'#end document', but this line does not; add the line that begins the document"
+                    f"{path}, line {number}: words must lie between '#begin document (NAME); part 000' "
+                    "and '#end document', but this line does not; add the line that begins the document"
                 )
             _add_line(current, line, f"{path}, line {number}")
     documents += [] if current is None else [_document(current, path, name)]

@@ -102,8 +102,8 @@ def _span(row: dict[str, str], role: str, place: str) -> tuple[int, int]:
     start = whole_number(offset)
     if start is None or not spelled.strip() or row["Text"][start : start + len(spelled)] != spelled:
         raise BadInput(
-            f"{place}: {role}-offset is where {role} stands in the text, counted in characters from 0, "
-            f"but {spelled!r} does not stand at {offset!r:.40}"
+            f"{place}: {role}-offset is the position of {role} in the text, in characters from 0, but "
+            f"{spelled!r} is not at {offset!r:.40}"
         )
     return start, start + len(spelled)
 

@@ -61,9 +61,7 @@ class JointJob(Generic[First, FirstTable, FirstResult, Second, SecondTable, Seco
         first = self._first.reader([prepared.first for prepared in batch], table[0])
         second = self._second.reader([prepared.second for prepared in batch], table[1])
         if isinstance(first, GraphReader) or isinstance(second, GraphReader):
-            raise BadInput(
-                "gradients are read in a pass of their own, not beside another job; run them apart"
-            )
+            raise BadInput("gradients need a pass without any other job; run the two apart")
         return _ReaderPair(first, second, [prepared.tokenised.size for prepared in batch])
 
     def result(self, table: tuple[FirstTable, SecondTable]) -> tuple[FirstResult, SecondResult]:

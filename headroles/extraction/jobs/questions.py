@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.scoring.distance_profile import (
@@ -235,6 +235,33 @@ class ProbeJob:
     def result(self, table: Answers) -> Answers:
         """Return the finished answers."""
         return table
+
+    def answer_cells(self, tokenised: Tokenised, name: str) -> Bool[np.ndarray, "queries keys"] | None:
+        """Return the pairs of tokens whose attention is a right answer to a column.
+
+        Args:
+            tokenised: A window.
+            name: Of the column. Read in reverse ("←"), queries are the right words.
+
+        Returns:
+            All tokens of the asking word and of a right word, item by item; None where the probe decodes a
+            structure.
+        """
+        column = next(column for column in self.columns if column.name == name)
+        probe = self.probes[column.probe]
+        if not isinstance(probe, ChoiceProbe):
+            return None
+        window = self.windows[tokenised.passage.key]
+        choices, _ = probe.choices(window)
+        items = choices.rows[column.row]
+        pairs = np.zeros((window.size, window.size), dtype=np.bool_)
+        np.logical_or.at(pairs, choices.query[items], choices.right[items])
+        if column.direction == 1:
+            pairs = pairs.T
+        words = example_of(tokenised, tokenised.passage.words, False).word
+        known = words >= 0
+        cells: np.ndarray = pairs[np.ix_(words, words)] & known[:, None] & known[None, :]
+        return cells
 
     def _questions(self, place: int, tokenised: Tokenised) -> ProbeInput:
         window = self.windows[tokenised.passage.key]

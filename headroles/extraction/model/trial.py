@@ -84,7 +84,7 @@ def choose_reading(
         tokenizer: Its tokenizer.
         device: Device that holds the network.
         max_length: Longest input of the run; long ones are read in blocks.
-        fused: Whether weights may be formed beside the model, where they have no gradients.
+        fused: Whether weights may be computed outside the model, where they have no gradients.
 
     Returns:
         The way, and the numbers of layers, heads, and heads of keys and values.
@@ -137,7 +137,7 @@ def _run_plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.
     if network.config._attn_implementation != "eager":
         raise BadInput(
             f"weights are checked against plain eager attention, which {type(network).__name__} does not "
-            f"take up; this architecture cannot be labelled"
+            "support; this architecture cannot be labelled"
         )
     with torch.inference_mode():
         plain = network(**inputs, output_attentions=True)

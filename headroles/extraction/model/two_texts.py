@@ -73,8 +73,8 @@ def shift_right(network: Any, labels: list[int]) -> list[int]:
             count = len(inspect.signature(shift).parameters)
             return _check_shift(network, shift(*arguments[:count])[0].tolist(), labels)
     raise BadInput(
-        f"a decoder reads its text shifted right by the model's own rule, but {type(network).__name__} has "
-        f"none that is known; give the first text alone, for its encoder"
+        "a decoder reads its text shifted right by the model's own rule, but the rule of "
+        f"{type(network).__name__} is unknown; give the first text alone, for its encoder"
     )
 
 

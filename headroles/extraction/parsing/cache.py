@@ -60,7 +60,7 @@ def open_cache(asked: str | None, identity: str) -> tuple["ParseCache | None", s
     except (OSError, sqlite3.Error, RuntimeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         return None, (
-            f"parses are not kept: the folder of --cache must be one that can be written, but "
+            "parses are not kept, because the folder of --cache must be writable, but "
             f"'{asked or os.environ.get(VARIABLE) or 'the cache folder of the user'}' is not ({reason})."
         )
 

@@ -33,7 +33,7 @@ def check_tree(heads: Sequence[int], path: Location, lines: Sequence[int]) -> No
     if len(roots) > 1:
         raise BadInput(
             f"{path}, line {lines[roots[1]]}: a sentence has one root (a word whose head is 0), but word "
-            f"{roots[1] + 1} is one besides word {roots[0] + 1}"
+            f"{roots[1] + 1} is one, and so is word {roots[0] + 1}"
         )
     circle = _circle(heads, roots[0])
     if circle:

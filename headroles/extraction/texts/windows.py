@@ -52,8 +52,8 @@ def document_windows(
     """
     if not 1 <= stride <= size:
         raise BadInput(
-            f"the stride of windows is from 1 piece up to their size, so that no word is left out, "
-            f"but got a stride of {stride} with a size of {size}"
+            "the stride of windows must lie between 1 and their size, or words are left out, but got a "
+            f"stride of {stride} with a size of {size}"
         )
     windows = []
     for document, counts in zip(documents, pieces, strict=True):

@@ -43,8 +43,8 @@ def check_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
     if not 1 <= len(given) <= 2 or any(not isinstance(text, str) or not text.strip() for text in given):
         blank = sum(not isinstance(text, str) or not text.strip() for text in given)
         raise BadInput(
-            f"a view is of one text or of two, none of them blank, but got {len(given)}, {blank} of them "
-            f"blank; give one or two"
+            f"a view shows one text or two, none of them blank, but got {len(given)}, {blank} of them "
+            "blank; give one or two"
         )
     return given
 
@@ -83,9 +83,8 @@ def prepare_pair(network: Any, tokenizer: Any, texts: tuple[str, ...], max_lengt
     start = str(tokenizer.convert_ids_to_tokens(shifted[0]))
     decoder_example, last = shift_example(start, target_example), target_example.tokens[-1]
     note = (
-        f"The decoder read the second text shifted right by one token, from the start token {start!r} on: "
-        f"the row of a token is where the model predicts the one after it, and {last!r}, which "
-        f"ends the text, is only predicted."
+        f"The decoder read the second text shifted right by one token, from the start token {start!r} on. "
+        f"In the row of a token the model predicts the next token. The last token, {last!r}, has no row."
     )
     given = {name: ids for name, ids in source.inputs.items() if name in ("input_ids", "attention_mask")}
     tensors = _tensors({**given, DECODER_IDS: shifted})

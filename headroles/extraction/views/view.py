@@ -90,7 +90,7 @@ def check_weights(checkpoint: Checkpoint, network: Any, weights: str) -> None:
     got = hash_weights(checkpoint, network)
     if got != weights:
         raise BadInput(
-            f"a view of a run shows the run's own model, whose weights have SHA-256 {weights[:12]}…, but "
+            f"a view of a run needs the model of the run, whose weights have SHA-256 {weights[:12]}…, but "
             f"those of {checkpoint.name!r} have {got[:12]}… now; restore them, or leave --run out"
         )
 
@@ -164,11 +164,9 @@ def _keepers(
             keepers.append(KindKeeper(kind, stack, entry.sides[kind], own_layers, own_heads))
         for name, numbers, count in (("layers", layers, stack.layers), ("heads", heads, stack.heads)):
             if numbers is not None and max(numbers) >= count:
-                notes.append(f"Not all {name} asked for are in {kind} attention, which has {count}.")
+                notes.append(f"Some of the given {name} are not in {kind} attention, which has {count}.")
     if not keepers:
-        raise BadInput(
-            "no attention of the model has both the layers and the heads asked for; ask for others"
-        )
+        raise BadInput("no attention of the model has both the layers and the heads given; give others")
     check_size(sum(keeper.weight_bytes for keeper in keepers))
     return {keeper.kind: keeper for keeper in keepers}, tuple(notes)
 

@@ -58,6 +58,13 @@ TITLES = {
     "surface:previous": ("previous token", "looks at the previous token"),
     "surface:next": ("next token", "looks at the next token"),
     "surface:self": ("the token itself", "looks at the token itself"),
+    "surface:first→first": ("first token → itself", "looks from the first token to itself"),
+    "surface:first→separator": ("first token → separators", "looks from the first token to separators"),
+    "surface:first→text": ("first token → texts", "looks from the first token to the texts"),
+    "surface:separator→first": ("separators → first token", "looks from separators to the first token"),
+    "surface:separator→self": ("separators → themselves", "looks from separators to themselves"),
+    "surface:separator→own-text": ("separators → own text", "looks from separators to the text they end"),
+    "surface:separator→other-text": ("separators → other text", "looks from separators to the other text"),
     "surface:entropy": ("entropy of all rows", "spreads its attention"),
     "surface:entropy-first": ("entropy of the first row", "spreads the attention of the first token"),
 }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
+from headroles.options.finished import ScoresOptions
 from headroles.options.label import LabelOptions, Options
 from headroles.options.values import record_of, stored_settings
 from headroles.progress import KEEP
@@ -17,6 +18,7 @@ from headroles.runs.roles import RolesRun
 
 if TYPE_CHECKING:
     from headroles.inputs.corpora import Corpus
+    from headroles.options.run import JudgedOptions
     from headroles.progress import Progress
     from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
@@ -96,12 +98,17 @@ class LabelRun(RolesRun):
 
         return omission_notes(options, scored)
 
-    def options(self, settings: Mapping[str, Any]) -> Options:
-        """Return the options of a stored run; folders from before maps were stored have none."""
+    def options(self, settings: Mapping[str, Any]) -> Options | ScoresOptions:
+        """Return the options of a stored run, also of one that judged a table of scores.
+
+        Folders from before maps were stored have none.
+        """
+        if "scores" in settings:
+            return record_of(ScoresOptions, **settings)
         return record_of(LabelOptions, **{"maps": 0} | stored_settings(settings))
 
     def judge_again(
-        self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: Options
+        self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: JudgedOptions
     ) -> Labelling:
         """Judge the stored scores, or the stored sums."""
         after = judge_scores(before.scores, rules, options, decision, before.moments)

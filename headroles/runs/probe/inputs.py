@@ -168,8 +168,8 @@ def count_items(
     empty = [name for name, count in zip(names, counts.sum(axis=0), strict=True) if not count]
     if len(empty) == len(names):
         raise BadInput(
-            f"probes ask about annotated items, but these data hold none for {', '.join(empty[:4])}; give "
-            f"other data, or another probe"
+            f"probes need annotated items, but these data hold none for {', '.join(empty[:4])}; give "
+            "other data, or another probe"
         )
     return counts
 
@@ -186,8 +186,8 @@ def check_relations(
         if options.relations and row.startswith("dependency:") and not count:
             frequent, _ = relations_of(documents, options.scheme, LEAST_ARCS)
             raise BadInput(
-                f"a relation asked about has at least one arc, but {row.partition(':')[2]!r} has none in "
-                f"these data; frequent ones: {', '.join(frequent[:12]) or 'none'}"
+                f"a relation needs at least one arc, but {row.partition(':')[2]!r} has none in these "
+                f"data; frequent ones: {', '.join(frequent[:12]) or 'none'}"
             )
 
 

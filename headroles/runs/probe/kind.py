@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headroles.judging.scores import judge_scores
 from headroles.options.probe import ProbeOptions
 from headroles.options.values import record_of, stored_settings
-from headroles.progress import TRAIN
+from headroles.progress import KEEP, TRAIN
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import ProbeResults
@@ -38,7 +38,6 @@ class ProbeRun(RolesRun):
     )  # fmt: skip
     outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable")
     baselines: ClassVar[bool] = True
-    keeps_inputs: ClassVar[bool] = False
 
     def page(self, labelling: Labelling) -> str:
         """Return the report of probes."""
@@ -89,16 +88,21 @@ class ProbeRun(RolesRun):
         engine: Engine,
         progress: Progress,
     ) -> tuple[Labelling, list[str]]:
-        """Train the classifiers that the options name."""
+        """Keep the attention maps that the head panel shows, and train the classifiers that are named."""
+        from headroles.runs.card_maps import keep_card_maps
+
+        maps, notes = keep_card_maps(judged, options.maps, corpus, engine.keep)
+        kept = replace(judged, exhibited=maps)
         if not options.classifier:
-            return judged, []
+            return kept, notes
         from headroles.runs.probe.classifiers import add_trained_probes
 
-        return add_trained_probes(options, judged, corpus, engine.source, progress)
+        trained, more = add_trained_probes(options, kept, corpus, engine.source, progress)
+        return trained, [*notes, *more]
 
     def later(self, options: ProbeOptions) -> str:
-        """Return the phase that trains, unless no classifier is named."""
-        return TRAIN if options.classifier else ""
+        """Return the phase that trains, or else that keeps maps, unless neither is done."""
+        return TRAIN if options.classifier else KEEP if options.maps else ""
 
     def record(
         self, options: ProbeOptions, scored: ScoredRun, judged: Labelling, corpus: ProbeCorpus
@@ -117,8 +121,8 @@ class ProbeRun(RolesRun):
         return [*corpus.notes, *omission_notes(judged, corpus.inputs)]
 
     def options(self, settings: Mapping[str, Any]) -> ProbeOptions:
-        """Return the options of a stored run."""
-        return record_of(ProbeOptions, **{"probes": "dependency"} | stored_settings(settings))
+        """Return the options of a stored run; folders from before maps were stored have none."""
+        return record_of(ProbeOptions, **{"probes": "dependency", "maps": 0} | stored_settings(settings))
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: ProbeOptions

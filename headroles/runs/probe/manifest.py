@@ -131,5 +131,5 @@ def omission_notes(found: Labelling, inputs: Inputs) -> list[str]:
             why = (
                 "their antecedents lie outside the window" if row.startswith("coref") else "they were cut off"
             )
-            notes.append(f"{lost} items of {row} could not be asked: {why}.")
+            notes.append(f"{lost} items of {row} were left out: {why}.")
     return notes

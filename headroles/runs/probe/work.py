@@ -12,10 +12,11 @@ from headroles.extraction.texts.tokens import tokenise
 from headroles.options.probe import ProbeOptions
 from headroles.progress import Advance
 from headroles.records.example import Rule, Scores
+from headroles.records.passage import Passage
 from headroles.records.probes import BaselineCounts, ChoiceProbe, DecodingProbe
 from headroles.runs.probe.inputs import ProbeCorpus
 from headroles.runs.probe.judging import column_rules, margin_of
-from headroles.runs.sources import open_source
+from headroles.runs.sources import longest_input, open_source
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.storage.probes import counts_bytes, parse_counts
 
@@ -44,7 +45,9 @@ class ProbeWork:
         self._job = ProbeJob(self.source, corpus.probes, corpus.inputs.windows)
         names = [column.name for column in answer_columns(corpus.probes)]
         self.rules: Sequence[Rule] = column_rules(names, margin_of(options))
-        self.known = Known(components={"documents": corpus.digest})
+        self.known = Known(
+            components={"documents": corpus.digest}, noted={"longest": longest_input(self.source, self._size)}
+        )
 
     def read(self, task: Task, advance: Advance) -> ShardResult:
         """Ask every head about the windows of a shard."""
@@ -66,6 +69,19 @@ class ProbeWork:
         counts = baseline_counts(self._job.probes, self._job.starts, answers)
         files = {COUNTS: counts_bytes(counts, answers.examples)}
         return ShardResult(scores, unknown, unknown, truncated=0, files=files)
+
+    def count_cells(
+        self, passages: Sequence[Passage], sieves: Sequence[Sequence[str]]
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the (queries, keys) cells, bool, that right answers of the named columns are read from.
+
+        Columns of probes that decode structures have no cells and are left out.
+        """
+        tokenised = tokenise(self.source.tokenizer, passages, self._size)
+        return [
+            {name: cells for name in names if (cells := self._job.answer_cells(given, name)) is not None}
+            for names, given in zip(sieves, tokenised, strict=True)
+        ]
 
     def expect(self, task: Task) -> None:
         """Do nothing: words and trees are gold."""

@@ -65,8 +65,7 @@ def lost_worker_error(doing: str, how: int | None = None) -> BadInput:
     """
     ended = "" if how is None else f" (signal {-how})" if how < 0 else f" (exit code {how})"
     return BadInput(
-        f"a worker may be lost {MOST_LOSSES - 1} times at one thing, but {MOST_LOSSES} were lost "
-        f"while {doing}{ended}; "
-        f"where memory is short give fewer --workers or a smaller --batch-size, and start the same command "
-        f"again"
+        f"at most {MOST_LOSSES - 1} workers may be lost on one shard or at their start, but {MOST_LOSSES} "
+        f"were lost while {doing}{ended}; where memory is short give fewer --workers or a smaller "
+        "--batch-size, and start the same command again"
     )

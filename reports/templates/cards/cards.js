@@ -164,6 +164,8 @@ const cards = (() => {
   });
   addEventListener("hashchange", follow);
   follow();
+  /* While a page loads, the browser takes the focus back to its body. */
+  addEventListener("load", () => setTimeout(() => { if (side.isOpen && document.activeElement === document.body) title.focus(); }));
   return { open, sentences: toldOfHeads };
 })();
 

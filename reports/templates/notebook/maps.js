@@ -136,4 +136,9 @@
     return box;
   };
   byId("maps").append(...roles.map(draw));
+  // A page that shows this one in a frame may ask for its height, and is told of every change.
+  const main = document.querySelector("main");
+  const tellHeight = () => parent.postMessage({ mapsHeight: Math.ceil(main.getBoundingClientRect().bottom + scrollY) }, "*");
+  new ResizeObserver(tellHeight).observe(main);
+  addEventListener("message", (event) => event.data === "mapsHeight" && tellHeight());
 })();

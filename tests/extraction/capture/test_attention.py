@@ -203,7 +203,7 @@ def test_a_way_that_changes_the_output_is_refused_at_load(
 def test_an_architecture_that_stays_with_its_own_attention_is_refused(model_of: ModelOf) -> None:
     model = opened(model_of("falcon"))
     stubborn = AutoModel.from_pretrained(model_of("falcon"), attn_implementation="sdpa").eval()
-    with pytest.raises(BadInput, match=r"plain eager attention, which FalconModel does not take up"):
+    with pytest.raises(BadInput, match=r"plain eager attention, which FalconModel does not support"):
         trial.choose_reading(stubborn, model.tokenizer, model.device, 128)
 
 

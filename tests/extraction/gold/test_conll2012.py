@@ -95,7 +95,7 @@ def test_documents_without_a_name_or_with_the_same_keep_keys_of_their_own(read: 
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (["0\tA\t_"], r"line 2: words stand between '#begin document .* but this line does not"),
+        (["0\tA\t_"], r"line 2: words must lie between '#begin document .* but this line does not"),
         (["#begin document a", "0\tA"], r"line 3: a line has 3 cells between tabs .* but got 2"),
         (["#begin document a", "0 A B C D"], r"line 3: .* at least 11 \(coreference last\), but got 5"),
         (

@@ -112,7 +112,7 @@ def test_pro_and_anti_lines_of_one_number_are_one_group(read: Read) -> None:
         ("A 0-root\nB 1\n", "g.txt", r"line 2: a line is a word, a blank, .* but got 'B 1'"),
         ("A 0-root\nB C 1-x\n", "g.txt", r"line 2: a line is a word, a blank, .* but got 'B C 1-x'"),
         ("A 0-root\n\nB 2-x\nC 1-x\n", "g.txt", r"line 3: a sentence has one root .* has none"),
-        ("A 0-root\nB 0-root\n", "g.txt", r"line 2: a sentence has one root .* word 2 is one besides"),
+        ("A 0-root\nB 0-root\n", "g.txt", r"line 2: a sentence has one root .* word 2 is one, and so is"),
         ("A 0-root\nB 2-x\n", "g.txt", r"line 2: heads lead from .* circle: 2 → 2"),
         ("A 0-root\nB 5-x\n", "g.txt", r"line 2: heads are words of the sentence \(1 to 2\), but got 5"),
         (f"{HEADER}\nx\ty\n", "g.tsv", r"line 2: a row has as many cells .* \(11\), but got 2"),
@@ -125,9 +125,9 @@ def test_pro_and_anti_lines_of_one_number_are_one_group(read: Read) -> None:
         (
             f"{HEADER}\n{GAP.replace('12', '13')}\n",
             "g.tsv",
-            r"line 2: B-offset is where B .* not stand at '13'",
+            r"line 2: B-offset is the position of B .* is not at '13'",
         ),
-        (f"{HEADER}\n{GAP.replace('12', 'x')}\n", "g.tsv", r"line 2: B-offset is where .* stand at 'x'"),
+        (f"{HEADER}\n{GAP.replace('12', 'x')}\n", "g.tsv", r"line 2: B-offset is .* is not at 'x'"),
         (
             f"{HEADER}\n{GAP.replace('TRUE', 'yes')}\n",
             "g.tsv",

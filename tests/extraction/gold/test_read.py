@@ -34,7 +34,11 @@ HUGE = "9" * 5000
         ("conllu", f"1-{HUGE}\tx" + "\t_" * 8, "a multi-word token's id spans the words"),
         ("conllu", f"{HUGE}-2\tx" + "\t_" * 8, "a multi-word token's id spans the words"),
         ("conll2012", f"#begin document (a); part {HUGE}\n1\tb\t-\n", "line 1: the part of a document is"),
-        ("gap", f"{HEADER}\n{GAP}".replace("\t21\t", f"\t{HUGE}\t"), "Pronoun-offset is where Pronoun"),
+        (
+            "gap",
+            f"{HEADER}\n{GAP}".replace("\t21\t", f"\t{HUGE}\t"),
+            "Pronoun-offset is the position of Pronoun",
+        ),
     ],
 )
 def test_numbers_of_thousands_of_digits_are_refused_in_a_short_sentence(

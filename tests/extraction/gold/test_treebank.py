@@ -182,7 +182,10 @@ def test_heads_are_a_tree_just_when_all_words_lead_to_one_root(heads: list[int])
     ("lines", "sentence"),
     [
         ([_line(1, "A", 2), _line(2, "B", 1)], r"line 1: a sentence has one root .* has none"),
-        ([_line(1, "A"), _line(2, "B")], r"line 2: a sentence has one root .* word 2 is one besides word 1"),
+        (
+            [_line(1, "A"), _line(2, "B")],
+            r"line 2: a sentence has one root .* word 2 is one, and so is word 1",
+        ),
         (
             [_line(1, "A"), _line(2, "B", 3), _line(3, "C", 2)],
             r"line 2: heads lead from every word to the root, but these go round in a circle: 2 → 3 → 2",

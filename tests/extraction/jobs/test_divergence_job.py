@@ -236,7 +236,7 @@ def test_gradients_are_not_read_beside_another_job() -> None:
 
     graph: Any = Graph()
     job: Any = JointJob(graph, graph)
-    with pytest.raises(BadInput, match="a pass of their own"):
+    with pytest.raises(BadInput, match="a pass without any other job"):
         job.reader([], job.table([]))
 
 

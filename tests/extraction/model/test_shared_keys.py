@@ -84,8 +84,8 @@ def test_a_run_says_which_heads_share_keys_in_table_manifest_and_report(
     facts = json.loads((tmp_path / "run" / "manifest.json").read_text())
     (note,) = facts["notes"]
     assert note.startswith(told)
-    assert "heads of one group are dependent" in note
-    assert "fdr_bh holds where heads depend positively" in note
+    assert "Heads of one group depend on each other" in note
+    assert "fdr_bh is right where heads depend positively" in note
     assert told in (tmp_path / "run" / "report.html").read_text()
     pd.testing.assert_frame_equal(headroles.load(tmp_path / "run").labels(), found.labels())
     again = headroles.judge_again(tmp_path / "run", alpha=0.2)

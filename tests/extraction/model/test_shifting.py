@@ -49,7 +49,7 @@ def test_a_start_token_in_the_configuration_comes_first(model_of: ModelOf, tmp_p
 
 
 def test_a_model_without_a_rule_or_with_another_one_is_refused(model_of: ModelOf) -> None:
-    with pytest.raises(BadInput, match="but BertModel has none that is known; give the first text alone"):
+    with pytest.raises(BadInput, match="but the rule of BertModel is unknown; give the first text alone"):
         shift_right(_network(model_of("bert")), [5, 6])
     network = _network(model_of("t5"))
     network._shift_right = lambda labels: labels.flip(1)

@@ -1,4 +1,4 @@
-"""The table of ``docs/models.md`` is the table of the tests, row by row."""
+"""The table of ``docs/reference/models.md`` is the table of the tests, row by row."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests.support.architectures import TABLE
 from tests.support.seq2seq import MODELS
 
 ROOT = Path(__file__).resolve().parents[3]
-TEXT = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "reference" / "models.md").read_text(encoding="utf-8")
 
 
 def _rows() -> list[list[str]]:
@@ -35,11 +35,11 @@ def test_the_page_names_tests_that_exist_and_is_linked() -> None:
     named = set(re.findall(r"`(tests/[\w/]+\.py)`", TEXT))
     assert len(named) >= 6
     assert all((ROOT / name).is_file() for name in named)
-    assert "docs/models.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "docs/reference/models.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_encoder_decoders_that_are_tested_are_told_from_those_that_are_checked_when_loaded_only() -> None:
-    text = (ROOT / "docs" / "encoder-decoders.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "encoder-decoders.md").read_text(encoding="utf-8")
     lines = text[text.index("| architecture |") :].split("\n\n")[0].splitlines()[2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     told = {name.lower() for names, _, how in rows for name in names.split(", ") if "test_cross.py" in how}

@@ -220,7 +220,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence_and_no_cache(tmp_path: 
     cache, said = open_cache(str(tmp_path / "file" / "inside"), "parser")
     assert cache is None
     assert said is not None
-    assert said.startswith("parses are not kept: the folder of --cache must be one that can be written")
+    assert said.startswith("parses are not kept, because the folder of --cache must be writable")
     assert said.endswith(").")
     assert "\n" not in said
     ready = load_annotation(

@@ -120,7 +120,9 @@ def test_a_passage_with_candidates_is_one_window_cut_at_the_size(layout: str) ->
 
 @pytest.mark.parametrize(("size", "stride"), [(4, 5), (4, 0), (0, 0), (3, -1)])
 def test_a_stride_beyond_the_size_is_refused(size: int, stride: int) -> None:
-    with pytest.raises(BadInput, match=rf"stride of windows is from 1 .* {stride} with a size of {size}"):
+    with pytest.raises(
+        BadInput, match=rf"stride of windows must lie between 1 .* {stride} with a size of {size}"
+    ):
         document_windows([_document([2])], [np.ones(2, dtype=int)], size, stride)
 
 

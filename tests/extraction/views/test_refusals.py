@@ -57,7 +57,7 @@ def test_a_sentence_names_the_first_wrong_numbers_not_thousands(model_of: ModelO
 
 @pytest.mark.parametrize("texts", [(), ("",), (TEXT, " \n"), (TEXT, TEXT, TEXT)])
 def test_other_than_one_or_two_texts_are_refused(texts: tuple[str, ...], model_of: ModelOf) -> None:
-    with pytest.raises(BadInput, match=r"of one text or of two, none of them blank, but got \d"):
+    with pytest.raises(BadInput, match=r"one text or two, none of them blank, but got \d"):
         _view(model_of("bert"), *texts)
 
 

@@ -188,8 +188,8 @@ def test_layers_are_chosen_in_each_stack(lopsided: Path) -> None:
     assert [maps.layers for maps in view.maps] == [(0, 2), (0,), (0,)]
     assert [maps.heads for maps in view.maps] == [(3,)] * 3
     assert view.notes[1:] == (
-        "Not all layers asked for are in decoder attention, which has 2.",
-        "Not all layers asked for are in cross attention, which has 2.",
+        "Some of the given layers are not in decoder attention, which has 2.",
+        "Some of the given layers are not in cross attention, which has 2.",
     )
     only = _view(lopsided, FIRST, SECOND, layers=[2])
     assert [maps.kind for maps in only.maps] == ["encoder"]

@@ -73,6 +73,24 @@ def test_syntax_names_its_heads_and_the_relations_without_any() -> None:
     )
 
 
+def test_other_roles_are_named_with_their_heads_and_those_without_any_too() -> None:
+    told = texts(
+        decided(
+            {"local": [1] * 6, "ending": [1, 1, 0, 1, 1, 1], "start": [1, 1, 0, 1, 0, 1], "mine": [1, 2] * 3}
+        )
+    )
+    assert told[1] == (
+        "2 heads hold other roles: ending 0-2, start 0-2 and 1-1. Not found: mine. "
+        "Undetermined: 3 other heads."
+    )
+    told = texts(decided({"local": [1] * 6, "ending": [1] * 5 + [0], "start": [1] * 6}))
+    assert told[1] == "1 head holds another role: ending 1-2. Not found: start."
+    told = texts(decided({"ending": [1] * 6, "start": [1] * 6, "mine": [2] + [1] * 5}))
+    assert told[0] == "No head holds the role ending, start or mine. Undetermined: 1 head."
+    many = texts(decided({f"mine{number}": [1] * 6 for number in range(5)}))
+    assert many[0] == "No head holds another role."
+
+
 def test_a_run_without_labels_says_so_for_every_family() -> None:
     told = texts(decided({"local": [1, 1, 2, 1, 1, 1], "delimiter": [1] * 6, "block": [4, 1, 1, 1, 1, 1]}))
     assert told == [

@@ -46,6 +46,16 @@ def test_a_surface_answer_counts_heads_above_even_attention(surface_run: Made) -
     assert f"{open_tests} of {len(roles) * 72} tests" in answer.sentences[-1].text
 
 
+def test_a_surface_answer_without_a_head_above_names_all_kinds(surface_run: Made) -> None:
+    run = surface_run()
+    none = replace(run.findings, decision=np.full_like(run.findings.decision, 1))
+    told = [sentence.text for sentence in surface.answer_of(replace(run, findings=none)).sentences]
+    assert told[0] == (
+        "No head looks at the first token, separators or punctuation more than even attention does."
+    )
+    assert told[1].startswith("No head looks at the previous token, the next token or the token itself more")
+
+
 def test_a_surface_answer_names_the_extreme_entropies_and_the_layers_that_matter_less(
     surface_run: Made,
 ) -> None:

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headroles.records.findings import Labelling
+from headroles.reports.atlas_page import atlas_page
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.document import template
 from headroles.reports.page import page, page_of
 from tests.support.browser import DRAW, Listener, Opened, chromium
 from tests.support.clustered_runs import clustered_run
-from tests.support.hostile_runs import FACTS, LONG, NAMES, compared, labelled
+from tests.support.hostile_runs import FACTS, LONG, NAMES, charted, compared, labelled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PLAIN = ("local", "block", "delimiter")
-PAGES = ("label", "cluster", "probe", "surface", "compare")
+PAGES = ("label", "cluster", "probe", "surface", "compare", "atlas")
 SETTINGS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 400, "height": 900}, "color_scheme": "dark"},
@@ -93,6 +94,7 @@ def test_marks_have_a_contrast_of_three_in_both_themes(theme: str) -> None:
 
 def test_controls_are_bordered_by_a_colour_that_can_be_seen() -> None:
     for name in (
+        "atlas/atlas.css",
         "shared/page.css",
         "clusters/clusters.css",
         "compare/compare.css",
@@ -125,6 +127,8 @@ def html_of(name: str, hostile: bool = False) -> str:
     if name == "cluster":
         run = clustered_run(3, 4, names)
         return page_of(told(run) if hostile else run)
+    if name == "atlas":
+        return atlas_page(charted(names))
     return comparison_page(compared(names, (40, 3, 4)))
 
 

@@ -17,10 +17,15 @@ import headroles
 from headroles.cli.main import cli
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.gold.read import read_documents
+from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.inputs.units import unit_names
 from headroles.options.probe import ProbeOptions
+from headroles.options.values import record_of
 from headroles.records.documents import Window
+from headroles.runs.probe.inputs import read_probe_corpus
+from headroles.runs.probe.work import ProbeWork
 from headroles.sieves.probes.dependency import DependencyProbe
+from headroles.storage.run import load
 from tests.support.planted import real_report
 from tests.support.reference import rounding_bound
 
@@ -120,6 +125,50 @@ def test_a_run_folder_holds_findings_best_and_baselines_of_every_row(folder: Pat
     names = {row["baseline"] for row in _rows(folder / "baselines.csv") if row["row"] == "trees:uas"}
     assert names == {"right-branching", "left-branching", "random tree"}
     assert (folder / "report.html").stat().st_size > 1e6
+
+
+def test_a_right_answer_is_read_from_the_tokens_of_a_word_and_of_its_head(
+    treebank: Path, model_of: ModelOf
+) -> None:
+    options = record_of(
+        ProbeOptions, probes=("dependency", "trees"), data=(str(treebank),), model=model_of("bert")
+    )
+    corpus = read_probe_corpus(options)
+    work = ProbeWork(options, corpus)
+    passages = list(corpus)[:6]
+    names = ("dependency:all:→", "dependency:all:←", "trees:uuas")
+    cells = work.count_cells(passages, [names] * len(passages))
+    tokenised = tokenise(work.source.tokenizer, passages, 256)
+    arcs = 0
+    for passage, given, counted in zip(passages, tokenised, cells, strict=True):
+        window = corpus.inputs.windows[passage.key]
+        document = window.document
+        assert document.heads is not None
+        assert document.relations is not None
+        words = example_of(given, passage.words, False).word
+        wanted = np.zeros((given.size, given.size), dtype=np.bool_)
+        for word in range(window.start, window.stop):
+            head = document.heads[word]
+            if head >= 0 and document.relations[word] != "punct":
+                arcs += 1
+                attending = np.flatnonzero(words == word - window.start)
+                attended = np.flatnonzero(words == head - window.start)
+                wanted[np.ix_(attending, attended)] = True
+        assert set(counted) == {"dependency:all:→", "dependency:all:←"}
+        np.testing.assert_array_equal(counted["dependency:all:→"], wanted)
+        np.testing.assert_array_equal(counted["dependency:all:←"], wanted.T)
+    assert arcs
+
+
+def test_inputs_of_heads_are_kept_with_their_maps_and_none_on_request(
+    folder: Path, treebank: Path, model_of: ModelOf
+) -> None:
+    kept = load(folder).exhibited
+    assert kept is not None
+    assert len(kept.weights) <= 200
+    assert {exhibit.sieve for exhibit in kept.exhibits} - {""} <= set(load(folder).findings.roles)
+    bare = headroles.probe("dependency", data=treebank, model=model_of("bert"), maps=0)
+    assert bare.exhibited is None
 
 
 def test_findings_are_accuracies_over_all_arcs_beside_the_baseline_of_the_other_half(folder: Path) -> None:
@@ -316,7 +365,7 @@ def test_arcs_that_a_window_cuts_off_are_lost_and_counted(tmp_path: Path, model_
     assert tallies.lost[0].sum() > 20
     assert run.manifest["counts"]["truncated"] == 2
     assert any("2 sentences were cut" in said for said in run.skipped)
-    assert any("of dependency:obj could not be asked" in said for said in run.skipped)
+    assert any("of dependency:obj were left out" in said for said in run.skipped)
 
 
 def test_nulls_are_shares_of_the_baselines_of_each_input(folder: Path, treebank: Path) -> None:
@@ -380,7 +429,7 @@ def test_mentions_reach_the_coreference_sieve_of_label(treebank: Path, model_of:
 
 
 def test_the_coreference_sieve_needs_mentions(model_of: ModelOf, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="needs gold mentions of entities, which no task or table brings"):
+    with pytest.raises(BadInput, match="needs gold mentions of entities, which no task and no table has"):
         headroles.label("QNLI", sieve="coreference", model=model_of("bert"))
     trees = tmp_path / "trees.conllu"
     trees.write_text("1\tit\t_\tPRON\t_\t_\t2\texpl\t_\t_\n2\trains\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n" * 3)

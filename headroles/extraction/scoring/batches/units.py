@@ -14,7 +14,7 @@ from headroles.plans.masks import Mask
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """The units of a space over a padded batch: words that have a token, or tokens.
+    """Units of a padded batch: words that have a token, or tokens.
 
     Attributes:
         named: Number of units of each example as masks number them, words without a token included.

@@ -48,8 +48,8 @@ def check_room(order: Order) -> None:
             most = {name: max((_count(node, name) for node in machines), default=0.0) for name in wanted}
             raise BadInput(
                 f"each worker needs a machine of the cluster with {_amounts(wanted)}, but none of its "
-                f"{len(machines)} has that (at most {_amounts(most)} in any of them); ask for less with "
-                f"--threads or --gpus, or add such a machine"
+                f"{len(machines)} has that (at most {_amounts(most)} in any of them); lower --threads or "
+                "--gpus, or add such a machine"
             )
         time.sleep(1)
 
