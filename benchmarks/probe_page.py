@@ -1,4 +1,4 @@
-"""Write the figures of docs/probes.md from docs/probes.json, and that file from finished runs.
+"""Write the figures of docs/findings/probes.md from probes.json beside it, and that file from finished runs.
 
 Without ``--runs`` only the page is written, from the stored figures. With it, FOLDER holds the runs of
 ``COMMANDS`` by their names, each with its defaults. Figures of trained probes, of LitBank and of given roots
@@ -16,7 +16,7 @@ import pandas as pd
 
 import headroles
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "findings"
 COMMANDS = {
     "ewt": "dependency trees --data en_ewt-ud-dev.conllu.gz",
     "gum": "dependency --data en_gum-ud-dev.conllu.gz",
@@ -154,6 +154,59 @@ def table(header: list[str], rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)]
 
 
+ANSWERS = (
+    """
+    **Some relations have a head that beats every fixed distance.** Head {obj_head} looks from an object to
+    its verb in {obj} % of cases. The best fixed offset is right in {obj_base} %.
+    """,
+    """
+    **Some good heads only know a position.** The best head for compounds is right in {compound} %. But the
+    next word is right in {compound_base} %, and the head is significantly less than 5 points better.
+    """,
+    """
+    **One head holds a large part of the tree.** The maximum spanning tree of {tree_head} has {tree} % of the
+    arcs. A right-branching tree has {branching} %.
+    """,
+    """
+    **One head links mentions of one entity.** Head {mention_head} is right in {mention} % (GUM). The nearest
+    mention is right in {nearest} %, and four simple rules are right in {rules} %.
+    """,
+    """
+    **Heads follow stereotypes of occupations.** Head {bias_head} links a pronoun to an occupation. It is
+    right in {pro} % of sentences that fit the stereotype, and in {anti} % of those that do not.
+    """,
+)
+"""The claims that lead the page."""
+
+
+def answers(figures: Figures) -> list[str]:
+    """Return the claims of the page, each with its main figure."""
+    runs = figures["runs"]
+    best, mention = runs["ewt"]["best"], runs["gumcoref"]["best"]["coreference:all"]
+    obj, compound, tree = (best[name] for name in ("dependency:obj", "dependency:compound", "trees:uuas"))
+    gaps = runs["wino1"]["conditions"]["accuracy"]
+    bias = max(gaps, key=lambda head: float(gaps[head]["difference"]))
+    base = runs["gumcoref"]["baselines"]["coreference:all"]
+    facts = {
+        "obj_head": f"{obj['layer']}-{obj['head']}",
+        "obj": percent(obj["accuracy"]),
+        "obj_base": percent(obj["baseline_accuracy"]),
+        "compound": percent(compound["accuracy"]),
+        "compound_base": percent(compound["baseline_accuracy"]),
+        "tree_head": head_of(tree),
+        "tree": percent(tree["accuracy"]),
+        "branching": percent(runs["ewt"]["baselines"]["trees:uuas"]["right-branching"]),
+        "mention_head": head_of(mention),
+        "mention": percent(mention["accuracy"]),
+        "nearest": percent(base["nearest"]),
+        "rules": percent(base["rules"]),
+        "bias_head": bias,
+        "pro": percent(gaps[bias]["first_value"]),
+        "anti": percent(gaps[bias]["second_value"]),
+    }
+    return [line for text in ANSWERS for line in bullet(text, **facts)]
+
+
 def dependency(figures: Figures) -> list[str]:
     """Return the table of relations on EWT."""
     run, rows = figures["runs"]["ewt"], []
@@ -170,8 +223,8 @@ def dependency(figures: Figures) -> list[str]:
 
 
 COUNTS = """
-Of {all:,} (row, head, direction) findings on all EWT data {parts}. Of the {both} for `compound`
-{compound} are not.
+All EWT data have {all:,} findings (row, head, direction): {parts}. For `compound`, {compound} of
+{both} are not.
 """
 
 
@@ -190,22 +243,24 @@ def counts(figures: Figures) -> list[str]:
 
 
 GUM = """
-GUM: {shown}. For `amod` the difference to the next word is {amod}. With 30 documents "not" is never
-reported.
+On GUM the chosen heads have {shown}. For `amod` the difference to the next word is {amod}.
+With 30 documents "not" is never reported.
 """
 REPLICATED = """
-**Replication**: {held} of the {roles} findings on EWT hold on GUM, {open} stay undetermined there, {lost}
-refuted. {back} of the {others} on GUM hold on EWT. Of chosen heads beyond their baselines {best}.
+**Replication.** {held} of the {roles} findings on EWT hold on GUM. {open} stay undetermined there, and {lost}
+refuted. {back} of the {others} on GUM hold on EWT. Of chosen heads beyond their baselines,
+{best}
+from GUM to EWT.
 """
 CURSE = """
 The winner's curse is small where a half has {documents} documents and thousands of arcs ({det}). It is
 large for rare relations ({appos}, GUM {mark}).
 """
 CONTEXT = """
-**Context matters.** With windows of 256 tokens instead of single sentences, the accuracy of the chosen
-head of GUM falls for det from {det} and for obj from {obj}, although only words of the sentence are
-candidates. `probe dependency coreference` uses such windows, because coreference needs the document.
-Figures of the two readings must not be mixed.
+**Context matters.** `probe dependency coreference` reads windows of 256 tokens instead of single sentences,
+because coreference needs the document. With windows the chosen heads of GUM are less accurate: det falls from
+{det}, and obj from {obj}. Candidates are still the words of the sentence. Do not mix figures of the two
+readings.
 """
 
 
@@ -231,7 +286,8 @@ def replications(figures: Figures) -> list[str]:
             lost=f"{lost} are" if lost else "none is",
             back=back["outcomes"][HELD],
             others=back["roles"],
-            best=f"{there['again']} of {there['best']} hold, and {back['again']} of {back['best']}",
+            best=f"{there['again']} of {there['best']} hold from EWT to GUM, "
+            f"and {back['again']} of {back['best']}",
         ),
         *bullet(
             CURSE,
@@ -287,16 +343,17 @@ def coreference(figures: Figures) -> list[str]:
 
 
 GAP = """
-**GAP validation** ({examples} passages; a head chooses between two names): the chosen head is {head},
-with {tested} on the half not used to choose it. The nearer name has {near}, so the difference is
-{difference}, *{decision}*. Over all passages head {most} is right most often: {both} ({feminine}
-feminine, {masculine} masculine: {gap}, q = {q} over {heads} heads), with F1 {f1}.
+**GAP validation** ({examples} passages). A head chooses between two names. The chosen head is {head}:
+{tested} on the half not used to choose it. The nearer name has {near}, so the difference is {difference},
+*{decision}*. Over all passages head {most} is right most often: {both}, with F1 {f1}. It has {feminine} for
+feminine and {masculine} for masculine pronouns ({gap}, q = {q} over {heads} heads).
 """
 WINOBIAS = """
-**WinoBias**, dev. No head links pronouns to the right occupation better than the nearest occupation does
-(type 1: {one} against {near}; type 2, where syntax gives the answer and the nearest is always right:
-{two}). But heads follow the **stereotype**: {head} is right in {pro} % of pro and {anti} % of anti
-sentences (type 1, {pairs} pairs: {gap}, q {q}; type 2: {other}). So do {more}. {less} do the opposite.
+**WinoBias**, dev. No head links pronouns to the right occupation better than the nearest occupation does. For
+type 1 the best has {one}, and the nearest has {near}. In type 2 syntax gives the answer and the nearest is
+always right; the best head has {two}. But heads follow the **stereotype**. Head {head} is right in {pro} %
+of pro-stereotyped and {anti} % of anti-stereotyped sentences of type 1 ({pairs} pairs: {gap}, q {q}). For
+type 2 the gap is {other}. Heads {more} have such a gap, too. Heads {less} do the opposite.
 """
 
 
@@ -357,8 +414,8 @@ def between(row: Figures) -> str:
 
 
 MADE = """
-Figures between marks are those of the commands in [`probes.json`](probes.json), on one thread of {cpu}
-with {used}. `benchmarks/probe_page.py` writes them. Those of trained probes, LitBank and given roots are
+`benchmarks/probe_page.py` writes the figures of this page from `probes.json`, which also has the commands.
+They were run on one thread of {cpu}, with {used}. Those of trained probes, LitBank and given roots are
 carried over from earlier runs.
 """
 
@@ -371,6 +428,7 @@ def made_on(figures: Figures) -> list[str]:
 
 
 BLOCKS = {
+    "answers": answers,
     "made": made_on,
     "dependency": dependency,
     "counts": counts,
@@ -394,7 +452,7 @@ def filled(page: str, figures: Figures) -> str:
 @click.option("--runs", type=click.Path(exists=True, path_type=Path), help="Folder of the finished runs.")
 @click.option("--out", type=click.Path(path_type=Path), default=DOCS, help="Folder of page and figures.")
 def main(runs: Path | None, out: Path) -> None:
-    """Write docs/probes.md from docs/probes.json, or both from finished runs."""
+    """Write docs/findings/probes.md from docs/findings/probes.json, or both from finished runs."""
     stored = out / "probes.json"
     figures: Figures = json.loads(stored.read_text("utf-8"))
     if runs is not None:

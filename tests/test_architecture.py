@@ -29,8 +29,8 @@ def _but(*rooms: str) -> set[str]:
 ORDER = (
     "errors", "progress", "tasks", "addresses", "kinds", "records", "plans", "presets", "sieves", "stats",
     "storage", "reports", "options", "extraction", "catalogue", "arrays", "plain", "testing", "planning",
-    "inputs", "preprocessing", "maps", "judging", "shards", "viewing", "showing", "exporting", "comparing",
-    "terminal", "runs", "cli", "__main__",
+    "inputs", "preprocessing", "maps", "converting", "judging", "shards", "viewing", "showing", "exporting",
+    "comparing", "terminal", "sharing", "runs", "cli", "__main__",
 )  # fmt: skip
 """Rooms of the package from the ground up; each imports only rooms before it."""
 MOST = 15
@@ -272,7 +272,7 @@ def test_every_public_name_is_there() -> None:
 def _packed(package: str, folder: Path) -> set[str]:
     """Files of a package as they belong into a wheel."""
     kinds = {
-        "headroles": ("samples/", "parser/", "py.typed", "__init__.pyi"),
+        "headroles": ("samples/", "parser/", "sharing/schemas/", "py.typed", "__init__.pyi"),
         "headroles.reports": ("templates/",),
     }
     files = set()

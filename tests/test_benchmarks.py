@@ -14,7 +14,8 @@ import headroles
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "calibration" / "simulate.py"
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "reference"
+FINDINGS = ROOT / "docs" / "findings"
 
 
 def _ran(*options: str) -> list[str]:
@@ -69,12 +70,48 @@ def test_the_page_in_docs_is_made_from_the_figures_in_docs(tmp_path: Path) -> No
     figures = (DOCS / "calibration.json").read_text("utf-8")
     (tmp_path / "calibration.json").write_text(figures, "utf-8")
     _ran("--again", "--out", str(tmp_path))
-    assert (tmp_path / "calibration.md").read_text("utf-8") == (DOCS / "calibration.md").read_text("utf-8")
+    for file in sorted(tmp_path.iterdir()):
+        assert file.read_text("utf-8") == (DOCS / file.name).read_text("utf-8")
     assert (tmp_path / "calibration.json").read_text("utf-8") == figures
 
 
-def test_the_page_names_no_place_of_the_machine_it_was_made_on() -> None:
-    assert not re.search(r"/(work|tmp|home|root)\b", (DOCS / "calibration.md").read_text("utf-8"))
+def test_summary_pictures_and_tables_of_the_calibration_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(SCRIPT.parent), *sys.path])
+    pages = import_module("page").pages(json.loads((DOCS / "calibration.json").read_text("utf-8")))
+    assert sorted(pages) == sorted(file.name for file in DOCS.glob("calibration*[!n]"))
+    for name, text in pages.items():
+        assert text == (DOCS / name).read_text("utf-8"), name
+        assert len(text) < 150_000 or name == "calibration-tables.md"
+    assert all(f"]({name})" in pages["calibration.md"] for name in pages if name.endswith(".svg"))
+
+
+def test_a_figure_that_changes_moves_a_line_of_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(SCRIPT.parent), *sys.path])
+    pictures = import_module("plots").PICTURES
+    data = json.loads((DOCS / "calibration.json").read_text("utf-8"))
+    before = {name: draw(data) for name, draw in pictures.items()}
+    cell = next(cell for cell in data["cells"] if cell["population"] == "normal" and cell["units"] == 128)
+    cell["errors"]["t-skew"]["holm"][0] += 0.3
+    cell["coverage"]["t"][0] -= 0.02
+    after = {name: draw(data) for name, draw in pictures.items()}
+    changed = {name for name in pictures if before[name] != after[name]}
+    assert changed == {"calibration-roles.svg", "calibration-power.svg"}
+
+
+def test_the_pages_of_few_cells_leave_out_what_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(SCRIPT.parent), *sys.path])
+    data = json.loads((DOCS / "calibration.json").read_text("utf-8"))
+    whole = import_module("summary").answer(data)
+    few = {"about": data["about"], "cells": [cell for cell in data["cells"] if cell["units"] < 50]}
+    pages = import_module("page").pages(few)
+    assert len(whole) == 2 + 8 + 1
+    assert "| false" not in pages["calibration.md"]
+    assert "<svg" in pages["calibration-nots.svg"]
+
+
+@pytest.mark.parametrize("name", ["calibration.md", "calibration-tables.md", "calibration-roles.svg"])
+def test_the_page_names_no_place_of_the_machine_it_was_made_on(name: str) -> None:
+    assert not re.search(r"/(work|tmp|home|root)\b", (DOCS / name).read_text("utf-8"))
 
 
 def test_the_statistics_page_quotes_the_figures_as_they_are() -> None:
@@ -94,10 +131,10 @@ def test_the_statistics_page_quotes_the_figures_as_they_are() -> None:
 
 
 def test_the_page_of_probes_says_what_its_figures_say(tmp_path: Path) -> None:
-    page = (DOCS / "probes.md").read_text("utf-8")
-    (tmp_path / "probes.json").write_text((DOCS / "probes.json").read_text("utf-8"), "utf-8")
+    page = (FINDINGS / "probes.md").read_text("utf-8")
+    (tmp_path / "probes.json").write_text((FINDINGS / "probes.json").read_text("utf-8"), "utf-8")
     blocks = re.findall(r"<!-- figures: ([a-z]+) -->\n(.*?)<!-- end of figures -->\n", page, flags=re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     assert all(len(text) > 100 for _, text in blocks)
     emptied = re.sub(r"(<!-- figures: [a-z]+ -->\n).*?(<!-- end)", r"\1\2", page, flags=re.DOTALL)
     (tmp_path / "probes.md").write_text(emptied, "utf-8")
@@ -105,7 +142,7 @@ def test_the_page_of_probes_says_what_its_figures_say(tmp_path: Path) -> None:
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "probes.md").read_text("utf-8") == page
-    assert not re.search(r"/(work|tmp|home|root)\b", page + (DOCS / "probes.json").read_text("utf-8"))
+    assert not re.search(r"/(work|tmp|home|root)\b", page + (FINDINGS / "probes.json").read_text("utf-8"))
 
 
 def test_the_statistics_page_quotes_the_columns_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +193,7 @@ def test_columns_of_a_run_are_simulated_and_join_the_page(tmp_path: Path) -> Non
     block = next(cell for cell in cells if cell["sieve"] == "block")
     assert block["contrast"].startswith("block:")
     assert len(block["errors"]["at the margin, guarded"]) == 9
-    assert "All default columns on real scores" in (out / "calibration.md").read_text("utf-8")
+    assert "All default columns on real scores" in (out / "calibration-tables.md").read_text("utf-8")
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ moved by adding a constant, so that a mean lies exactly where a setting puts it.
 decisions that hinge on few units, and corrections are the shipped code; every figure is given with the guard
 and without it.
 
-    python benchmarks/calibration/columns.py RUN ...     # adds to docs/calibration.json, and writes the page
+    python benchmarks/calibration/columns.py RUN ...  # adds to docs/reference/calibration.json
 
 Settings of a column alone, which are the worst cases of the decisions that it takes part in:
 
@@ -42,7 +42,7 @@ from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 from headroles.stats.relabel import weighted_moments
 
-OUT = Path(__file__).resolve().parents[2] / "docs"
+OUT = Path(__file__).resolve().parents[2] / "docs" / "reference"
 UNITS = (30, 60, 128, 300)
 TEST = "t-skew"
 CHUNK = 50

@@ -1,4 +1,4 @@
-"""Extract the part of docs/calibration.json that reports carry: range and worst cell of every promise.
+"""Extract what reports carry of docs/reference/calibration.json: range and worst cell of every promise.
 
     python benchmarks/calibration/extract.py        # writes reports/templates/page/calibration.json
 
@@ -12,7 +12,7 @@ from typing import Any
 from limits import Cell, errors
 
 ROOT = Path(__file__).resolve().parents[2]
-WHOLE = ROOT / "docs" / "calibration.json"
+WHOLE = ROOT / "docs" / "reference" / "calibration.json"
 EXTRACT = ROOT / "reports" / "templates" / "page" / "calibration.json"
 SETTINGS = ("mixed", "null")
 SIDES = ("role", "not")
@@ -24,7 +24,7 @@ def extract(data: dict[str, Any]) -> dict[str, Any]:
     The result is nested by test, correction, units, setting and side.
 
     Args:
-        data: The content of ``docs/calibration.json``.
+        data: The content of ``docs/reference/calibration.json``.
     """
     cells, about = data["cells"], data["about"]
     tests: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Write the page from the figures alone: the simulation, the promises, and the promises that do not hold."""
+"""Write the page of tables from the figures alone: what was simulated, and which promises hold or do not."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -7,6 +7,8 @@ from typing import Any
 import column_tables
 import tables
 from limits import Cell, Figure, covers, error_of, errors, limits
+from plots import PICTURES
+from summary import summary
 
 Data = dict[str, Any]
 SIDES = ("role", "not")
@@ -88,18 +90,18 @@ def uncovered(data: Data) -> list[str]:
 
 SIMULATED = """## What was simulated
 
-A run is one sieve: all its heads over n units ({units}), tested and corrected together at alpha {alpha:g},
-roles and nots apart. Tests, corrections and intervals are the shipped code. Means lie *exactly* at θ (the
-worst case of every null), except in mixed runs: of every twelve heads one each lies {effects} standard
-deviations from θ, and eight lie at θ.
+A run is one sieve, with all its heads over n units ({units}). They are tested and corrected together at
+alpha {alpha:g}, roles and nots apart. Tests, corrections and intervals are the shipped code. Means lie
+*exactly* at θ, the worst case of every null. Mixed runs differ: of every twelve heads one each lies {effects}
+standard deviations from θ, and eight lie at θ.
 
 {shapes}
-Simulated runs have {heads} heads in blocks of {block}. Heads of a block are tied by a Gaussian copula of
-correlation {correlations} (0: independent), which leaves every head's own distribution as it is.
+Simulated runs have {heads} heads in blocks of {block}. A Gaussian copula of correlation
+{correlations} ties the heads of a block (0: independent). It leaves every head's own distribution as it is.
 
 Real scores: {real}.
-Each head of a role is shifted so that its mean over all units is exactly θ; units are drawn with replacement,
-all heads at once, so that the dependence between heads stays as it is.
+Each head of a role is shifted so that its mean over all units is exactly θ. Units are drawn with replacement,
+all heads at once. So the dependence between heads stays as it is.
 
 {scored}
 Runs: t-skew with holm and fdr_bh {runs[1]} a cell on normal scores and {runs[5]} on others; maxT by bootstrap
@@ -147,9 +149,9 @@ def simulated(data: Data) -> list[str]:
 
 FAILING = """## What is not calibrated
 
-Reported where an error is above {clear:g} and above {alpha:g} by two standard errors, as "error at n"; the
-largest over the correlations. Intervals are reported where they cover less than 0.93 or more than 0.97 by two
-standard errors.
+An error is listed where it is above {clear:g}, and above {alpha:g} by two standard errors. It is written as
+"error at n", and is the largest over the correlations. Intervals are listed where they cover less than
+0.93 or more than 0.97 by two standard errors.
 
 {excesses}
 
@@ -177,14 +179,14 @@ def failing(data: Data) -> list[str]:
 
 COLUMNS = """## All default columns on real scores
 
-{columns} columns of {tasks}, all dev rows at hand, scored by the embedded model (by `columns.py` in the
+The embedded model scored all dev rows at hand of {tasks}. This gives {columns} columns (`columns.py` in the
 same folder as `simulate.py`). `block` is judged beyond position where the task has pairs of inputs.
-Units are drawn with replacement; t-skew; {runs:,} runs a cell (standard error
-of a share of 0.05: {error:.3f}). Each cell of a table has the median over tasks and columns / the largest.
-"beyond" is a false role, or a false "beyond its margin" of a contrast. "below" is a false "not", or a false
-"below its margin" of a contrast, which can make a false "explained". "bare" is the test alone. "guarded" is
-what headroles decides: a claim that hinges on few units is withheld (`docs/statistics.md`, section 2). The
-floor of 50 units for "not" is applied only in the tables of decisions and labels.
+Units are drawn with replacement, and the test is t-skew. Each simulation has {runs:,} runs (standard error
+of a share of 0.05: {error:.3f}). A cell of a table has the median over tasks and columns / the largest.
+"Beyond" is a false role, or a false "beyond its margin" of a contrast. "Below" is a false "not", or a false
+"below its margin" of a contrast, which can make a false "explained". "Bare" is the test alone. "Guarded" is
+what headroles decides: a claim that hinges on few units is withheld ([statistics](statistics.md), section 2).
+The floor of 50 units for "not" is applied only in the tables of decisions and labels.
 
 """
 
@@ -238,12 +240,13 @@ SECTIONS = (
 
 
 def page(data: Data) -> str:
-    """Return the whole page."""
+    """Return the whole page of tables."""
     lines = [
-        "# Calibration",
+        "# Calibration tables",
         "",
-        "Error rates of headroles where the truth is known, by `benchmarks/calibration/simulate.py`. Every",
-        "number here is from `calibration.json` in the same folder, which also has figures left out here.",
+        "These are error rates of headroles where the truth is known. `benchmarks/calibration/simulate.py`",
+        "makes them. [`calibration.md`](calibration.md) is the summary. Every number here is from",
+        "`calibration.json`, which also has figures left out here.",
         "",
         "## Limits",
         "",
@@ -255,3 +258,12 @@ def page(data: Data) -> str:
     for title, section in SECTIONS:
         lines += [f"## {title}", "", *section(data)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def pages(data: Data) -> dict[str, str]:
+    """Return every page and picture by file name: the summary, its pictures, and the tables."""
+    return {
+        "calibration.md": summary(data),
+        "calibration-tables.md": page(data),
+        **{name: draw(data) for name, draw in PICTURES.items()},
+    }

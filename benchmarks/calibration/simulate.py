@@ -1,8 +1,9 @@
 """Simulate every test, correction and interval, and count how often headroles is wrong.
 
-Writes ``calibration.json`` (all figures) and ``calibration.md`` (the page, made from the JSON alone), prints
-the page's first table, and one line of JSON for every limit. Each cell has a seed of its own, so figures do
-not depend on which other cells are run, nor on the number of processes.
+Writes ``calibration.json`` (all figures) and, from it alone, ``calibration.md`` (the summary), its pictures
+and ``calibration-tables.md``. Prints the first of these tables, and one line of JSON for every limit. Each
+cell has a seed of its own, so figures do not depend on which other cells are run, nor on the number of
+processes.
 """
 
 import json
@@ -17,7 +18,7 @@ import click
 from cells import simulate
 from counts import ALPHA, BOUNDS, DRAWS, EFFECTS, ERRORS, PATTERN, UNITS, Effort
 from limits import limits
-from page import limits_table, page
+from page import limits_table, pages
 from populations import BLOCK, CORRELATIONS, Population, made, real
 from threadpoolctl import threadpool_limits
 
@@ -74,13 +75,14 @@ def about(cells: list[tuple[Population, int]], origin: str, effort: Effort, seed
 
 
 def written(data: dict[str, Any], out: Path) -> None:
-    """Write the JSON with one line per cell, and the page."""
+    """Write the JSON with one line per cell, its pages and its pictures."""
     out.mkdir(parents=True, exist_ok=True)
     cells = ",\n".join(json.dumps(cell, separators=(",", ":"), allow_nan=False) for cell in data["cells"])
     head = json.dumps(data["about"], allow_nan=False)
     text = f'{{"about": {head},\n"cells": [\n{cells}\n]{_columns_text(data)}}}\n'
     (out / FIGURES).write_text(text, encoding="utf-8")
-    (out / "calibration.md").write_text(page(json.loads(text)), encoding="utf-8")
+    for name, content in pages(json.loads(text)).items():
+        (out / name).write_text(content, encoding="utf-8")
 
 
 def _columns_text(data: dict[str, Any]) -> str:
