@@ -22,8 +22,11 @@ BUILT_IN = {
 }
 """Built-in sieves by name, as ``module:object``; they are the default selection."""
 
-ANNOTATED = {"coreference": "headroles.sieves.built_in.coreference:coreference"}
-"""Built-in sieves that are used only when named: few inputs have the annotation that they read."""
+ON_REQUEST = {
+    "coreference": "headroles.sieves.built_in.coreference:coreference",
+    "parked": "headroles.sieves.built_in.parked:parked",
+}
+"""Built-in sieves that are used only when named: they read mentions, or the values of a model."""
 
 PATTERNS = {
     "next": "headroles.sieves.built_in.positions:following",

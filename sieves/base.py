@@ -23,6 +23,9 @@ COUNTED = frozenset({"frequencies"})
 MARGIN = 0.1
 """A tenth of the attention budget beyond chance: a convention, reported with its sensitivity."""
 
+LOWEST = -0.5
+"""Lowest selectivity of an input that the test ``betting`` takes: by chance, a third of attention."""
+
 MaskFunction = Callable[[Example], Any]
 LabelFunction = Callable[[Example], Int[np.ndarray, " units"]]
 
@@ -44,6 +47,8 @@ class Contrast:
         words: Whether the units are words (word attention) or tokens.
         groups: Label per unit, from 0: the queries with one label are a group. Every group weighs one, and
             groups are summed. A unit with label −1 asks nothing. None: one group of all queries.
+        most: Largest number of groups of an input: the contrast lies between minus this and this. The test
+            ``betting`` leaves out inputs with more.
 
     Example:
         >>> contrast = Contrast(margin=0.05, cells=lambda example: Same(example.segment), scope=both_texts)
@@ -56,6 +61,7 @@ class Contrast:
     scope: MaskFunction
     words: bool = False
     groups: LabelFunction | None = None
+    most: int = 1
 
     __repr__ = brief
 
@@ -104,6 +110,10 @@ class MaskSieve:
         word_class: The contrast beyond word class that a strong role must also pass, if any; only with a
             contrast between words.
         swap: The contrast beyond position, if any; in runs a role must pass it in place of ``contrast``.
+        values_below: What the selectivity of norm-weighted attention must lie below for a role, on the same
+            cells; None where a role says nothing about values. Its column holds minus that selectivity.
+        lowest: Lowest selectivity that can occur, −c/(1 − c) at a chance c, as the test ``betting`` needs it
+            before any data. That test leaves out inputs that could score lower: those with a larger c.
     """
 
     name: str
@@ -119,15 +129,22 @@ class MaskSieve:
     contrast: Contrast | None = None
     word_class: ClassContrast | None = None
     swap: "Swap | None" = None
+    values_below: float | None = None
+    lowest: float = LOWEST
 
     __repr__ = brief
 
     def __post_init__(self) -> None:
-        """Refuse a contrast against word class without one between words.
+        """Refuse a contrast against word class without one between words, and one of values with another.
 
         Raises:
             BadSieve: Naming the sieve.
         """
+        if self.values_below is not None and (self.contrast is not None or self.swap is not None):
+            raise BadSieve(
+                f"one contrast decides about a role, but sieve {self.name!r} has values_below and another; "
+                f"leave one of them out"
+            )
         if self.word_class is not None and not (self.contrast is not None and self.contrast.words):
             raise BadSieve(
                 f"a contrast against word class counts the words of a contrast against distance, but sieve "

@@ -15,9 +15,17 @@ from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example, Rule
 from headroles.records.shown.controls import MATCHED, SWAP
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve, Swap
+from headroles.sieves.bounds import UNSTATED, bounds_before_data
 from headroles.sieves.weights.batch import sieve_layout, sieve_masks
 from headroles.sieves.weights.long.plan import long_plan
-from headroles.sieves.weights.plan import class_column, column_names, contrast_column, plan, swap_column
+from headroles.sieves.weights.plan import (
+    class_column,
+    column_names,
+    contrast_column,
+    plan,
+    swap_column,
+    values_column,
+)
 from headroles.sieves.weights.word_class import class_spaces, pairs_of
 
 FEWEST_PAIRS = 10
@@ -40,12 +48,15 @@ class Selection:
         optional: Names of sieves that only a group named; they are left out where their annotation is
             missing.
         paired: Whether inputs get partners, so that sieves with a swap have a column for it.
+        stated: Whether inputs are left out of columns where they could score beyond the bounds that sieves
+            state before any data, as the test ``betting`` needs them.
     """
 
     sieves: tuple[Sieve, ...]
     statistic: str = "selectivity"
     optional: frozenset[str] = frozenset()
     paired: bool = False
+    stated: bool = False
 
     def __post_init__(self) -> None:
         """Refuse two sieves of one name.
@@ -87,6 +98,30 @@ class Selection:
         """Return the contrasts beyond position, by their columns; none where inputs have no partners."""
         swaps = {swap_column(sieve): getattr(sieve, "swap", None) for sieve in self.sieves if self.paired}
         return {name: swap for name, swap in swaps.items() if isinstance(swap, Swap)}
+
+    @property
+    def valued(self) -> tuple[MaskSieve, ...]:
+        """Return the sieves that also read norm-weighted attention, in the order they were named."""
+        return tuple(mask for mask in self.masks if mask.values_below is not None)
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Return the bounds of each column that are stated before any data; NaN where none are."""
+        if not self.stated:
+            return dict.fromkeys(self.columns, UNSTATED)
+        return bounds_before_data(self.masks, self.beside, self.swaps, self.scorers, self.statistic)
+
+    @property
+    def norm_columns(self) -> tuple[int, ...]:
+        """Return the columns of minus the selectivity by norm-weighted attention."""
+        columns = self.columns
+        return tuple(columns.index(values_column(mask)) for mask in self.valued)
+
+    @property
+    def by_norms(self) -> "Selection | None":
+        """Return the sieves that score norm-weighted attention, one for each of ``norm_columns``, if any."""
+        masks = tuple(replace(mask, values_below=None) for mask in self.valued)
+        return Selection(masks, stated=self.stated) if masks else None
 
     @property
     def needs(self) -> frozenset[str]:
@@ -160,6 +195,7 @@ class Selection:
         for mask in self.masks:
             usual = mask.margin if self.statistic == "selectivity" else BIAS_MARGIN
             contrast, weaker = _deciding(mask, contrast_column(mask) if mask.contrast else "", swaps)
+            contrast = contrast if mask.values_below is None else values_column(mask)
             null = 0.0 if self.statistic == "selectivity" else 1.0
             own_margin = usual if margin is None else margin
             stronger = class_column(mask) if mask.word_class else ""
@@ -182,6 +218,9 @@ class Selection:
                     f"{mask.word_class.share:g} of its contrast against distance"
                 )
                 rules.append(Rule(stronger, about, margin=mask.word_class.margin, role=False))
+            if mask.values_below is not None:
+                about = f"Minus the selectivity of {mask.name} by norm-weighted attention"
+                rules.append(Rule(contrast, about, margin=-mask.values_below, role=False))
         beside = self.beside
         rules += [
             _contrast_rule(scorer, beside[column])
@@ -205,7 +244,11 @@ class Selection:
                     weaker=weaker,
                 )
             )
-        return tuple(rules)
+        bounds = self.bounds
+        return tuple(
+            replace(rule, stated_low=bounds[rule.sieve][0], stated_high=bounds[rule.sieve][1])
+            for rule in rules
+        )
 
 
 def _deciding(sieve: Sieve, matched: str, swaps: Container[str]) -> tuple[str, str]:

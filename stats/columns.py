@@ -28,6 +28,7 @@ class Column:
         high: Largest value possible.
         examples: Count and spread of the examples, where ``values`` are of random groups of them; None
             where they are of units, whose count and spread they then are.
+        stated: Smallest and largest value that can occur, stated before any data; NaN where none are.
         equal: Number of equally informative random groups of equal weight, per head; None where
             ``values`` are of units.
     """
@@ -39,6 +40,7 @@ class Column:
     high: float
     examples: Sample | None = None
     equal: Float[np.ndarray, " heads"] | None = None
+    stated: tuple[float, float] = (float("nan"), float("nan"))
 
     def counted(self, sample: Sample) -> Sample:
         """Return the moments that counts and spreads describe: of units, or of the examples of random groups.
@@ -66,6 +68,22 @@ def unit_numbers(units: Sequence[str]) -> Int[np.ndarray, " examples"]:
     return np.array([seen.setdefault(unit, len(seen)) for unit in units], dtype=np.int64)
 
 
+def mean_over_units(
+    values: Float[np.ndarray, "examples *shape"], units: Sequence[str]
+) -> Float[np.ndarray, "*shape"]:
+    """Return the mean over units of the means of their examples; NaN where no unit has a value.
+
+    Args:
+        values: One score per example and head; NaN where there is none.
+        units: Unit of each example.
+
+    Example:
+        >>> mean_over_units(np.array([[1.0], [3.0], [5.0], [np.nan]]), ["a", "a", "b", "c"]).tolist()
+        [3.5]
+    """
+    return describe(unit_means(values, unit_numbers(units))).mean
+
+
 def values_per_unit(
     values: Float[np.ndarray, "examples heads"],
     units: Int[np.ndarray, " examples"],
@@ -73,6 +91,41 @@ def values_per_unit(
 ) -> Float[np.ndarray, "units heads"]:
     """Return one number per unit: the mean of its examples; for pooled columns, by the cells of each."""
     return unit_means(values, units) if weight is None else pooled_unit_values(values, weight, units)
+
+
+def select_sieves(scores: Scores, places: Sequence[int]) -> Scores:
+    """Return the scores of some sieves.
+
+    Args:
+        scores: Of all sieves.
+        places: Numbers of the sieves that stay, in their new order.
+    """
+    chosen = list(places)
+    return replace(
+        scores,
+        sieves=tuple(scores.sieves[place] for place in chosen),
+        cells=scores.cells[chosen],
+        values=scores.values[chosen],
+        null=scores.null[chosen],
+    )
+
+
+def select_examples(scores: Scores, where: Bool[np.ndarray, " examples"]) -> Scores:
+    """Return the scores of some examples, in their order.
+
+    Args:
+        scores: Of all examples.
+        where: Whether an example stays.
+    """
+    return replace(
+        scores,
+        examples=tuple(key for key, stays in zip(scores.examples, where, strict=True) if stays),
+        units=tuple(unit for unit, stays in zip(scores.units, where, strict=True) if stays),
+        tokens=scores.tokens[where],
+        cells=scores.cells[:, where],
+        values=scores.values[:, where],
+        null=scores.null[:, where],
+    )
 
 
 class Columns(Sequence[Column]):
@@ -134,6 +187,7 @@ class Columns(Sequence[Column]):
 
     def _column(self, position: int, null: Float[np.ndarray, " examples"] | None = None) -> Column:
         scores, rule = self._scores, self.rules[position]
+        bare = null is not None
         null = scores.null[position] if null is None else null
         heads = scores.layers * scores.heads
         values = scores.values[position].reshape(len(scores.examples), heads).astype(np.float64)
@@ -149,16 +203,19 @@ class Columns(Sequence[Column]):
             within = np.where(np.isnan(values), np.nan, null[:, None])
             level = describe(values_per_unit(within, self._units, weight)).mean
         level[np.isnan(means).all(axis=0)] = np.nan
-        return Column(rule, means, level, rule.low - largest, rule.high - smallest)
+        stated = (rule.low, rule.high) if bare else (rule.stated_low, rule.stated_high)
+        return Column(rule, means, level, rule.low - largest, rule.high - smallest, stated=stated)
 
 
-def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample) -> Outcome:
+def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample, test: str = "t-skew") -> Outcome:
     """Return a test's outcome where scores have spread, exact statements where not, NaN below two units.
 
     Pooled columns without spread have no exact statement, and neither have those of random groups, which
     know no bounds: what is bounded is the mean over units, and a rare large unit may hold most cells, or
-    most examples.
+    most examples. A test from stated bounds is exact for all scores, and its outcome stays.
     """
+    if METHODS[test].bounded is not None:
+        return outcome
     still = has_no_spread(column.counted(sample))
     low, high = possible_scores(column)
     bounds = bounded_outcome(sample, column.rule.margin, low, high) if still.any() else outcome
@@ -187,7 +244,7 @@ def label_p(outcome: Outcome, column: Column, sample: Sample, test: str) -> Floa
         sample: Moments of resamples of them.
         test: Name of the test.
     """
-    p = handle_flat_scores(outcome, column, sample).p
+    p = handle_flat_scores(outcome, column, sample, test).p
     labelled: np.ndarray = np.where(lets_role(column, sample, test) | np.isnan(p), p, 1.0)
     return labelled
 

@@ -6,12 +6,16 @@ from headroles.stats.correction import CORRECTIONS
 from headroles.stats.families import FAMILIES
 
 ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
-TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "t-published")
+TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "betting", "t-published")
 """Names of the tests, those of ``METHODS`` in ``methods/names.py``."""
+BETTING = "betting"
+"""The test that may be looked at after every unit."""
 INTERVALS = ("test", "t", "bca")
 """Intervals of the mean: the test's own (default), Student's, or the BCa bootstrap's."""
 STUDENTISED = ("t-skew", "t", "bootstrap-t", "sign-flip")
 """Tests whose heads can be resampled together by max-t."""
+ANYTIME = ("fdr_bh", "fdr_by", "holm", "bonferroni", "none")
+"""Corrections that hold under any dependence of p that hold at every look; over them ``fdr_bh`` is e-BH."""
 FEWEST, MOST = 99, 1_000_000
 """Fewest and most resamples, or swaps of two runs, that are allowed."""
 ENOUGH_FOR_NOT = 50
@@ -50,6 +54,27 @@ def check_decision(decision: Decision) -> None:
         raise BadInput(
             f"maxT compares studentised means, but the test {decision.test!r} tests something else; "
             f"take one of {', '.join(STUDENTISED)}, or another correction"
+        )
+    check_betting(decision)
+
+
+def check_betting(decision: Decision) -> None:
+    """Refuse what does not hold at every look, where the test bets.
+
+    Raises:
+        BadInput: For a correction or an interval that is made for one look.
+    """
+    if decision.test != BETTING:
+        return
+    if decision.correction not in ANYTIME:
+        raise BadInput(
+            f"the test {BETTING!r} holds at every look with corrections that need nothing but p, but "
+            f"{decision.correction!r} needs more; take one of {', '.join(ANYTIME)}, or another test"
+        )
+    if decision.interval != "test":
+        raise BadInput(
+            f"the test {BETTING!r} has an interval that holds at every look, but {decision.interval!r} holds "
+            f"at one; leave the interval out, or take another test"
         )
 
 

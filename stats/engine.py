@@ -11,7 +11,7 @@ from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
 from headroles.stats.correction import significant
-from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
+from headroles.stats.decision import BETTING, ENOUGH_FOR_NOT, check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import (
     adjust_families,
@@ -29,7 +29,7 @@ from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
-from headroles.stats.resolution import check_resolution, check_rules
+from headroles.stats.resolution import check_bounds, check_resolution, check_rules
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,12 @@ class _ColumnTest:
 
 
 def judge(
-    scores: Scores, rules: Sequence[Rule], decision: Decision, moments: Moments | None = None
+    scores: Scores,
+    rules: Sequence[Rule],
+    decision: Decision,
+    moments: Moments | None = None,
+    *,
+    intervals: bool = True,
 ) -> Findings:
     """Test every sieve and head against its θ, correct over families, and decide.
 
@@ -62,6 +67,7 @@ def judge(
         decision: Test, correction, family, alpha, resamples, seed and interval.
         moments: Sums over random groups of all examples, where ``scores`` are a subsample of them: what
             tests of means then rest on (``evidence_columns``).
+        intervals: Whether intervals are found where that takes long (``betting``); NaN where not.
 
     Returns:
         Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): where a role
@@ -76,9 +82,10 @@ def judge(
     """
     check_decision(decision)
     check_rules(rules, scores.sieves)
+    check_bounds(decision, rules, summed=moments is not None)
     check_resolution(decision, rules, scores.layers, scores.heads)
     columns = evidence_columns(scores, rules, decision, moments)
-    tested = [_test(column, decision) for column in columns]
+    tested = [_test(column, decision, intervals) for column in columns]
     own_p = np.stack([column.outcome.p for column in tested])
     above = np.stack([column.lets_role for column in tested])
     p, p_not = joint_role_p(own_p, rules), np.stack([column.outcome.p_not for column in tested])
@@ -88,7 +95,7 @@ def judge(
     still = np.stack([has_no_spread(column.counted) for column in tested])
     label_p = withhold(p, joint_above(above, rules))
     q, q_not = _adjust_both(columns, still, (label_p, said), (scores.layers, scores.heads), decision)
-    p_explained = joint_explained_p(withhold(own_p, above), said, enough, rules)
+    p_explained = joint_explained_p(withhold(own_p, above), said, enough, rules, decision.test == BETTING)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     q_explained = adjust_own_families(p_explained, families, decision)
     outcomes = ((p, q), (p_not, np.where(enough & lets, q_not, np.nan)), (p_explained, q_explained))
@@ -164,6 +171,19 @@ def mean_intervals(
     return low, high
 
 
+def column_interval(
+    column: Column, decision: Decision
+) -> tuple[Float[np.ndarray, " heads"], Float[np.ndarray, " heads"], Float[np.ndarray, " heads"]]:
+    """Return the mean of one column and the ends of its 95 % interval, per head; NaN where there is none.
+
+    Args:
+        column: Any numbers over units, whose rule has the margin 0.
+        decision: Test and interval of the run.
+    """
+    tested = _test(column, decision)
+    return tested.sample.mean, tested.outcome.low, tested.outcome.high
+
+
 def explained_p(
     columns: Columns, findings: Findings, decision: Decision
 ) -> Float[np.ndarray, "sieves heads"]:
@@ -192,7 +212,31 @@ def explained_p(
             enough[other] = informative_units(column) >= ENOUGH_FOR_NOT
             lets = lets_not(column, describe(column.values), decision.test)
             p_not[other] = withhold(p_not[other], lets)
-    return joint_explained_p(p, p_not, enough, columns.rules)
+    return joint_explained_p(p, p_not, enough, columns.rules, decision.test == BETTING)
+
+
+def counted_p(
+    columns: Columns, findings: Findings, decision: Decision
+) -> tuple[Float[np.ndarray, "sieves layers heads"], Float[np.ndarray, "sieves layers heads"]]:
+    """Return p of roles and of nots as their families count them: 1 where a claim would hinge on few units.
+
+    Args:
+        columns: The columns that were tested.
+        findings: Their outcome.
+        decision: As they were judged.
+
+    Returns:
+        p and p_not of the findings, with the claims that are withheld at 1; NaN stays NaN.
+    """
+    shape = (len(columns), findings.count[0].size)
+    above, below = np.ones(shape, dtype=np.bool_), np.ones(shape, dtype=np.bool_)
+    for k, column in enumerate(columns):
+        sample = describe(column.values)
+        above[k] = lets_role(column, sample, decision.test)
+        below[k] = lets_not(column, sample, decision.test) & (informative_units(column) >= ENOUGH_FOR_NOT)
+    p = withhold(findings.p.reshape(shape), joint_above(above, columns.rules))
+    p_not = withhold(findings.p_not.reshape(shape), below)
+    return p.reshape(findings.p.shape), p_not.reshape(findings.p.shape)
 
 
 def withhold(p: Float[np.ndarray, "*shape"], lets: Bool[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -218,12 +262,13 @@ def informative_units(column: Column) -> Float[np.ndarray, " heads"]:
     return describe(column.values).count.astype(np.float64) if column.equal is None else column.equal
 
 
-def _test(column: Column, decision: Decision) -> _ColumnTest:
+def _test(column: Column, decision: Decision, intervals: bool = True) -> _ColumnTest:
     sample = describe(column.values)
     method = METHODS[decision.test]
-    outcome = method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
+    draws = (decision.resamples, decision.seed)
+    outcome = method(column.values, sample, column.rule.margin, *draws, column.stated, intervals)
     outcome = interval_of(decision, column.values, sample, outcome)
-    outcome = handle_flat_scores(outcome, column, sample)
+    outcome = handle_flat_scores(outcome, column, sample, decision.test)
     return _ColumnTest(
         sample=sample,
         counted=column.counted(sample),

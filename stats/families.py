@@ -80,6 +80,7 @@ def joint_explained_p(
     p_not: Float[np.ndarray, "sieves *heads"],
     enough: Bool[np.ndarray, "sieves *heads"],
     rules: Sequence[Rule],
+    bets: bool = False,
 ) -> Float[np.ndarray, "sieves *heads"]:
     """Return p of "explained": the score lies beyond θ, and the contrast below its margin.
 
@@ -93,6 +94,8 @@ def joint_explained_p(
         p_not: One-sided p of "not below the margin", likewise; 1 where that would hinge on few units.
         enough: Whether a head has enough units.
         rules: One per column.
+        bets: Whether p are 1/E of the test ``betting``. Of two contrasts, the mean of both E then decides
+            (an E up to 1 counts as 0), which needs no factor of two.
 
     Returns:
         The larger p of the two; NaN without a contrast, and where either has not enough units.
@@ -106,9 +109,18 @@ def joint_explained_p(
     joined = np.full(p.shape, np.nan)
     for k, others in explaining_contrasts(rules):
         below = np.where(enough[others], p_not[others], np.nan)
-        either = np.minimum(1.0, len(others) * np.fmin.reduce(below, axis=0))
+        either = _mean_capital_p(below) if bets else len(others) * np.fmin.reduce(below, axis=0)
+        either = np.minimum(1.0, either)
         joined[k] = np.where(enough[k], np.maximum(p[k], either), np.nan)
     return joined
+
+
+def _mean_capital_p(p: Float[np.ndarray, "contrasts *heads"]) -> Float[np.ndarray, "*heads"]:
+    """Return 1/E of the mean of E = 1/p, where p of 1 and NaN count as E = 0; NaN where all are NaN."""
+    with np.errstate(divide="ignore"):
+        capital = np.where(p < 1, 1 / p, 0.0).mean(axis=0)
+        joint: np.ndarray = np.where(np.isnan(p).all(axis=0), np.nan, 1 / capital)
+    return joint
 
 
 def family_members(

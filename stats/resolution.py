@@ -29,6 +29,33 @@ def check_rules(rules: Sequence[Rule], sieves: Sequence[str]) -> None:
             )
 
 
+def check_bounds(decision: Decision, rules: Sequence[Rule], *, summed: bool = False) -> None:
+    """Refuse the test ``betting`` where bounds of scores are not stated before any data.
+
+    Args:
+        decision: Test of the run.
+        rules: One per column.
+        summed: Whether only sums over the inputs are kept.
+
+    Raises:
+        BadInput: For columns without stated bounds, pooled ones, and sums.
+    """
+    if METHODS[decision.test].bounded is None:
+        return
+    wrong = [rule.sieve for rule in rules if rule.pooled or math.isnan(rule.stated_low + rule.stated_high)]
+    if wrong:
+        raise BadInput(
+            f"the test {decision.test!r} needs the smallest and largest score that can occur, stated before "
+            f"any score is seen, but {', '.join(wrong)} {'has' if len(wrong) == 1 else 'have'} none; leave "
+            f"{'it' if len(wrong) == 1 else 'them'} out, or take another test"
+        )
+    if summed:
+        raise BadInput(
+            f"the test {decision.test!r} needs the score of every input, but only sums were kept; keep all "
+            f"scores, or take another test"
+        )
+
+
 def check_resolution(decision: Decision, rules: Sequence[Rule], layers: int, heads: int) -> None:
     """Refuse a test by resampling whose smallest p could never pass the correction.
 
@@ -36,22 +63,31 @@ def check_resolution(decision: Decision, rules: Sequence[Rule], layers: int, hea
     false discovery rate needs alpha when every head holds the role (alpha over the harmonic sum for
     ``fdr_by``), and so does ``maxT``, whose p are adjusted already.
 
+    A test by betting is refused where bounds are not stated (``check_bounds``).
+
     Raises:
         BadInput: With the number of resamples required.
     """
-    resampled = METHODS[decision.test].resampled is not None
-    if not resampled and decision.correction != "maxT":
-        return
-    tests = largest_family(decision.family, rules, layers, heads)
-    level = required_p(decision.correction, decision.alpha, max(tests, 1))
-    required = math.ceil(1 / level - 1 - 1e-9)
+    check_bounds(decision, rules)
+    required = fewest_resamples(decision, rules, layers, heads)
     if decision.resamples < required:
+        tests = largest_family(decision.family, rules, layers, heads)
+        level = required_p(decision.correction, decision.alpha, max(tests, 1))
         raise BadInput(
             f"{decision.test} with {decision.correction} over {tests} tests at alpha {decision.alpha:g} "
             f"needs a p of {level:.2g}, but {decision.resamples} resamples cannot go below "
             f"{1 / (decision.resamples + 1):.2g}; give at least {required} resamples, or another "
             f"correction, family or test"
         )
+
+
+def fewest_resamples(decision: Decision, rules: Sequence[Rule], layers: int, heads: int) -> int:
+    """Return how many resamples the largest family needs so that a p can pass its correction; 0 for none."""
+    resampled = METHODS[decision.test].resampled is not None
+    if not resampled and decision.correction != "maxT":
+        return 0
+    tests = largest_family(decision.family, rules, layers, heads)
+    return math.ceil(1 / required_p(decision.correction, decision.alpha, max(tests, 1)) - 1 - 1e-9)
 
 
 def largest_family(family: str, rules: Sequence[Rule], layers: int, heads: int) -> int:

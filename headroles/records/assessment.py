@@ -226,6 +226,33 @@ class SeveralRoles:
     reference: float
 
 
+@dataclass(frozen=True, slots=True)
+class ValueDrop:
+    """How far the score of a role falls in one head where attention is weighted by the norms of values.
+
+    Attributes:
+        sieve: The role, such as "parked".
+        layer: Layer of the head, from 0.
+        head: Head within the layer, from 0.
+        units: Units with both scores; groups of examples where the run keeps sums.
+        attention: Mean score by attention.
+        norm: Mean score by norm-weighted attention, on the same cells.
+        drop: Mean over units of the first less the second; NaN without a unit.
+        low: Lower end of its 95 % interval, by the test of the run.
+        high: Upper end.
+    """
+
+    sieve: str
+    layer: int
+    head: int
+    units: int
+    attention: float
+    norm: float
+    drop: float
+    low: float
+    high: float
+
+
 MIDDLE = "middle − others"
 """Scope of the difference between the middle third of layers and the other layers."""
 NEAR, NEARER = 0.05, 0.01
@@ -307,6 +334,7 @@ class Assessment:
         remarks: Remarks for a reader of the decisions, one sentence each.
         sets: Exact sets of roles; empty in folders that were written before runs counted them.
         several: Number of roles a head by layer; empty in folders that were written before runs counted it.
+        drops: Scores by attention and by norm-weighted attention, of roles that ask for both; else empty.
     """
 
     precision: Precision
@@ -316,5 +344,6 @@ class Assessment:
     remarks: tuple[str, ...] = ()
     sets: tuple[RoleSet, ...] = ()
     several: tuple[SeveralRoles, ...] = ()
+    drops: tuple[ValueDrop, ...] = ()
 
     __repr__ = brief

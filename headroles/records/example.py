@@ -217,6 +217,10 @@ class Rule:
             ("beyond word class"); "" for none.
         weaker: The column of a contrast that controls for less than ``contrast``. It decides nothing about
             the role, but a score is explained where either contrast lies below its margin; "" for none.
+        stated_low: Smallest difference of a score from its chance value that can occur, stated before any
+            data; NaN where none is. Inputs that could score less are left out.
+        stated_high: Largest difference, likewise. The test ``betting`` needs both; ``low`` and ``high`` are
+            those of the inputs at hand.
     """
 
     sieve: str
@@ -231,6 +235,8 @@ class Rule:
     together: str = ""
     stronger: str = ""
     weaker: str = ""
+    stated_low: float = float("nan")
+    stated_high: float = float("nan")
 
     @property
     def threshold(self) -> float:
@@ -309,3 +315,8 @@ class Scores:
     def heads(self) -> int:
         """Number of heads in a layer."""
         return int(self.values.shape[3])
+
+    def count_units(self, position: int) -> int:
+        """Return the number of units where any head has a score of the sieve at a position."""
+        known = ~np.isnan(self.values[position]).all(axis=(1, 2))
+        return len({self.units[place] for place in np.flatnonzero(known)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,14 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadInput, shorten
 from headroles.records.arrays import key_groups, read_only
 from headroles.records.assessment import Assessment, Precision
+from headroles.records.causal.ablation import Ablation
 from headroles.records.clusters import ClusterResults
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.kept_maps import KeptMaps
 from headroles.records.moments import Moments
 from headroles.records.probes import ProbeResults
 from headroles.records.shown.brief import brief
-from headroles.records.shown.controls import controls_of
+from headroles.records.shown.controls import controls_of, explained_words
 from headroles.records.shown.heads import Head, RoleMap, head_of
 from headroles.records.shown.kernel import display, in_notebook
 from headroles.records.shown.results import labelling_text
@@ -204,6 +205,7 @@ class Labelling:
         probed: Results of probes beyond the findings; None where no probes ran.
         surface: Surface statistics of layers; None in other runs.
         clustered: Distances between heads, and clusters; None where not requested.
+        ablated: Verdicts of heads that were taken out, and tests of roles; None in other runs.
         exhibited: Typical inputs with their attention maps; None where none were kept.
         moments: Sums over random groups of all examples, where they were too many to keep all scores;
             ``scores`` are then those of a random subsample.
@@ -219,6 +221,7 @@ class Labelling:
     probed: ProbeResults | None = None
     surface: SurfaceResults | None = None
     clustered: ClusterResults | None = None
+    ablated: Ablation | None = None
     exhibited: KeptMaps | None = None
     moments: Moments | None = None
     folder: str | None = None
@@ -306,8 +309,9 @@ class Labelling:
         """Return one row per role × layer × head with the verdict in words, contrasts within their row.
 
         Columns: ``sieve``, ``layer``, ``head``, ``verdict`` ("role", "not", "absent", "explained by distance"
-        and the like, "undetermined" or "untestable"), ``mean`` with the ends ``low`` and ``high`` of its 95 %
-        interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN without a contrast), and ``q``.
+        or "takes values there" and the like, "undetermined" or "untestable"), ``mean`` with the ends ``low``
+        and ``high`` of its 95 % interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN without
+        a contrast), and ``q``.
         """
         import pandas as pd
 
@@ -333,12 +337,12 @@ class Labelling:
         """Return the verdict of every sieve, layer and head in words; "" on contrasts."""
         from headroles.kinds import kind_of
 
-        findings = self.findings
-        outcomes = np.array([*kind_of(self).outcomes[:4], "explained", ""], dtype=object)
-        words: np.ndarray = outcomes[findings.decision]
+        findings, kind = self.findings, kind_of(self)
+        outcomes = np.array([*(*kind.outcomes, "explained")[:5], ""], dtype=object)
+        words: np.ndarray = outcomes[kind.decided(self)]
         for place, rule in enumerate(findings.rules):
             if control := controls_of(rule.weaker, rule.contrast):
-                words[place][findings.decision[place] == 4] = f"explained by {control}"
+                words[place][findings.decision[place] == 4] = explained_words(control)
         if self.assessment is not None:
             words[absent_heads(findings, self.assessment.precision, self.decision)] = "absent"
         return words
@@ -419,7 +423,13 @@ class Labelling:
         kind = kind_of(self)
         answer = [sentence.text for sentence in kind.answer(self).sentences]
         return labelling_text(
-            self.findings, self.decision, self.manifest, kind.outcomes, len(self.skipped), self.folder, answer
+            replace(self.findings, decision=kind.decided(self)),
+            self.decision,
+            self.manifest,
+            kind.outcomes,
+            len(self.skipped),
+            self.folder,
+            answer,
         )
 
     def _repr_html_(self) -> str:

@@ -132,6 +132,42 @@ class BestReplicate:
     decision: str
 
 
+@dataclass(frozen=True, slots=True)
+class GapReplicate:
+    """A gap between two conditions that A found for a head, tested on the documents of B.
+
+    Attributes:
+        layer: Layer of the head, from 0.
+        head: Index of the head in its layer, from 0.
+        measure: "accuracy" or "f1".
+        first: Name of the first condition ("pro", "feminine").
+        second: Name of the second ("anti", "masculine").
+        difference_a: First minus second in A.
+        q_a: Adjusted two-sided p in A.
+        difference: First minus second in B.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        p: One-sided p in B of "no gap in the direction of A".
+        q: ``p`` adjusted over the gaps that A found for these conditions and this measure.
+        decision: In B: "gap" (it replicates), "reversed" (significant the other way), "undetermined" or
+            "untestable".
+    """
+
+    layer: int
+    head: int
+    measure: str
+    first: str
+    second: str
+    difference_a: float
+    q_a: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    q: float
+    decision: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Replication:
     """The roles of run A on the inputs of run B.
@@ -142,6 +178,7 @@ class Replication:
         columns: Counts per column of both runs.
         rows: Counts per row of a probe, over its columns; a column of no row is counted by itself.
         best: Best head of A per row of a probe, tested on B.
+        gaps: Gaps between conditions that A found, tested on B.
         only_a: Columns that only A has, which are left out.
         only_b: Columns that only B has, which are left out.
         notes: Remarks for the reader, one sentence each.
@@ -153,6 +190,7 @@ class Replication:
     columns: tuple[ReplicationCounts, ...]
     rows: tuple[ReplicationCounts, ...]
     best: tuple[BestReplicate, ...] = ()
+    gaps: tuple[GapReplicate, ...] = ()
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -178,6 +216,10 @@ class Replication:
     def best_heads(self) -> pd.DataFrame:
         """Return one row per row of a probe: the best head of A, on B."""
         return _table(BestReplicate, self.best)
+
+    def condition_gaps(self) -> pd.DataFrame:
+        """Return one row per gap between conditions that A found, with its test on B."""
+        return _table(GapReplicate, self.gaps)
 
     def __repr__(self) -> str:
         """Return roles of A by their decision in B, in at most 20 lines."""

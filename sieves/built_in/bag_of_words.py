@@ -30,7 +30,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.example import Example
 from headroles.sieves.base import MARGIN, Contrast, Swap, both_texts
-from headroles.sieves.built_in.block import SWAP, text_of
+from headroles.sieves.built_in.block import SWAP, TEXTS, text_of
 from headroles.sieves.built_in.local import own_text
 from headroles.sieves.masks import Mask
 from headroles.sieves.spread import entropies
@@ -64,7 +64,7 @@ class BagOfWords:
     high: float = 1.0
 
     contrast: ClassVar[Contrast] = Contrast(
-        margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of
+        margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of, most=TEXTS
     )
     swap: ClassVar[Swap] = SWAP
 

@@ -17,6 +17,9 @@ from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.masks import Same
 
 CONTRAST_MARGIN = 0.02
+LOWEST = -1.0
+"""Lowest selectivity: where queries see both texts, chance is one half, whatever their lengths."""
+TEXTS = 2
 
 
 def text_of(example: Example) -> Int[np.ndarray, " tokens"]:
@@ -83,8 +86,10 @@ def _is_mark(token: str) -> bool:
 
 SWAP = Swap(
     margin=CONTRAST_MARGIN,
-    own=MaskSieve("block:own", own_pairs, "", "", scope=shared_pairs, groups=own_labels),
-    partner=MaskSieve("block:partner", partner_pairs, "", "", scope=shared_pairs, groups=partner_labels),
+    own=MaskSieve("block:own", own_pairs, scope=shared_pairs, groups=own_labels, lowest=LOWEST),
+    partner=MaskSieve(
+        "block:partner", partner_pairs, scope=shared_pairs, groups=partner_labels, lowest=LOWEST
+    ),
 )
 """The swap of ``block``."""
 
@@ -95,6 +100,7 @@ block = MaskSieve(
     source="Pande et al. 2021, block sieve; here Youden's J over the two texts",
     scope=both_texts,
     groups=text_of,
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of, most=TEXTS),
     swap=SWAP,
+    lowest=LOWEST,
 )

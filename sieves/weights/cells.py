@@ -7,7 +7,7 @@ from headroles.plans.cells import SieveCells
 from headroles.records.example import Example
 from headroles.sieves.base import MaskSieve, Sieve
 from headroles.sieves.weights.calls import SieveCalls
-from headroles.sieves.weights.plan import cells_of, contrast_column, plan
+from headroles.sieves.weights.plan import cells_of, contrast_column, plan, query_weights
 
 
 def count_cells(
@@ -72,3 +72,31 @@ def count_cells(
         weight=weight,
         notes=tuple(notes),
     )
+
+
+def counted_cells(
+    sieve: MaskSieve, example: Example, visible: Bool[np.ndarray, "tokens tokens"] | None = None
+) -> Bool[np.ndarray, "tokens tokens"]:
+    """Return the cells that a mask sieve counts on an example: those of ``count_cells``, and nothing else.
+
+    Args:
+        sieve: The sieve.
+        example: The input, with the annotation that the sieve needs.
+        visible: Whether query i can see key j; None when every key is visible.
+
+    Raises:
+        BadSieve: When the sieve breaks its contract.
+        BadInput: When the sieve needs annotation that the example lacks.
+
+    Example:
+        >>> from headroles.sieves.built_in.positions import following
+        >>> counted_cells(following, Example("note", ("it", "rains"))).astype(int).tolist()
+        [[0, 1], [0, 0]]
+    """
+    calls = SieveCalls(example)
+    counted, scope = cells_of(sieve, calls, visible)
+    size = counted.sum(axis=1)
+    room = example.size if scope is None else scope.sum(axis=1)
+    query, _ = query_weights(calls.labels(sieve), (size > 0) & (size < room) & ~example.special)
+    cells: np.ndarray = counted & (query > 0)[:, None]
+    return cells

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.plans.plan import Plan
 from headroles.records.example import Example
-from headroles.records.shown.controls import CLASS, MATCHED, SWAP
+from headroles.records.shown.controls import CLASS, MATCHED, SWAP, VALUES
 from headroles.sieves.base import Contrast, MaskSieve, Sieve, Swap
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.contrast import profiles
@@ -120,12 +120,18 @@ def column_names(sieves: Sequence[MaskSieve]) -> tuple[str, ...]:
         names.append(mask.name)
         names += [contrast_column(mask)] if mask.contrast is not None else []
         names += [class_column(mask)] if mask.word_class is not None else []
+        names += [values_column(mask)] if mask.values_below is not None else []
     return tuple(names)
 
 
 def class_column(sieve: MaskSieve) -> str:
     """Return the name of the column of a sieve's contrast against word class."""
     return f"{sieve.name}{CLASS}"
+
+
+def values_column(sieve: MaskSieve) -> str:
+    """Return the name of the column of minus the selectivity of a sieve by norm-weighted attention."""
+    return f"{sieve.name}{VALUES}"
 
 
 def contrast_column(sieve: Sieve) -> str:

@@ -11,6 +11,7 @@ from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.stats.assessment.depth import role_depths
+from headroles.stats.assessment.drops import value_drops
 from headroles.stats.assessment.extent import absent_p, prevalence
 from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
 from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin
@@ -43,6 +44,7 @@ def assess(
     bayes: bool = False,
     moments: Moments | None = None,
     absence: bool = True,
+    nots: bool = True,
 ) -> Assessment:
     """Return precision and stability of every finding, sensitivity, roles together and over layers.
 
@@ -53,6 +55,7 @@ def assess(
         findings: The outcome.
         bayes: Whether to compute Bayes factors.
         moments: As ``judge`` takes them; their random groups are then the units that are resampled.
+        nots: Whether "not" is a verdict, so that a remark names heads where it is withheld.
         absence: Whether heads are tested for "absent", and their roles are counted; not so in surface runs.
     """
     grid = Grid(scores.layers, scores.heads)
@@ -75,10 +78,11 @@ def assess(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
             *remarks(decision, findings),
             *tail_remarks(columns, decision),
-            *withheld_remarks(columns, findings, decision),
+            *withheld_remarks(columns, findings, decision, nots=nots),
         ),
         sets=role_sets(names, held, grid),
         several=_several(columns, grid, decision, names, held) if absence else (),
+        drops=value_drops(columns, decision, grid.heads),
     )
 
 

@@ -51,9 +51,10 @@ def _absent_p(column: Column, decision: Decision) -> Float[np.ndarray, " heads"]
     sample, method = describe(column.values), METHODS[decision.test]
     above, below = (
         handle_flat_scores(
-            method(column.values, sample, bound, decision.resamples, decision.seed),
+            method(column.values, sample, bound, decision.resamples, decision.seed, column.stated, False),
             with_margin(column, bound),
             sample,
+            decision.test,
         )
         for bound in (-ABSENT, ABSENT)
     )

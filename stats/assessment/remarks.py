@@ -78,8 +78,9 @@ def remarks(decision: Decision, findings: Findings) -> list[str]:
         )
     plain = closed_form_decision(decision)
     if (plain.test, plain.correction) != (decision.test, decision.correction) and np.any(findings.count > 1):
+        described = "" if method.bounded else "sensitivity to the margin, "
         sentences.append(
-            f"stability, sensitivity to the margin, overlaps without the contrast and intervals over "
+            f"stability, {described}overlaps without the contrast and intervals over "
             f"resampled units use {plain.test} with {plain.correction}, not {decision.test} with "
             f"{decision.correction}."
         )

@@ -28,7 +28,7 @@ def sensitivity_to_margin(columns: Sequence[Column], grid: Grid, decision: Decis
     describes how far the convention decides and is itself no test. Tests in closed form replace those
     that resample (``relabel.stand_in``).
     """
-    plain = closed_form_decision(decision)
+    plain = decision if METHODS[decision.test].bounded else closed_form_decision(decision)
     method = METHODS[plain.test]
     p = np.empty((len(STEPS), len(columns), 1, grid.layers * grid.heads))
     rules: list[list[Rule]] = [[] for _ in STEPS]
@@ -36,7 +36,7 @@ def sensitivity_to_margin(columns: Sequence[Column], grid: Grid, decision: Decis
         sample = describe(column.values)
         for number, step in enumerate(STEPS):
             moved = replace(column, rule=_with_margin(column.rule, step))
-            outcome = method(moved.values, sample, moved.rule.margin, 0, 0)
+            outcome = method(moved.values, sample, moved.rule.margin, 0, 0, moved.stated, False)
             p[number, position, 0] = label_p(outcome, moved, sample, plain.test)
             rules[number].append(moved.rule)
     rows = []

@@ -91,9 +91,8 @@ def several_roles(
         return ()
     held = role_counts(names, observed[:, None])[0].reshape(grid.layers, grid.heads)
     drawn = role_counts(names, fresh).reshape(-1, grid.layers, grid.heads)
-    layers = [[layer] for layer in range(grid.layers)]
-    rows = [_row("all", held, drawn, list(range(grid.layers)))]
-    rows += [_row(f"layer {layer}", held, drawn, chosen) for layer, chosen in enumerate(layers)]
+    rows = [_row("all", held, drawn)]
+    rows += [_row(f"layer {layer}", held[layer], drawn[:, layer]) for layer in range(grid.layers)]
     if grid.layers >= FEWEST_LAYERS:
         rows.append(_middle_row(held, drawn, seed))
     return tuple(rows)
@@ -113,13 +112,13 @@ def role_counts(
     return counts
 
 
-def _row(scope: str, held: np.ndarray, drawn: np.ndarray, layers: Sequence[int]) -> SeveralRoles:
-    """Return the numbers of some layers."""
-    own, many = held[layers], drawn[:, layers]
+def _row(scope: str, held: np.ndarray, drawn: np.ndarray) -> SeveralRoles:
+    """Return the numbers of some heads, from their roles and those of each draw."""
+    many = drawn.reshape(len(drawn), -1)
     return SeveralRoles(
-        scope, own.size,
-        float(own.mean()), *central_range(many.mean(axis=(1, 2))),
-        float((own >= 2).mean()), *central_range((many >= 2).mean(axis=(1, 2))),
+        scope, held.size,
+        float(held.mean()), *central_range(many.mean(axis=1)),
+        float((held >= 2).mean()), *central_range((many >= 2).mean(axis=1)),
         float("nan"), float("nan"),
     )  # fmt: skip
 

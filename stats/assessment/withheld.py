@@ -48,16 +48,20 @@ def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"
     return unreliable
 
 
-def withheld_remarks(columns: Sequence[Column], findings: Findings, decision: Decision) -> list[str]:
+def withheld_remarks(
+    columns: Sequence[Column], findings: Findings, decision: Decision, *, nots: bool = True
+) -> list[str]:
     """Return a remark that names the heads whose labels are withheld; no remark without such heads.
 
     Args:
         columns: The columns that were tested.
         findings: Their outcome.
         decision: As they were judged.
+        nots: Whether "not" is a verdict of its own.
     """
     heads, named = findings.count.shape[2], []
-    for label, rows in zip(("role", "not"), withheld(columns, findings, decision), strict=True):
+    labels = ("role", "not") if nots else ("role",)
+    for label, rows in zip(labels, withheld(columns, findings, decision), strict=False):
         for rule, row in zip(findings.rules, rows, strict=True):
             if rule.role and row.any():
                 places = join_names([f"{each // heads}-{each % heads}" for each in np.flatnonzero(row)])

@@ -33,12 +33,9 @@ is set to 1 *before* the correction. This only raises p, so p stays valid. Sourc
 list: Katsevich, Sabatti and Bogomolov (2023), "Filtering the rejection set while preserving false discovery
 rate control", JASA 118.
 
-Step-down max-t for paired differences: change in both directions, and equivalence within a bound.
-
-Both are families that ``stats.max_t`` has already. A change is one of two one-sided statements, so the
-differences and their negatives are one family of twice the size, and the largest of both directions is the
-largest |t|. Equivalence is both of two one-sided statements, so the negatives take the place that a
-contrast has among roles: the statistic is the smaller of the two, the resampled one the larger.
+Step-down max-t: a change is one of two one-sided statements, so the differences and their negatives are one
+family of twice the size, and the largest of both directions is the largest |t|. ``equivalence`` has the
+other question.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,29 +48,22 @@ from headroles.errors import BadInput
 from headroles.records.comparison import Differences
 from headroles.records.example import Decision, Rule, Scores
 from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
+from headroles.stats.comparing.equivalence import (
+    Families,
+    adjust_equivalence,
+    equivalence_p,
+    equivalent_heads,
+    negate_column,
+)
 from headroles.stats.correction import significant
-from headroles.stats.decision import ENOUGH_FOR_NOT, check_decision
+from headroles.stats.decision import check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import adjust_families, family_members
-from headroles.stats.max_t import SPENT, collapse_rate, max_t
-from headroles.stats.methods.bets import bounded_p
+from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_resolution
-
-Families = Sequence[Sequence[tuple[int, slice]]]
-
-
-def negate_column(column: Column, margin: float) -> Column:
-    """Return the differences with the sign turned, against a margin."""
-    return replace(
-        column,
-        rule=replace(column.rule, margin=margin),
-        values=-column.values,
-        low=-column.high,
-        high=-column.low,
-    )
 
 
 def max_t_change(
@@ -103,36 +93,6 @@ def max_t_change(
     sided = np.concatenate([p, p]) / 2
     (found,) = max_t(both, {}, doubled, (sided,), np.concatenate([still, still]), decision)
     adjusted: np.ndarray = np.maximum(np.minimum(found[:many], found[many:]), p)
-    return adjusted
-
-
-def max_t_equivalence(
-    columns: Sequence[Column],
-    families: Families,
-    p: Float[np.ndarray, "sieves heads"],
-    still: Bool[np.ndarray, "sieves heads"],
-    decision: Decision,
-    bound: float,
-) -> Float[np.ndarray, "sieves heads"]:
-    """Return adjusted p of "a change of at least the bound", for all heads of a family together.
-
-    Args:
-        columns: Differences, on the same units.
-        families: Parts that are corrected together.
-        p: Unadjusted p of equivalence; NaN where nothing could be tested.
-        still: Heads without spread.
-        decision: Test, resamples and seed.
-        bound: Largest difference that counts as none.
-
-    Returns:
-        Values in [p, 1]; NaN where p is NaN.
-    """
-    many = len(columns)
-    both = [with_margin(column, -bound) for column in columns] + [
-        negate_column(column, -bound) for column in columns
-    ]
-    other = {k: many + k for k in range(many)}
-    (adjusted,) = max_t(both, other, families, (p,), np.concatenate([still, still]), decision)
     return adjusted
 
 
@@ -241,29 +201,10 @@ def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     sample = describe(column.values)
     change = _outcome(column, sample, decision)
     shown = handle_flat_scores(interval_of(decision, column.values, sample, change), column, sample)
-    low, high = (with_margin(column, theta) for theta in (-bound, bound))
-    above = handle_flat_scores(_outcome(low, sample, decision), low, sample).p
-    below = handle_flat_scores(_outcome(high, sample, decision), high, sample).p_not
     two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))
-    p_equivalent, enough = np.maximum(above, below), sample.count >= ENOUGH_FOR_NOT
-    unsure = ~enough | (collapse_rate(column.values) * enough.size > SPENT * decision.alpha)
-    if unsure.any():
-        exact = np.where(has_no_spread(sample), p_equivalent, _bounds_p(column, bound))
-        known = unsure & ~np.isnan(exact)
-        p_equivalent[known] = np.maximum(p_equivalent, exact)[known]
-        enough |= known
+    p_equivalent, enough = equivalence_p(column, sample, decision, bound)
     within = (shown.low > -bound) & (shown.high < bound)
     return _ColumnTest(sample, shown, two_sided, p_equivalent, enough, within)
-
-
-def _bounds_p(column: Column, bound: float) -> Float[np.ndarray, " heads"]:
-    """Return p of equivalence from the bounds of the differences alone; NaN where none are known."""
-    if column.rule.pooled:
-        return np.full(column.values.shape[1], np.nan)
-    above, _ = bounded_p(column.values, -bound, column.low, column.high)
-    _, below = bounded_p(column.values, bound, column.low, column.high)
-    p: np.ndarray = np.maximum(above, below)
-    return p
 
 
 def _outcome(column: Column, sample: Sample, decision: Decision) -> Outcome:
@@ -284,18 +225,15 @@ def _adjust_both(
     p, p_equivalent = (
         np.stack([getattr(column, name) for column in tested]) for name in ("p", "p_equivalent")
     )
-    if decision.correction == "maxT":
-        still = np.stack([has_no_spread(column.sample) for column in tested])
-        q_equivalent = max_t_equivalence(columns, families, p_equivalent, still, decision, bound)
-        q = max_t_change(columns, families, p, still, decision)
-        return np.where(_within_bound(tested, q_equivalent, decision.alpha), 1.0, q), q_equivalent
-
-    def adjust(side: np.ndarray) -> np.ndarray:
-        return adjust_families(side, families, decision.correction, decision.alpha)
-
-    q_equivalent = adjust(p_equivalent)
+    still = np.stack([has_no_spread(column.sample) for column in tested])
+    bounds = [bound] * len(columns)
+    q_equivalent = adjust_equivalence(columns, families, p_equivalent, still, decision, bounds)
     no_change = _within_bound(tested, q_equivalent, decision.alpha)
-    return adjust(np.where(no_change, 1.0, p)), q_equivalent
+    if decision.correction == "maxT":
+        q = max_t_change(columns, families, p, still, decision)
+        return np.where(no_change, 1.0, q), q_equivalent
+    changed = adjust_families(np.where(no_change, 1.0, p), families, decision.correction, decision.alpha)
+    return changed, q_equivalent
 
 
 def _equivalent(
@@ -305,8 +243,7 @@ def _equivalent(
     p, enough = (
         np.stack([getattr(column, name) for column in tested]) for name in ("p_equivalent", "enough")
     )
-    equivalent: np.ndarray = significant(q_equivalent, alpha, p) & enough
-    return equivalent
+    return equivalent_heads(q_equivalent, p, enough, alpha)
 
 
 def _within_bound(
@@ -334,6 +271,11 @@ def _decide(
 
 def _check(first: Scores, second: Scores, rules: BothRules, decision: Decision, bound: float) -> None:
     check_decision(decision)
+    if METHODS[decision.test].bounded is not None:
+        raise BadInput(
+            f"differences of two runs have no bounds that are stated before any data, but the test "
+            f"{decision.test!r} needs them; compare by another test, such as t-skew"
+        )
     if not 0 < bound < float("inf"):
         raise BadInput(
             f"the bound is the largest difference that counts as none, a number above 0 on the scale of the "

@@ -10,8 +10,9 @@ from jaxtyping import Float
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.moments import Moments
-from headroles.records.probes import BestHead
-from headroles.records.replication import BestReplicate, Replicate, ReplicationCounts
+from headroles.records.probes import BestHead, ConditionGap
+from headroles.records.replication import BestReplicate, GapReplicate, Replicate, ReplicationCounts
+from headroles.stats.correction import CORRECTIONS, adjust, significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.engine import judge
 from headroles.stats.grouped import equal_groups
@@ -94,6 +95,64 @@ def replicate_best_heads(
     ]
     tested = _test_proposals(proposed, scores, plain, decision)
     return tuple(_replicate_best(k, row, tested) for k, row in enumerate(best))
+
+
+def replicate_gaps(
+    before: Sequence[ConditionGap], after: Sequence[ConditionGap], decision: Decision
+) -> tuple[GapReplicate, ...]:
+    """Test the gaps between conditions that A found on the documents of B.
+
+    H0 per gap of A: in the population of B the difference is 0, or has the other sign than in A. Alternative:
+    it has the sign of A. p is half the two-sided p of B where the signs agree, else 1 less that half. The
+    mirrored null decides "reversed". Unit: that of B. Family: the gaps that A found for one pair of
+    conditions and one measure, each direction by itself. Assumptions: those of ``stats.probes.conditions``;
+    units of B independent of those of A.
+
+    Args:
+        before: Gaps of A, with its adjusted p.
+        after: Gaps of B.
+        decision: Correction and alpha. Under "maxT" the correction is Holm's, as in
+            ``stats.probes.conditions``.
+
+    Returns:
+        In the order of A. Gaps of conditions that B does not have are untestable.
+    """
+    correction = decision.correction if decision.correction in CORRECTIONS else "holm"
+    q_a = np.array([gap.q for gap in before], dtype=np.float64)
+    proposed = [gap for gap, chosen in zip(before, significant(q_a, decision.alpha), strict=True) if chosen]
+    there = {_gap_key(gap): gap for gap in after}
+    families: dict[tuple[str, ...], list[ConditionGap]] = {}
+    for gap in proposed:
+        families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
+    found: dict[tuple[object, ...], GapReplicate] = {}
+    nan = float("nan")
+    for members in families.values():
+        own = [there.get(_gap_key(gap)) for gap in members]
+        p = np.array([_directed_p(gap, other) for gap, other in zip(members, own, strict=True)])
+        q, q_reversed = (adjust(side, correction, decision.alpha) for side in (p, 1 - p))
+        holds, turned = significant(q, decision.alpha, p), significant(q_reversed, decision.alpha, 1 - p)
+        for place, (gap, other) in enumerate(zip(members, own, strict=True)):
+            word = "gap" if holds[place] else "reversed" if turned[place] else "undetermined"
+            shown = other if other is not None else replace(gap, difference=nan, low=nan, high=nan)
+            found[_gap_key(gap)] = GapReplicate(
+                gap.layer, gap.head, gap.measure, gap.first, gap.second, gap.difference, gap.q,
+                shown.difference, shown.low, shown.high, float(p[place]), float(q[place]),
+                "untestable" if np.isnan(p[place]) else word,
+            )  # fmt: skip
+    return tuple(found[_gap_key(gap)] for gap in proposed)
+
+
+def _gap_key(gap: ConditionGap) -> tuple[object, ...]:
+    """Return head, measure and conditions of a gap."""
+    return gap.layer, gap.head, gap.measure, gap.first, gap.second
+
+
+def _directed_p(before: ConditionGap, after: ConditionGap | None) -> float:
+    """Return the one-sided p of a gap of B in the direction of A; NaN where B has none."""
+    if after is None or np.isnan(after.p):
+        return float("nan")
+    half = after.p / 2
+    return half if np.sign(after.difference) == np.sign(before.difference) else 1 - half
 
 
 def count_replicates(

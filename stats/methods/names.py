@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float
 
+from headroles.stats.methods.betting import betting
 from headroles.stats.methods.closed_form import Outcome, student, student_biased, student_skew
 from headroles.stats.methods.ranks import sign, wilcoxon
 from headroles.stats.methods.resampling import bootstrap_t, sign_flip
@@ -15,17 +16,20 @@ from headroles.stats.moments import Sample
 Closed = Callable[[Sample, float], Outcome]
 Ranked = Callable[[Float[np.ndarray, "units columns"], Sample, float], Outcome]
 Resampled = Callable[[Float[np.ndarray, "units columns"], Sample, float, int, int], Outcome]
+Bounded = Callable[[Float[np.ndarray, "units columns"], Sample, float, float, float, bool], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One test, in one of three forms: closed, by ranks, or resampled.
+    """One test, in one of four forms: closed, by ranks, resampled, or from stated bounds.
 
     Attributes:
         estimand: Middle of the scores that is tested against θ.
         closed: From moments alone; None for other forms.
         ranked: From the values; None for other forms.
         resampled: From the values and random draws; None for other forms.
+        bounded: From the values and the smallest and largest that can occur, stated before any data; None
+            for other forms.
         stand_in: The test in closed form that labels resamples of the units in its place.
         warning: Sentence on when its labels must not be read as statements about means; "" for none.
         guarded: Whether labels that hinge on few units are withheld (``reliance``): in tests of a mean,
@@ -36,6 +40,7 @@ class Method:
     closed: Closed | None = None
     ranked: Ranked | None = None
     resampled: Resampled | None = None
+    bounded: Bounded | None = None
     stand_in: str = ""
     warning: str = ""
     guarded: bool = True
@@ -47,14 +52,28 @@ class Method:
         threshold: float,
         resamples: int,
         seed: int,
+        bounds: tuple[float, float] = (float("nan"), float("nan")),
+        intervals: bool = True,
     ) -> Outcome:
-        """Test every column against θ; NaN values are units without a score."""
+        """Test every column against θ; NaN values are units without a score.
+
+        Args:
+            values: Scores less chance values.
+            sample: Their moments.
+            threshold: θ.
+            resamples: Draws of a test by resampling.
+            seed: Of the draws.
+            bounds: Smallest and largest value that can occur, stated before any data.
+            intervals: Whether the interval is found, where that takes long.
+        """
+        if self.bounded is not None:
+            return self.bounded(values, sample, threshold, *bounds, intervals)
         if self.resampled is not None:
             return self.resampled(values, sample, threshold, resamples, seed)
         if self.ranked is not None:
             return self.ranked(values, sample, threshold)
         if self.closed is None:
-            raise TypeError("a method has one of three forms")
+            raise TypeError("a method has one of four forms")
         return self.closed(sample, threshold)
 
 
@@ -84,6 +103,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "Where scores are skewed, its labels are no roles.",
             guarded=False,
         ),
+        "betting": Method("mean", bounded=betting, stand_in="t-skew", guarded=False),
         "t-published": Method(
             "mean",
             closed=student_biased,

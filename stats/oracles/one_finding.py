@@ -7,7 +7,7 @@ library has it, from its formula written out for one finding.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isnan, log, nan, sqrt
+from math import exp, fsum, isnan, log, log1p, nan, sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,9 @@ EXACT_RANKS = 50
 """Units up to which signed ranks have their exact distribution, where nothing is tied."""
 HALL = "scipy.stats ttest_1samp, skew, t + Hall 1992"
 MARKOV = "Markov's bound of constant scores"
+CAPITAL = "Waudby-Smith and Ramdas 2024, in sums of math.fsum"
+SOLVED = "scipy.optimize.brentq of its capital"
+BETS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 FEW = "NaN below 2 units"
 T_TEST = "scipy.stats.ttest_1samp"
 
@@ -45,6 +48,7 @@ class Evidence:
         high: Largest value possible.
         sd: Standard deviation of what is counted: units, or all examples where sums were kept.
         flat: Whether scores have no spread beyond rounding.
+        stated: Smallest and largest value that can occur, stated before any data; NaN where none are.
     """
 
     values: Float[np.ndarray, " units"]
@@ -53,6 +57,7 @@ class Evidence:
     high: float
     sd: float
     flat: bool
+    stated: tuple[float, float] = (nan, nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def all_evidence(
             bounds = (nan, nan) if rule.pooled else (rule.low - highest, rule.high - lowest)
             sd = float(np.std(values, ddof=1)) if len(values) > 1 else nan
             flat = sd <= SPREAD * max(1.0, abs(mean_of(values)))
-            yield place, Evidence(values, level, *bounds, sd, flat)
+            yield place, Evidence(values, level, *bounds, sd, flat, (rule.stated_low, rule.stated_high))
 
 
 def _per_unit(
@@ -151,6 +156,8 @@ def mean_of(values: Float[np.ndarray, " units"]) -> float:
 
 def recompute_test(evidence: Evidence, margin: float, decision: Decision) -> OneTest:
     """Return the test of one finding; p is NaN below two units, and "" names what is not recomputed."""
+    if decision.test == "betting":
+        return _bet(evidence, margin)
     if evidence.flat:
         return _bounded(evidence, margin)
     test = TESTS[decision.test]
@@ -260,6 +267,42 @@ def _beyond(values: Float[np.ndarray, " units"], margin: float) -> Float[np.ndar
     """Return values less θ, those at θ but for single precision as 0."""
     beyond = values - margin
     return np.where(np.abs(beyond) <= SPREAD * max(1.0, abs(margin)), 0.0, beyond)
+
+
+def _bet(evidence: Evidence, margin: float) -> OneTest:
+    """Return the test by betting of one finding, with the interval of means that it does not refute.
+
+    Source: Waudby-Smith and Ramdas (2024), JRSS B 86(1). The capital of a bet g is
+    ``Π (1 + g (x − θ)/(θ − low))``, and that of the test is the mean over eight bets.
+    """
+    from scipy.optimize import brentq
+
+    (low, high), values = evidence.stated, evidence.values
+    if len(values) < 2 or isnan(low) or isnan(high):
+        return OneTest(FEW, FEW)
+    mean, goal = mean_of(values), log(40)
+    above, below = _log_capital(values, margin, low), _log_capital(-values, -margin, -high)
+
+    def end(numbers: np.ndarray, centre: float, bound: float) -> float:
+        first = bound + 1e-9 * (centre - bound)
+        if centre <= bound or _log_capital(numbers, first, bound) < goal:
+            return bound
+        return float(brentq(lambda theta: _log_capital(numbers, theta, bound) - goal, first, centre))
+
+    return OneTest(
+        CAPITAL, SOLVED, above, float(np.exp(-max(above, 0.0))), float(np.exp(-max(below, 0.0))),
+        end(values, mean, low), -end(-values, -mean, -high),
+    )  # fmt: skip
+
+
+def _log_capital(values: Float[np.ndarray, " units"], margin: float, low: float) -> float:
+    """Return the logarithm of the mean capital of all bets that a mean lies above the margin."""
+    if margin <= low:
+        return 0.0
+    gains = ((values - margin) / (margin - low)).tolist()
+    logs = [fsum(log1p(bet * gain) for gain in gains) for bet in BETS]
+    most = max(logs)
+    return most + log(fsum(exp(one - most) for one in logs) / len(BETS))
 
 
 TESTS: "Mapping[str, Callable[[np.ndarray, float], OneTest]]" = MappingProxyType(

@@ -7,10 +7,11 @@ from math import inf, isnan, log, nan
 from types import MappingProxyType
 
 import numpy as np
+from jaxtyping import Float
 
 from headroles.records.assessment import Precision
 from headroles.records.example import Decision, Rule, Scores
-from headroles.records.findings import Findings
+from headroles.records.findings import DECISIONS, Findings
 from headroles.records.moments import Moments
 from headroles.stats.correction import without_garbage_collection
 from headroles.stats.oracles.one_finding import (
@@ -109,6 +110,8 @@ def recompute_findings(
     precision: Precision | None = None,
     moments: Moments | None = None,
     intervals_of_scores: bool = False,
+    absence: bool = True,
+    fewest: int = 0,
 ) -> tuple[Check, ...]:
     """Recompute the findings of a run, one at a time, and hold them against those given.
 
@@ -126,6 +129,8 @@ def recompute_findings(
         moments: Sums of all examples, where scores are a subsample of them.
         intervals_of_scores: Whether intervals are of the scores themselves and not of their differences
             from the chance value of each input, as in runs of surface statistics.
+        absence: Whether heads were tested for "absent".
+        fewest: Units below which no head is decided.
 
     Returns:
         One row per quantity and oracle, then what was not recomputed, each with the reason.
@@ -144,7 +149,8 @@ def recompute_findings(
         _compare_sizes(ledger, place, evidence, margin, (findings, precision), summed)
     if intervals_of_scores or _has_own_intervals(scores, precision, summed):
         bare = replace(scores, null=np.where(np.isnan(scores.null), nan, 0.0))
-        for place, evidence in all_evidence(bare, findings.rules, None):
+        plain = [_on_score_scale(rule, null) for rule, null in zip(findings.rules, scores.null, strict=True)]
+        for place, evidence in all_evidence(bare, plain, None):
             own = recompute_test(evidence, findings.rules[place[0]].margin, decision)
             if intervals_of_scores:
                 _compare_interval(ledger, place, own, 0.0, findings)
@@ -157,8 +163,8 @@ def recompute_findings(
     _compare_p(ledger, findings, tests, (allowed, turned), decision)
     if precision is not None and not _is_older(precision) and not summed:
         verdicts = {
-            "explained": explained_by(findings.rules, tests, units, allowed),
-            "absent": {} if intervals_of_scores else absent_by(findings.rules, evidences, decision),
+            "explained": explained_by(findings.rules, tests, units, allowed, decision.test),
+            "absent": absent_by(findings.rules, evidences, decision) if absence else {},
         }
         _compare_verdicts(ledger, (findings, precision), verdicts, decision)
         for place, shares in shares_of(scores, findings.rules):
@@ -168,6 +174,8 @@ def recompute_findings(
         for place in evidences:
             below = units[place] >= ENOUGH and allowed[place].below
             code = decision_by(place, findings, precision, below, decision)
+            if units[place] < fewest and DECISIONS[code] != "untestable" and code >= 0:
+                code = DECISIONS.index("undetermined")
             ledger.compare("decision", "q at most alpha", float(findings.decision[place]), float(code))
     return ledger.checks()
 
@@ -175,6 +183,15 @@ def recompute_findings(
 def _is_older(precision: Precision | None) -> bool:
     """Return whether a run is of a version without explained heads and shares of units."""
     return precision is not None and bool(np.isnan(precision.prevalence).all())
+
+
+def _on_score_scale(rule: Rule, null: Float[np.ndarray, " examples"]) -> Rule:
+    """Return a rule whose stated bounds are those of scores, not of their differences from chance."""
+    known = null[~np.isnan(null)]
+    if known.size and known.min() == known.max():
+        level = float(known[0])
+        return replace(rule, stated_low=rule.stated_low + level, stated_high=rule.stated_high + level)
+    return replace(rule, stated_low=rule.low, stated_high=rule.high)
 
 
 def _has_own_intervals(scores: Scores, precision: Precision | None, summed: bool) -> bool:

@@ -18,7 +18,7 @@ from headroles.stats.oracles.one_finding import (
     recompute_test,
 )
 
-UNGUARDED = ("wilcoxon", "sign", "t-published")
+UNGUARDED = ("wilcoxon", "sign", "betting", "t-published")
 """Tests whose labels may hinge on few units (docs/reference/statistics.md)."""
 ENOUGH = 50
 """Fewest units with which a mean may be called below a value (docs/reference/statistics.md)."""
@@ -79,6 +79,7 @@ def explained_by(
     tests: Mapping[Place, OneTest],
     units: Mapping[Place, int],
     allowed: Mapping[Place, Allowed],
+    test_name: str,
 ) -> dict[Place, float]:
     """Return p of "explained" of every finding: the score lies beyond θ, and a contrast below its margin.
 
@@ -87,6 +88,7 @@ def explained_by(
         tests: Recomputed tests of every finding.
         units: Units of every finding.
         allowed: Claims that every finding allows.
+        test_name: The test of the run.
     """
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     found = dict.fromkeys(tests, nan)
@@ -99,8 +101,19 @@ def explained_by(
         below = [one for one in below if not isnan(one)]
         if units[place] >= ENOUGH and below:
             own = counted(test.p, allowed[place].above)
-            found[place] = largest_p([own, min(1.0, len(others) * min(below))])
+            either = len(others) * min(below)
+            if test_name == "betting":
+                either = _mean_capital_p(below, len(others))
+            found[place] = largest_p([own, min(1.0, either)])
     return found
+
+
+def _mean_capital_p(p: Sequence[float], contrasts: int) -> float:
+    """Return the inverse of the mean capital over contrasts; a p of 1 or none is a capital of 0."""
+    if min(p) == 0:
+        return 0.0
+    total = sum(1 / one for one in p if one < 1)
+    return contrasts / total if total else 1.0
 
 
 def counted(p: float, allowed: bool) -> float:

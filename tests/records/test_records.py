@@ -1,7 +1,7 @@
 """Records: what they refuse, that nobody can write into them, and how they look."""
 
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -46,6 +46,15 @@ def labelling() -> Labelling:
     """A labelling of made-up scores."""
     scores = _scores()
     return Labelling(scores, judge(scores, RULES, Decision()), Decision())
+
+
+def test_units_with_a_score_are_counted_once_each() -> None:
+    scores = _scores(6)
+    values = scores.values.copy()
+    values[0, :2] = np.nan
+    values[0, 2, 0] = np.nan
+    grouped = replace(scores, values=values, units=("a", "b", "b", "b", "c", "c"))
+    assert [grouped.count_units(position) for position in range(3)] == [2, 3, 3]
 
 
 def test_an_example_fills_what_is_not_given() -> None:

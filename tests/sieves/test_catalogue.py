@@ -11,7 +11,7 @@ import pytest
 from headroles.catalogue import PARTS, entries, entries_of, family_of, sieve_of, sieves_json, sieves_of
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
 from headroles.runs.label.run import label
-from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, PATTERNS
+from headroles.sieves import BUILT_IN, FAMILIES, ON_REQUEST, PATTERNS
 from headroles.sieves.base import MaskSieve
 
 Command = Callable[..., tuple[int, str, str]]
@@ -189,7 +189,7 @@ def test_a_broken_plug_in_spoils_only_itself(
     assert {entry.name for entry in entries() if not entry.error} == {
         *BUILT_IN,
         *PATTERNS,
-        *ANNOTATED,
+        *ON_REQUEST,
         *families,
     }
     words = ("label", "--task", "QNLI", "--model", planted, "--max-length", 32, "--limit", 4)

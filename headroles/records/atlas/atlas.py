@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.assessment import MIDDLE, SeveralRoles
+from headroles.records.assessment import SeveralRoles
+from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.shown.brief import brief, brief_lines
 from headroles.records.shown.notebook import answer_html
 
@@ -132,6 +133,8 @@ class Atlas:
         findings: Findings of the roles of each run.
         several: Number of roles a head by layer, of each run.
         agreement: Agreement of labels, pair by pair and as means.
+        consensus: Every role and head of the groups with two runs or more.
+        steps: Every role and head over the steps of one training, where the runs are its checkpoints.
         manifest: All facts needed to reproduce the atlas (JSON types only).
         remarks: Remarks for the reader, one sentence each.
     """
@@ -140,6 +143,8 @@ class Atlas:
     findings: tuple[RunRoles, ...]
     several: tuple[tuple[SeveralRoles, ...], ...]
     agreement: tuple[Agreement, ...] = ()
+    consensus: tuple[Consensus, ...] = ()
+    steps: tuple[StepTrend, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
@@ -157,9 +162,10 @@ class Atlas:
         """Return the places of the runs of a group."""
         return tuple(place for place, run in enumerate(self.runs) if run.group == group)
 
-    def middle(self, place: int) -> SeveralRoles | None:
-        """Return the surplus of heads with several roles in the middle layers; None with few layers."""
-        return next((row for row in self.several[place] if row.scope == MIDDLE), None)
+    def given(self, group: str) -> tuple[int, ...]:
+        """Return the places of the runs of a group, without the whole that was made of parts."""
+        whole = bool((self.manifest.get("settings") or {}).get("parts"))
+        return tuple(place for place in self.members(group) if place or not whole)
 
     def p_values(self, place: int) -> Float[np.ndarray, " tests"]:
         """Return p of all roles and heads of a run, before correction; NaN without a test."""
@@ -204,13 +210,27 @@ class Atlas:
         columns = [column.name for column in fields(Agreement)]
         return pd.DataFrame([asdict(row) for row in self.agreement], columns=columns)
 
+    def consensus_frame(self) -> pd.DataFrame:
+        """Return roles and heads of groups with two runs or more, with the columns of ``consensus.csv``."""
+        import pandas as pd
+
+        columns = [column.name for column in fields(Consensus)]
+        return pd.DataFrame([asdict(row) for row in self.consensus], columns=columns)
+
+    def steps_frame(self) -> pd.DataFrame:
+        """Return every role and head over the steps of one training, with the columns of ``trends.csv``."""
+        import pandas as pd
+
+        columns = [column.name for column in fields(StepTrend)]
+        return pd.DataFrame([asdict(row) for row in self.steps], columns=columns)
+
     def __repr__(self) -> str:
         """Return the runs and the answer, in at most 20 lines."""
         from headroles.kinds import atlas_answer
 
         answer = [sentence.text for sentence in atlas_answer(self).sentences]
         facts = [(run.name, f"{run.model}, {run.preset}, {run.examples:,} inputs") for run in self.runs]
-        tables = [("tables", ".to_pandas(), .by_layer(), .agreements()")]
+        tables = [("tables", ".to_pandas(), .by_layer(), .agreements(), .consensus_frame(), .steps_frame()")]
         return brief_lines(f"Atlas of {len(self.runs)} runs", [*facts, *tables], answer)
 
     def _repr_html_(self) -> str:

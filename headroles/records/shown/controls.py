@@ -1,8 +1,12 @@
 """Names of contrasts: what each one controls for, by the ending of its column."""
 
-MATCHED, SWAP, CLASS = ":matched", ":swap", ":class"
+from collections.abc import Iterable
+
+MATCHED, SWAP, CLASS, VALUES = ":matched", ":swap", ":class", ":values"
 """Endings of the columns of contrasts."""
-CONTROLS = {MATCHED: "distance", SWAP: "position", CLASS: "word class"}
+TAKES = "takes values there"
+"""Verdict on a head that attends to keys, and whose norm-weighted attention does so, too."""
+CONTROLS = {MATCHED: "distance", SWAP: "position", CLASS: "word class", VALUES: "values"}
 """What a contrast controls for, by the ending of its column."""
 
 
@@ -14,6 +18,35 @@ def control_of(column: str) -> str:
         ('position', 'distance', '')
     """
     return next((control for ending, control in CONTROLS.items() if column.endswith(ending)), "")
+
+
+def explained_words(control: str) -> str:
+    """Return the verdict on a head with a high score whose contrast lies below its margin.
+
+    Args:
+        control: What the contrasts control for, such as "distance".
+
+    Example:
+        >>> explained_words("distance or position"), explained_words("values")
+        ('explained by distance or position', 'takes values there')
+    """
+    return TAKES if control == CONTROLS[VALUES] else f"explained by {control}"
+
+
+def explained_list(controls: Iterable[str]) -> str:
+    """Return all verdicts of that kind, joined by "or"; "" for none.
+
+    Args:
+        controls: What the contrasts of each role control for; several are joined by "or".
+
+    Example:
+        >>> explained_list(["distance", "distance or position", "values"])
+        'explained by distance or position, or takes values there'
+    """
+    parts = dict.fromkeys(part for control in controls for part in control.split(" or ") if part)
+    others = " or ".join(part for part in parts if part != CONTROLS[VALUES])
+    words = ([f"explained by {others}"] if others else []) + ([TAKES] if CONTROLS[VALUES] in parts else [])
+    return ", or ".join(words)
 
 
 def controls_of(*columns: str) -> str:

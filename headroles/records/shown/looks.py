@@ -20,7 +20,7 @@ SHADES = 4
 SYMBOLS = 8
 """Plot symbols."""
 PARTS = {
-    "delimiter": "sinks", "first": "sinks", "punctuation": "sinks",
+    "delimiter": "sinks", "first": "sinks", "punctuation": "sinks", "parked": "sinks",
     "local": "position", "previous": "position", "next": "position", "self": "position", "offset": "position",
     "block": "sentence", "bag-of-words": "sentence", "identical": "sentence", "related": "sentence",
     "syntactic": "syntax", "dependency": "syntax",
@@ -30,8 +30,9 @@ MARKS = {
     "local": "L", "delimiter": "D", "delimiter:cls": "Dc", "delimiter:sep": "Ds", "block": "B",
     "syntactic": "S", "syntactic:nsubj": "Sn", "syntactic:obj": "So", "syntactic:amod": "Sa",
     "syntactic:advmod": "Sv", "previous": "P", "next": "N", "self": "Se", "first": "F", "coreference": "C",
-    "punctuation": "Pu", "induction": "I", "duplicate": "Du", "identical": "Id", "identical:other": "Io",
-    "related:other": "Ro", "rare": "R", "bag-of-words": "Bw", "subword": "W", "subword:completing": "Wc",
+    "parked": "Pa", "punctuation": "Pu", "induction": "I", "duplicate": "Du", "identical": "Id",
+    "identical:other": "Io", "related:other": "Ro", "rare": "R", "bag-of-words": "Bw", "subword": "W",
+    "subword:completing": "Wc",
 }  # fmt: skip
 """Marks that never depend on the other roles of a run."""
 NO_WHOLES = frozenset({"local", "offset", "punctuation", "identical"})

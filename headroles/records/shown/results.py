@@ -100,7 +100,7 @@ def replication_text(
         ("decision", _decision(decision)),
         *_first([row.name for row in counts], lines, "row"),
         *([("notes", f"{notes} (.notes)")] if notes else []),
-        ("tables", ".frame(), .by_column(), .by_row(), .best_heads()"),
+        ("tables", ".frame(), .by_column(), .by_row(), .best_heads(), .condition_gaps()"),
     ]
     return brief_lines(f"Replication of {sum(outcomes.values())} roles of run A", facts)
 

@@ -353,6 +353,8 @@ def test_wrong_settings_are_refused_in_one_sentence() -> None:
         compared(own, own, Decision(test="u"))
     with pytest.raises(BadInput, match=r"at least 1599 resamples.*both directions"):
         compared(noise(9, 40), noise(9, 40), Decision("sign-flip", "holm", resamples=999))
+    with pytest.raises(BadInput, match="no bounds that are stated before any data"):
+        compared(own, own, Decision("betting"))
     first = scores(own)
     for second, rules, words in (
         (replace(first, units=("one",) * 10), 1, "the same units"),

@@ -1,0 +1,123 @@
+"""What a certificate says, in sentences that folders, pages and the terminal share."""
+
+from headroles.records.causal.columns import DISTRIBUTION, LOSS, REPRESENTATION, TOKENS
+from headroles.records.causal.pruning import ACCURACY, FEW_UNITS, WITHIN, FreshCheck, PruneStep, Pruning
+
+MEASURES = {
+    LOSS: "the loss",
+    DISTRIBUTION: "the distribution of the output (total variation)",
+    REPRESENTATION: "the representation of an input (1 − cosine)",
+    TOKENS: "the hidden states of tokens (1 − cosine)",
+    ACCURACY: "accuracy",
+}
+"""Outcomes in words, as what changes."""
+
+
+def amount(pruning: Pruning, value: float) -> str:
+    """Return a damage on the scale of the bound: per cent of the loss, points of accuracy, or a number.
+
+    Example:
+        >>> import numpy as np
+        >>> grid = np.zeros((1, 2))
+        >>> fields = dict(arm="loss:mean", bound=0.01, alpha=0.05, order=np.zeros((2, 2), dtype=np.int64))
+        >>> fields |= dict(single=grid, removed=grid > 0, steps=(), units=(), clean=np.zeros(0))
+        >>> fields |= dict(change=np.zeros((0, 0)))
+        >>> [amount(Pruning(outcome=name, **fields), 0.0123) for name in ("loss", "accuracy", "tokens")]
+        ['1.2 %', '1.2 points', '0.0123']
+    """
+    if pruning.outcome in (LOSS, ACCURACY):
+        digits = 1 if abs(value) >= 0.001 or value == 0 else 2
+        unit = "%" if pruning.outcome == LOSS else "points"
+        return f"{100 * value:.{digits}f} {unit}".replace("-", "−")
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _heads(count: int, total: int) -> str:
+    return f"{count} of {total} heads"
+
+
+def _change(pruning: Pruning, step: PruneStep, name: str = "upper") -> str:
+    """Return how far an outcome changes at most."""
+    verb = {LOSS: "rises", ACCURACY: "falls"}.get(pruning.outcome, "changes")
+    return f"{MEASURES[pruning.outcome]} {verb} by at most {amount(pruning, getattr(step, name))}"
+
+
+def certificate_sentence(pruning: Pruning) -> str:
+    """Return what was certified, with mean, upper end, bound and units; or that no head can go.
+
+    The upper end is one-sided, at the confidence of the certificate.
+    """
+    total, step = pruning.removed.size, pruning.certified
+    bound = amount(pruning, pruning.bound)
+    level = f"{100 * (1 - pruning.alpha):g} %"
+    if step is None:
+        first = pruning.steps[0]
+        why = (
+            f"the claim hinges on few of the {first.count} units"
+            if first.decision == FEW_UNITS
+            else f"{_change(pruning, first)} with {level} confidence on {first.count} units"
+        )
+        return (
+            f"No head is removed. Without {_heads(first.size, total)}, damage below the bound of {bound} "
+            f"is not shown: {why}."
+        )
+    return (
+        f"{_heads(step.size, total)} are removed. With {level} confidence, {_change(pruning, step)}; the "
+        f"bound is {bound}. The mean change is {amount(pruning, step.mean)}, on {step.count} units that did "
+        "not choose the heads."
+    )
+
+
+def accuracy_sentence(step: PruneStep) -> str:
+    """Return accuracy before and after; "" without classes."""
+    if step.accuracy_before != step.accuracy_before:
+        return ""
+    return (
+        f"Accuracy on these units is {step.accuracy_before:.3f} with all heads, and "
+        f"{step.accuracy_after:.3f} without those removed."
+    )
+
+
+def check_sentence(pruning: Pruning, check: FreshCheck) -> str:
+    """Return whether the damage lies below the bound on fresh inputs."""
+    step, bound = check.step, amount(pruning, pruning.bound)
+    level = f"{100 * (1 - pruning.alpha):g} %"
+    verdict = {
+        WITHIN: f"the damage lies below the bound of {bound}",
+        FEW_UNITS: f"damage below the bound of {bound} is not shown, because the claim hinges on few units",
+    }.get(step.decision, f"damage below the bound of {bound} is not shown")
+    left = (
+        f" {check.left_out} inputs were left out, because their texts were used before."
+        if check.left_out
+        else ""
+    )
+    return (
+        f"On {step.count} fresh units of {check.source}, {verdict}. With {level} confidence, "
+        f"{_change(pruning, step)}. The mean change is {amount(pruning, step.mean)} (95 % interval "
+        f"{amount(pruning, step.low)} to {amount(pruning, step.high)}).{left}"
+    )
+
+
+def gain_sentence(pruning: Pruning) -> str:
+    """Return what is gained where the heads are cut out of the weights, or why they are not."""
+    gain = pruning.gain
+    if gain.reason:
+        return gain.reason
+    if not gain.heads:
+        return ""
+    fewer = 1 - gain.parameters_after / gain.parameters_before
+    return (
+        f"With {gain.heads} heads cut out of the weights, the model has {gain.parameters_after:,} parameters "
+        f"instead of {gain.parameters_before:,} ({100 * fewer:.1f} % fewer). An input takes "
+        f"{1000 * gain.seconds_after:.3g} ms instead of {1000 * gain.seconds_before:.3g} ms ({gain.device}; "
+        f"{gain.inputs} inputs)."
+    )
+
+
+def statements(pruning: Pruning) -> list[str]:
+    """Return all sentences about a pruning, the certificate first."""
+    step = pruning.certified
+    sentences = [certificate_sentence(pruning), "" if step is None else accuracy_sentence(step)]
+    if pruning.check is not None:
+        sentences += [check_sentence(pruning, pruning.check), accuracy_sentence(pruning.check.step)]
+    return [sentence for sentence in (*sentences, gain_sentence(pruning)) if sentence]

@@ -1,0 +1,169 @@
+"""Do labels say which heads matter? Damage of heads with a role against that of other heads of their layers.
+
+All tests are on units that did not decide the roles.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headroles.records.causal.ablation import Damage, HeldRoles, RoleTest, is_quiet
+from headroles.records.causal.columns import LOSS, parse_column
+from headroles.records.example import Decision, Scores
+from headroles.records.findings import DECISIONS
+from headroles.stats.causal.questions import Questions, direction, equivalent_questions, judge_questions
+from headroles.stats.causal.rarity import LABELLINGS, random_areas, rarity
+from headroles.stats.columns import unit_numbers
+from headroles.stats.moments import unit_means
+
+PREDICTED = ("more damage", "less damage")
+LITTLE = "negligible"
+
+
+def unit_areas(
+    damage: Float[np.ndarray, "units layers heads"], held: Bool[np.ndarray, "layers heads"]
+) -> Float[np.ndarray, " units"]:
+    """Return for each unit the area under the curve of "holds the role" by damage, within layers.
+
+    It is the share of pairs of a head with the role and a head of the same layer without, of all layers, in
+    which the first does more damage; ties count half. For one layer it is ``sklearn.metrics.roc_auc_score``.
+    Source: Hanley and McNeil (1982), "The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve", Radiology 143, 29-36.
+
+    Args:
+        damage: Per unit and head; NaN where a head was not taken out.
+        held: Heads with the role.
+
+    Returns:
+        From 0 to 1; NaN where no layer has both.
+
+    Example:
+        >>> unit_areas(np.array([[[3.0, 2.0, 2.0, 1.0]]]), np.array([[True, True, False, False]])).tolist()
+        [0.875]
+    """
+    wins, pairs = np.zeros(len(damage)), np.zeros(len(damage))
+    for layer, mask in enumerate(held):
+        own, other = damage[:, layer, mask][:, :, None], damage[:, layer, ~mask][:, None, :]
+        known = ~(np.isnan(own) | np.isnan(other))
+        better = (own > other) + 0.5 * (own == other)
+        wins += np.where(known, better, 0.0).sum(axis=(1, 2))
+        pairs += known.sum(axis=(1, 2))
+    areas: np.ndarray = np.divide(wins, pairs, out=np.full(wins.shape, np.nan), where=pairs > 0)
+    return areas
+
+
+def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decision) -> tuple[RoleTest, ...]:
+    """Test for every role whether its heads do more or less damage than others of their layers, or none.
+
+    - **Area.** Null: the mean over units of ``unit_areas`` is at most 0.5. Alternative: above. The other
+      direction is a family of its own. Heads are all heads of this model and no
+      sample. So it speaks about this model on such inputs. The heads of a model differ, so with
+      enough units labels at random differ from 0.5, too. ``p_labels`` says how many of such labels have at
+      least this area.
+    - **Damage.** Null: the mean damage of the role's heads, each taken out alone, is at least θ away from 0.
+      Alternative: nearer (two one-sided tests, as ``equivalences``). Roles that predict no damage are called
+      quiet.
+
+    Unit: ``scores.units``, which must have decided no role. Assumptions: those of the decision's test.
+    Family: the roles that any head holds, in one arm; of all arms for "run". Below 20 units no area is
+    decided, below 75 no damage is negligible.
+
+    Args:
+        scores: Of examples whose units decided no role.
+        held: The roles.
+        damage: Verdicts of all heads, for thresholds and counts.
+        decision: Test, correction, family, alpha, resamples, seed and interval.
+
+    Returns:
+        A row per arm and role that any head holds.
+    """
+    roles = [role for role in held.roles if held.heads(role).any()]
+    if not roles:
+        return ()
+    units = tuple(dict.fromkeys(scores.units))
+    per_unit = _unit_damages(scores, damage.arms)
+    areas = np.stack([[unit_areas(values, held.heads(role)) for role in roles] for values in per_unit])
+    means = np.stack([[_known_mean(values[:, held.heads(role)]) for role in roles] for values in per_unit])
+    one, bounds = np.zeros(len(roles), dtype=np.int64), damage_bounds(damage.arms)
+    better = Questions(damage.arms, units, one, areas.swapaxes(1, 2), [(0.0, 1.0)] * len(bounds), null=0.5)
+    area, worse = judge_questions(better, decision), judge_questions(better.negated(), decision)
+    asked = Questions(damage.arms, units, one, means.swapaxes(1, 2), bounds)
+    mean = judge_questions(asked, decision)
+    little = equivalent_questions(asked, damage.threshold.tolist(), decision)
+    return tuple(
+        RoleTest(
+            arm=arm,
+            role=role,
+            heads=int(held.heads(role).sum()),
+            **{name: int((damage.verdict[row][held.heads(role)] == code).sum()) for name, code in COUNTED},
+            count=int(area.count[row, k]),
+            area=float(area.mean[row, k]),
+            low=float(area.low[row, k]),
+            high=float(area.high[row, k]),
+            p_more=float(area.p[row, k]),
+            q_more=float(area.q[row, k]),
+            p_less=float(worse.p[row, k]),
+            q_less=float(worse.q[row, k]),
+            p_labels=_label_rarity(per_unit[row], held.heads(role), areas[row, k], decision.seed),
+            decision=direction(
+                int(area.decision[row, k]),
+                bool(worse.decision[row, k] == 0),
+                int(area.count[row, k]),
+                PREDICTED,
+            ),
+            damage=float(mean.mean[row, k]),
+            damage_low=float(mean.low[row, k]),
+            damage_high=float(mean.high[row, k]),
+            p_negligible=float(little.p[row, k]),
+            q_negligible=float(little.q[row, k]),
+            quiet=int(is_quiet(role)),
+            no_damage=_little(bool(little.within[row, k]), float(little.p[row, k])),
+        )
+        for row, arm in enumerate(damage.arms)
+        for k, role in enumerate(roles)
+    )
+
+
+def _label_rarity(
+    damage: Float[np.ndarray, "units layers heads"],
+    held: Bool[np.ndarray, "layers heads"],
+    areas: Float[np.ndarray, " units"],
+    seed: int,
+) -> float:
+    """Return the rarity of a mean area among labels that are random within layers.
+
+    The mean is of unrounded areas: as moments it has the precision of scores, and misses its equals.
+    """
+    known = areas[~np.isnan(areas)]
+    area = float(known.mean()) if known.size else float("nan")
+    return rarity(area, random_areas(damage, held, LABELLINGS, seed))
+
+
+COUNTED = (("needed", 0), ("negligible", 1), ("interfering", 4))
+
+
+def _little(within: bool, p: float) -> str:
+    return LITTLE if within else DECISIONS[3] if np.isnan(p) else DECISIONS[2]
+
+
+def damage_bounds(arms: Sequence[str]) -> list[tuple[float, float]]:
+    """Return the smallest and largest damage of each arm; NaN for losses."""
+    unknown = (float("nan"), float("nan"))
+    return [unknown if parse_column(arm).outcome == LOSS else (0.0, 1.0) for arm in arms]
+
+
+def _unit_damages(scores: Scores, arms: Sequence[str]) -> Float[np.ndarray, "arms units layers heads"]:
+    """Return the mean damage of every head in each unit."""
+    numbers = unit_numbers(scores.units)
+    rows = [scores.values[scores.sieves.index(arm)].astype(np.float64) for arm in arms]
+    return np.stack([unit_means(values, numbers) for values in rows])
+
+
+def _known_mean(values: Float[np.ndarray, "units heads"]) -> Float[np.ndarray, " units"]:
+    """Return the mean over heads that were taken out in every unit; NaN for units that lack one of them."""
+    measured = ~np.isnan(values).all(axis=0)
+    if not measured.any():
+        return np.full(len(values), np.nan)
+    mean: np.ndarray = values[:, measured].mean(axis=1)
+    return mean
