@@ -184,22 +184,23 @@ def _try_batch(
         else:
             assert isinstance(model, Model)
             lengths = [given.size for given in inputs]
-            run(model.network, model.way, _pad(model, inputs), lengths, reader)
+            run(model.network, model.way, pad_inputs(model, inputs), lengths, reader)
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         return False
     return True
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory was too small, in the words of torch or of the system."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
-def _pad(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
+def pad_inputs(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
     """Return the batch as tensors padded on the right, with masks; not every tokenizer can pad."""
     pad = getattr(model.tokenizer, "pad_token_id", None) or 0
     tensors = {}

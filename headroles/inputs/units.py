@@ -1,7 +1,10 @@
-"""Units of inference: inputs of one group, or with a shared text, are one unit."""
+"""Units of inference: inputs of one group, or with a shared text, are one unit; units in two halves."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+
+import numpy as np
+from jaxtyping import Bool
 
 
 def unit_names(
@@ -63,6 +66,25 @@ class UnitFinder:
             root[place] = root[root[place]]
             place = root[place]
         return place
+
+
+def half_of_units(units: Sequence[str], seed: int, purpose: str) -> Bool[np.ndarray, " inputs"]:
+    """Return whether each input's unit is in the first half; of an odd number, it is the smaller part.
+
+    Units are ranked by a hash of the seed and their names, so the halves depend on nothing else.
+
+    Args:
+        units: Unit of each input.
+        seed: Of the halves.
+        purpose: What they are for, at most 16 letters; halves for different purposes are independent.
+
+    Example:
+        >>> half_of_units(["a", "a", "b", "c", "d"], 0, "labels").tolist()
+        [False, False, True, False, True]
+    """
+    ranked = sorted(set(units), key=lambda unit: _digest(purpose, f"{seed}:{unit}"))
+    first = {*ranked[: len(ranked) // 2]}
+    return np.array([unit in first for unit in units], dtype=np.bool_)
 
 
 def _digest(kind: str, text: str) -> bytes:

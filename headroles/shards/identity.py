@@ -14,6 +14,7 @@ from typing import Any
 
 from headroles.sieves import base
 from headroles.sieves.base import Sieve
+from headroles.stats.decision import BETTING
 
 PACKAGE = Path(__file__).parents[1]
 """The folder of the package headroles."""
@@ -24,7 +25,7 @@ SCORING_LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "spacy")
 SETTINGS_AFTER_SCORING = frozenset(
     {
         "margin", "alpha", "test", "correction", "family", "resamples", "resample_seed", "interval",
-        "bayes", "maps", "method", "clusters", "draws",
+        "bayes", "maps", "method", "clusters", "draws", "decided",
     }
 )  # fmt: skip
 """Settings that are used only after scoring."""
@@ -61,8 +62,9 @@ def name_differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def scoring_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that decide scores."""
-    return {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_SCORING}
+    """Return the settings that decide scores; of tests only the one by which inputs are left out."""
+    kept = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_SCORING}
+    return kept | ({"test": BETTING} if settings.get("test") == BETTING else {})
 
 
 def library_versions() -> dict[str, str]:

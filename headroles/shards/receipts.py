@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Rule, Scores
+from headroles.records.stops.look import Look
 from headroles.shards.files import altered_file_error, shard_name
 from headroles.shards.work import Facts, Receipt
 from headroles.storage.places import Place
@@ -31,7 +32,12 @@ class Receipts:
         counts: Further counts of the kind of run, by name.
         low: Smallest value that each column could take in any shard; NaN where no shard states one.
         high: Largest value that each column could take in any shard; NaN where no shard states one.
+        look: The last look of a run that may stop before its last shard; None for other runs.
+        stopped: Whether no further shard is needed.
     """
+
+    look: Look | None = None
+    stopped = False
 
     def __init__(self, whole: bool) -> None:
         """Start without any finished shard.
@@ -149,9 +155,7 @@ def assemble_scores(
     names = [rule.sieve for rule in rules]
     for receipt in receipts:
         here = slice(len(examples), len(examples) + receipt.examples)
-        part = _table(place, receipt, part_name(receipt.number))
-        beside = _table(place, receipt, shard_name(receipt.number, "parquet"))
-        own = scores_from_tables(part, beside, names, (facts.layers, facts.heads))
+        own = read_shard(place, receipt, names, facts)
         values[:, here], cells[:, here], null[:, here] = own.values, own.cells, own.null
         tokens[here] = own.tokens
         examples += own.examples
@@ -166,6 +170,23 @@ def assemble_scores(
         null=null,
     )
     return scores, with_score_bounds(rules, tally.low, tally.high, null, facts.known.scorers)
+
+
+def read_shard(place: Place, receipt: Receipt, names: Sequence[str], facts: Facts) -> Scores:
+    """Read the scores of one shard.
+
+    Args:
+        place: Where the shards are.
+        receipt: Of the shard.
+        names: The columns of the run.
+        facts: Facts of the workers.
+
+    Raises:
+        BadInput: When a file of the shard is not the one in its receipt.
+    """
+    part = _table(place, receipt, part_name(receipt.number))
+    beside = _table(place, receipt, shard_name(receipt.number, "parquet"))
+    return scores_from_tables(part, beside, names, (facts.layers, facts.heads))
 
 
 def _table(place: Place, receipt: Receipt, name: str) -> Any:

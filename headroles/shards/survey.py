@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
+from itertools import groupby, islice, repeat
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
+from headroles.inputs.sketch import TextSketch
 from headroles.inputs.units import UnitFinder
 from headroles.records.moments import unit_by_longest_text
 from headroles.records.passage import Passage
@@ -26,6 +27,7 @@ class Survey:
         units: The unit of each input; None when there are more inputs than those whose scores are kept.
         sha256: SHA-256 over keys, groups and texts of the inputs that were read.
         digest: The same, with gold words, trees and mentions.
+        sketch: Sketch of the texts (``inputs.sketch``); "" when not all of them were read.
         places: Place of each unit among all, in the order of first appearance; empty without ``units``.
         members: Number of inputs of each unit; empty without ``units``.
     """
@@ -35,6 +37,7 @@ class Survey:
     units: tuple[str, ...] | None
     sha256: str
     digest: str
+    sketch: str
     places: Mapping[str, int] = field(default_factory=dict)
     members: Mapping[str, int] = field(default_factory=dict)
 
@@ -56,11 +59,14 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         HeadrolesError: When the inputs cannot be read, or there is none.
     """
     bonds, texts, everything, count = UnitFinder(), sha256(), sha256(), 0
+    sketch = TextSketch()
     for passage in islice(corpus, min(keep + 1, sys.maxsize)) if stream else corpus:
         count += 1
         text = _text_bytes(passage)
         texts.update(text)
         everything.update(text + _annotation_bytes(passage))
+        for own in passage.texts:
+            sketch.add(own)
         if count <= keep:
             bonds.add(passage.group, passage.texts, passage.key)
     if not count:
@@ -68,7 +74,7 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
     names = bonds.names() if corpus.units is None else corpus.units
     few = count <= keep
     known = count if few or not stream else None
-    digests = texts.hexdigest(), everything.hexdigest()
+    digests = texts.hexdigest(), everything.hexdigest(), sketch.encode() if known is not None else ""
     if not few:
         return Survey(known, count, None, *digests)
     members = Counter(names)  # in the order of first appearance
@@ -93,20 +99,24 @@ def _annotation_bytes(passage: Passage) -> bytes:
     return content
 
 
-def cut_into_tasks(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
+def cut_into_tasks(
+    corpus: Corpus, survey: Survey, size: int, units_per_shard: int | None = None
+) -> Iterator[Task]:
     """Yield the shards of a run in their order, each when it is asked for.
 
     Args:
-        corpus: The inputs.
+        corpus: The inputs; those of one unit follow each other where shards hold whole units.
         survey: Their survey; where it has no units, ``records.moments.unit_in_passing`` names them.
         size: Number of examples in a shard; the last shard may have fewer.
+        units_per_shard: Number of units in a shard, which are then whole; None for ``size`` examples.
 
     Raises:
         BadInput: When the inputs are no longer those of the survey.
     """
     coming, everything = iter(corpus), sha256()
     number = done = 0
-    while passages := tuple(islice(coming, size)):
+    sizes = repeat(size) if units_per_shard is None else _sizes_of_units(survey, units_per_shard)
+    while passages := tuple(islice(coming, next(sizes, size))):
         for passage in passages[: max(survey.seen - done, 0)]:
             everything.update(_text_bytes(passage) + _annotation_bytes(passage))
         if survey.units is None:
@@ -120,6 +130,13 @@ def cut_into_tasks(corpus: Corpus, survey: Survey, size: int) -> Iterator[Task]:
         number += 1
     if done < survey.seen or everything.hexdigest() != survey.digest:
         raise _changed_inputs()
+
+
+def _sizes_of_units(survey: Survey, count: int) -> Iterator[int]:
+    """Yield the number of inputs of so many units, again and again, in the order of the inputs."""
+    members = (sum(1 for _ in same) for _, same in groupby(survey.units or ()))
+    while several := [*islice(members, count)]:
+        yield sum(several)
 
 
 def _changed_inputs() -> BadInput:

@@ -132,6 +132,8 @@ def recompute(run: Labelling) -> tuple[Check, ...]:
         precision=run.assessment.precision if run.assessment else None,
         moments=run.moments,
         intervals_of_scores=kind.intervals_of_scores,
+        absence=kind.absence,
+        fewest=kind.fewest,
     )
     if kind.not_recomputed is None:
         return checks

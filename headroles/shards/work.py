@@ -226,6 +226,12 @@ class Engine(Protocol):
             HeadrolesError: When a worker raised it.
         """
 
+    def drop(self) -> None:
+        """Wait for shards that are being scored, and drop their receipts and errors: no more are needed.
+
+        ``score`` is then over. The workers stay, for ``keep``.
+        """
+
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the wanted attention maps and cells."""
 

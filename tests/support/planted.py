@@ -77,10 +77,11 @@ def run(finished: Path, tmp_path: Path) -> Path:
 def real_report() -> Iterator[None]:
     """Draw the real report, also where a test's own runs write a small page."""
     from headroles.reports import clusters_page, page, probes_page, surface_page
+    from headroles.reports.causal import page as ablation
 
     drawings = (
         (page, "page"), (surface_page, "surface_page"), (probes_page, "probes_page"),
-        (clusters_page, "clusters_page"),
+        (clusters_page, "clusters_page"), (ablation, "ablation_page"),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         for module, name in drawings:
@@ -95,8 +96,8 @@ def save_planted(folder: Path) -> Path:
     return folder
 
 
-def write_pairs(file: Path) -> Path:
-    """Write the table of the fixture ``table``, and return its file."""
+def write_pairs(file: Path, count: int = 60) -> Path:
+    """Write the table of the fixture ``table``, or one of another length, and return its file."""
     rng = np.random.default_rng(7)
     words = [
         "the",
@@ -116,7 +117,7 @@ def write_pairs(file: Path) -> Path:
         "it",
     ]
     rows = ["question\tsentence\tdocument"]
-    for row in range(60):
+    for row in range(count):
         first = " ".join(rng.choice(words, size=rng.integers(5, 9)))
         second = " ".join(rng.choice(words, size=rng.integers(8, 16)))
         rows.append(f"{first} ?\t{second} .\tdocument {row // 3}")

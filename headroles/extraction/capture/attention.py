@@ -20,6 +20,7 @@ from transformers.masking_utils import eager_mask, sdpa_mask
 
 from headroles.extraction.capture import stacks
 from headroles.extraction.capture.cross import CrossLayout, side_lengths
+from headroles.extraction.capture.norms import ValueNorms
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
 from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.extraction.capture.weights import (
@@ -45,12 +46,14 @@ class CaptureMethod:
         kind: "decoder" or "cross" for an encoder-decoder that reads two texts; "self" for any network
             with one stack, also an encoder by itself.
         modules: Modules that compute this kind, where the network computes others too; None for all.
+        norms: Norms of values, by which attention is weighted for all readers or for some; None for none.
     """
 
     name: str
     causal: bool = False
     kind: str = SELF
     modules: frozenset[torch.nn.Module] | None = field(default=None, repr=False)
+    norms: ValueNorms | None = field(default=None, repr=False, compare=False)
 
 
 _RUNNING: ContextVar[ForwardPass | None] = ContextVar("headroles_pass", default=None)
@@ -63,7 +66,7 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     if running is not None and running.reads(module):
         _hand_over_keys(running, key)
-        _hand_over(running, weights, attention_mask)
+        _hand_over(running, weights, attention_mask, norms=running.norms_of(value))
     return output, None
 
 
@@ -73,25 +76,31 @@ def _hand_over_keys(running: ForwardPass, key: torch.Tensor) -> None:
         running.reader.read_keys(running.layer, key.shape[1])
 
 
-def _hand_over(running: ForwardPass, weights: torch.Tensor, mask: Any, *, causal: bool = False) -> None:
-    """Give a layer's weights (examples, heads, queries, keys) to the reader, at once or one by one."""
+def _hand_over(
+    running: ForwardPass,
+    weights: torch.Tensor,
+    mask: Any,
+    *,
+    causal: bool = False,
+    norms: torch.Tensor | None = None,
+) -> None:
+    """Give a layer's weights (examples, heads, queries, keys) to the readers, at once or one by one."""
     layer, running.layer = running.layer, running.layer + 1
     visible: Sequence[VisibleArray]
-    if running.cross is not None:
-        weights, visible = running.cross.to_squares(weights), running.cross.arrays(mask)
-    else:
-        visible = running.visible_sets.arrays(mask, causal)
+    cross = running.cross
+    visible = running.visible_sets.arrays(mask, causal) if cross is None else cross.arrays(mask)
     if isinstance(running.reader, GraphReader):
-        running.reader.read_graph(layer, weights, visible)
+        running.reader.read_graph(layer, weights if cross is None else cross.to_squares(weights), visible)
         return
     weights = weights.to(running.home)
     with one_thread(weights.device):
-        if isinstance(running.reader, BatchReader) and len(running.lengths) > 1:
-            running.reader.read_batch(layer, weights.float(), visible)
-            return
-        for example, length in enumerate(running.lengths):
-            rows = weights[example, :, :length, :length].float()
-            running.reader.read(layer, example, 0, rows, visible[example])
+        for reader, given in running.readings(weights, norms):
+            taken = given if cross is None else cross.to_squares(given)
+            if isinstance(reader, BatchReader) and len(running.lengths) > 1:
+                reader.read_batch(layer, taken.float(), visible)
+                continue
+            for example, length in enumerate(running.lengths):
+                reader.read(layer, example, 0, taken[example, :, :length, :length].float(), visible[example])
 
 
 @contextmanager
@@ -115,9 +124,9 @@ def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     if running is not None and running.reads(module):
         _hand_over_keys(running, key)
         if running.cross is not None:
-            read_cross(running, running.cross, module, query, key, attention_mask, rest)
-        elif not read_whole_batch(running, module, query, key, attention_mask, rest):
-            read_in_blocks(running, module, query, key, attention_mask, rest)
+            read_cross(running, running.cross, module, (query, key, value), attention_mask, rest)
+        elif not read_whole_batch(running, module, (query, key, value), attention_mask, rest):
+            read_in_blocks(running, module, (query, key, value), attention_mask, rest)
         running.layer += 1
     if running is not None and running.trial:
         causal = hides_later_keys(module, query, attention_mask, rest)
@@ -158,7 +167,9 @@ def run(
     """
     cross = CrossLayout(side_lengths(inputs)) if way.kind == CROSS else None
     home = next(iter(inputs.values())).device
-    running = ForwardPass(reader, lengths, trial, home=home, modules=way.modules, cross=cross)
+    running = ForwardPass(
+        reader, lengths, trial, home=home, modules=way.modules, cross=cross, norms=way.norms
+    )
     if isinstance(reader, GraphReader):
         with torch.enable_grad():
             output = _forward(model, way, inputs, running)

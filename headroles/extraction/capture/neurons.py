@@ -18,16 +18,20 @@ class Call:
         module: The layer's attention module.
         query: (1, heads, queries, size), after rotary positions and norms.
         key: (1, key heads, keys, size), likewise.
+        value: (1, key heads, keys, value size).
         mask: Added to the logits (1, 1, queries, keys); None where every key is visible.
         weights: (1, heads, queries, keys), by the model's own function.
+        output: (1, queries, heads, value size): the weighted sums of values, likewise.
         settings: Other arguments of the function: scaling, softcap, position_bias, ….
     """
 
     module: torch.nn.Module
     query: torch.Tensor
     key: torch.Tensor
+    value: torch.Tensor
     mask: torch.Tensor | None
     weights: torch.Tensor
+    output: torch.Tensor
     settings: dict[str, Any]
 
 

@@ -34,7 +34,7 @@ def _hand_over_call(module: Any, query: Any, key: Any, value: Any, attention_mas
     output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     taker = _TAKER.get()
     if taker is not None:
-        taker(Call(module, query, key, attention_mask, weights, rest))
+        taker(Call(module, query, key, value, attention_mask, weights, output, rest))
     return output, None
 
 

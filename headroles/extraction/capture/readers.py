@@ -103,6 +103,15 @@ class KeyReader(Reader, Protocol):
 
 
 @runtime_checkable
+class NormReader(Reader, Protocol):
+    """A reader of attention with another reader, which takes the same attention weighted by norms."""
+
+    @property
+    def norm_reader(self) -> Reader | None:
+        """Return the reader of norm-weighted attention; None where nothing is read from it."""
+
+
+@runtime_checkable
 class GraphReader(Protocol):
     """A reader that gets the tensors the model itself goes on with, and defines the loss to differentiate."""
 

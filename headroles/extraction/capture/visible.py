@@ -3,14 +3,21 @@
 The state of one forward pass whose attention is read is here too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from headroles.extraction.capture.cross import CrossLayout
-from headroles.extraction.capture.readers import GraphReader, Reader, VisibleArray, VisibleMask
+from headroles.extraction.capture.norms import ValueNorms, weigh_in_place
+from headroles.extraction.capture.readers import (
+    GraphReader,
+    NormReader,
+    Reader,
+    VisibleArray,
+    VisibleMask,
+)
 from headroles.plans.masks import Band, Cells
 
 BLOCK = 2**22
@@ -137,6 +144,7 @@ class ForwardPass:
         home: torch.device,
         modules: frozenset[torch.nn.Module] | None = None,
         cross: CrossLayout | None = None,
+        norms: ValueNorms | None = None,
     ) -> None:
         """Begin at the first layer; only the given modules are read (None: all are)."""
         self.reader = reader
@@ -147,7 +155,33 @@ class ForwardPass:
         self.visible_sets = VisibleSets(lengths)
         self.cross = cross
         self._modules = modules
+        second = reader.norm_reader if isinstance(reader, NormReader) else None
+        wanted = norms is not None and (norms.everywhere or second is not None)
+        self._norms = norms if wanted else None
+        self._second = second
 
     def reads(self, module: torch.nn.Module) -> bool:
         """Return whether a module computes attention of the kind that is read."""
         return self._modules is None or module in self._modules
+
+    def norms_of(self, value: torch.Tensor) -> torch.Tensor | None:
+        """Return the norms of the transformed values of the layer; None where no reader needs them."""
+        return None if self._norms is None else self._norms.of(self.layer, value)
+
+    def readings(
+        self, weights: torch.Tensor, norms: torch.Tensor | None
+    ) -> Iterator[tuple[Reader, torch.Tensor]]:
+        """Yield every reader with the weights that it takes, which are norm-weighted for some.
+
+        The weights are changed in place once the readers of attention have read them.
+        """
+        assert not isinstance(self.reader, GraphReader)
+        if self._norms is None or norms is None:
+            yield self.reader, weights
+            return
+        weights = weights.float()
+        if not self._norms.everywhere:
+            yield self.reader, weights
+        reader = self.reader if self._norms.everywhere else self._second
+        assert reader is not None
+        yield reader, weigh_in_place(weights, norms.to(weights))

@@ -11,7 +11,13 @@ from typing import Any
 import torch
 
 from headroles.extraction.capture.cross import CrossLayout
-from headroles.extraction.capture.readers import GraphReader, LongReader, OptionalBatchReader, VisibleMask
+from headroles.extraction.capture.readers import (
+    GraphReader,
+    LongReader,
+    OptionalBatchReader,
+    Reader,
+    VisibleMask,
+)
 from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.plans.masks import Band
 
@@ -32,10 +38,14 @@ def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
     raise LookupError(f"{type(module).__name__} has no eager attention function")
 
 
+QueryKeyValue = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Queries (examples, heads, queries, size), and keys and values (examples, key heads, keys, size)."""
+
+
 def read_in_blocks(
-    running: ForwardPass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
+    running: ForwardPass, module: Any, parts: QueryKeyValue, mask: Any, rest: dict[str, Any]
 ) -> None:
-    """Form the weights by the model's own eager function and hand them to the reader, block by block.
+    """Form the weights by the model's own eager function and hand them to the readers, block by block.
 
     Keys that no query of a block can see are left out, and count as 0 where a reader takes whole rows.
     Weights are float32; in the check at load they have the model's precision and its number of blocks.
@@ -44,10 +54,12 @@ def read_in_blocks(
         raise TypeError(
             "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
         )
+    query, key, value = parts
     causal = hides_later_keys(module, query, mask, rest)
     for example, length in enumerate(running.lengths):
         dtype = query.dtype if running.trial else torch.float32
         keys = key[example : example + 1, :, :length].to(dtype)
+        norms = running.norms_of(value[example : example + 1, :, :length])
         in_blocks = length > WHOLE or running.trial > 1
         visible = running.visible_sets.visible_mask(mask, causal, example) if in_blocks else None
         step = rows_per_block(length, query.shape[1], query.device)
@@ -69,7 +81,9 @@ def read_in_blocks(
             _, weights = own_eager(module)(
                 module, queries, visible_keys, visible_keys[..., :0], additive, **extra
             )
-            _hand_over(running, mask, causal, (example, start, first), weights[0].float().to(running.home))
+            own = None if norms is None else norms[0, :, first:last]
+            for reader, rows in running.readings(weights[0].float().to(running.home), own):
+                _hand_over(running, reader, mask, causal, (example, start, first), rows)
 
 
 def rows_per_block(length: int, heads: int, device: torch.device) -> int:
@@ -94,12 +108,16 @@ def visible_key_range(visible: VisibleMask, start: int, stop: int, length: int) 
 
 
 def _hand_over(
-    running: ForwardPass, mask: Any, causal: bool, place: tuple[int, int, int], rows: torch.Tensor
+    running: ForwardPass,
+    reader: Reader,
+    mask: Any,
+    causal: bool,
+    place: tuple[int, int, int],
+    rows: torch.Tensor,
 ) -> None:
-    """Give the reader rows of an example, from one query on and for keys from a first one on."""
-    (example, start, first), reader = place, running.reader
+    """Give a reader rows of an example, from one query on and for keys from a first one on."""
+    example, start, first = place
     length = running.lengths[example]
-    assert not isinstance(reader, GraphReader)
     if length > WHOLE and isinstance(reader, LongReader):
         visible = running.visible_sets.visible_mask(mask, causal, example)
         reader.read_rows(running.layer, example, start, rows, first, visible)
@@ -132,7 +150,7 @@ def block_mask(
 
 
 def read_whole_batch(
-    running: ForwardPass, module: Any, query: torch.Tensor, key: torch.Tensor, mask: Any, rest: dict[str, Any]
+    running: ForwardPass, module: Any, parts: QueryKeyValue, mask: Any, rest: dict[str, Any]
 ) -> bool:
     """Form a layer's weights (examples, heads, tokens, tokens) and hand them over, for readers of batches.
 
@@ -145,15 +163,18 @@ def read_whole_batch(
     reader = running.reader
     if running.trial or not isinstance(reader, OptionalBatchReader) or not reader.together:
         return False
+    query, key, value = parts
     causal = hides_later_keys(module, query, mask, rest)
-    extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
+    extra = {name: given for name, given in rest.items() if name not in ("is_causal", "position_bias")}
     if rest.get("position_bias") is not None:
         extra["position_bias"] = rest["position_bias"].float()
     keys = key.float()
     additive = _additive_mask(mask, causal, query)
     _, weights = own_eager(module)(module, query.float(), keys, keys[..., :0], additive, **extra)
-    weights = weights.float().to(running.home)
-    reader.read_batch(running.layer, weights, running.visible_sets.arrays(mask, causal))
+    visible = running.visible_sets.arrays(mask, causal)
+    for taker, taken in running.readings(weights.float().to(running.home), running.norms_of(value)):
+        assert isinstance(taker, OptionalBatchReader)
+        taker.read_batch(running.layer, taken, visible)
     return True
 
 
@@ -174,8 +195,7 @@ def read_cross(
     running: ForwardPass,
     crossing: CrossLayout,
     module: Any,
-    query: torch.Tensor,
-    key: torch.Tensor,
+    parts: QueryKeyValue,
     mask: Any,
     rest: dict[str, Any],
 ) -> None:
@@ -187,12 +207,14 @@ def read_cross(
         raise TypeError(
             "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
         )
+    query, key, value = parts
     dtype = query.dtype if running.trial else torch.float32
     for example, (decoder, encoder) in enumerate(crossing.sides):
         tokens = decoder + encoder
         step = rows_per_block(tokens, query.shape[1], query.device)
         step = -(-tokens // running.trial) if running.trial else step
         keys = key[example, None, :, :encoder].to(dtype)
+        norms = running.norms_of(value[example, None, :, :encoder])
         for start in range(0, tokens, step):
             stop, last_row = min(start + step, tokens), min(start + step, decoder)
             rows = torch.zeros((query.shape[1], stop - start, encoder), device=query.device)
@@ -202,16 +224,22 @@ def read_cross(
                 queries = query[example, None, :, block].to(dtype)
                 weights = own_eager(module)(module, queries, keys, keys[..., :0], additive, **extra)[1]
                 rows[:, : last_row - start] = weights[0]
-            _hand_over_cross(running, crossing, mask, (example, start), rows.to(running.home))
+            own = None if norms is None else norms[0]
+            for reader, taken in running.readings(rows.to(running.home), own):
+                _hand_over_cross(running, reader, crossing, mask, (example, start), taken)
 
 
 def _hand_over_cross(
-    running: ForwardPass, crossing: CrossLayout, mask: Any, place: tuple[int, int], rows: torch.Tensor
+    running: ForwardPass,
+    reader: Reader,
+    crossing: CrossLayout,
+    mask: Any,
+    place: tuple[int, int],
+    rows: torch.Tensor,
 ) -> None:
-    """Give the reader rows of a joint example, from one query on, with their weights on the encoder."""
-    (example, start), reader = place, running.reader
+    """Give a reader rows of a joint example, from one query on, with their weights on the encoder."""
+    example, start = place
     decoder, encoder = crossing.sides[example]
-    assert not isinstance(reader, GraphReader)
     if decoder + encoder > WHOLE and isinstance(reader, LongReader):
         reader.read_rows(running.layer, example, start, rows, decoder, crossing.visible_mask(mask, example))
         return

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import BatchReader, GraphReader, Reader, VisibleArray
+from headroles.extraction.capture.readers import BatchReader, GraphReader, NormReader, Reader, VisibleArray
 from headroles.extraction.stream import Job, PreparedInput
 from headroles.extraction.texts.tokens import Tokenised
 
@@ -70,10 +70,11 @@ class JointJob(Generic[First, FirstTable, FirstResult, Second, SecondTable, Seco
 
 
 class _ReaderPair:
-    """Hands attention to two readers in turn."""
+    """Hands attention to two readers in turn; only the first may have a reader of norm-weighted attention."""
 
     def __init__(self, first: Reader, second: Reader, sizes: Sequence[int]) -> None:
         self._first, self._second, self._sizes = first, second, sizes
+        self.norm_reader = first.norm_reader if isinstance(first, NormReader) else None
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Hand rows to both."""

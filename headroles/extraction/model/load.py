@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from transformers.utils import logging as library_logging
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.capture.attention import CaptureMethod
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
+from headroles.extraction.model.norms import trial_inputs, value_norms
 from headroles.extraction.model.placing import (
     DeviceMap,
     check_device_map,
@@ -27,6 +28,8 @@ from headroles.extraction.model.trial import choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.two_texts import PairTokenizer, select_network
 
+NO_NORMS, SOME_NORMS, ALL_NORMS = "none", "some", "all"
+"""Who reads attention weighted by the norms of values."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -64,6 +67,7 @@ def load(
     head: Any = None,
     kind: str | None = None,
     device_map: DeviceMap | None = None,
+    norms: str = NO_NORMS,
 ) -> Model:
     """Load a checkpoint, choose the way its attention is read, and check that on one input.
 
@@ -77,9 +81,12 @@ def load(
             encoder-decoder, and for all attention of any other model.
         device_map: How the parts of the model are placed on several devices, one of
             ``headroles.extraction.model.placing.DEVICE_MAPS``, or devices by part; None for one device.
+        norms: Who reads attention weighted by the norms of values: "none", "some" (readers that have a
+            ``norm_reader``) or "all".
 
     Raises:
-        BadInput: When it cannot be loaded, or the weights that are read differ from the plain model's.
+        BadInput: When it cannot be loaded, the weights that are read differ from the plain model's, or the
+            norms of its values cannot be found.
         UnknownName: For another device map.
         MissingExtra: When a package is missing that a device map or quantised weights need.
     """
@@ -96,10 +103,14 @@ def load(
             reading = choose_cross_reading(network, model_tokenizer, place, longest)
         else:
             reading = choose_reading(network, model_tokenizer, place, longest, fused=head is None)
+        way = reading.way
+        if norms != NO_NORMS:
+            inputs, everywhere = trial_inputs(model_tokenizer, place), norms == ALL_NORMS
+            way = replace(way, norms=value_norms(network, inputs, way.modules, everywhere=everywhere))
     return Model(
         network=network,
         tokenizer=model_tokenizer,
-        way=reading.way,
+        way=way,
         layers=reading.layers,
         heads=reading.heads,
         device=place,
@@ -110,6 +121,7 @@ def load(
             "revision": checkpoint.revision or getattr(network.config, "_commit_hash", None),
             "architecture": type(network).__name__,
             **({"kind": attention_kind} if has_decoder else {}),
+            **({"weights": "norm"} if norms == ALL_NORMS else {}),
             "layers": reading.layers,
             "heads": reading.heads,
             "kv_heads": one_or_list(reading.key_heads),

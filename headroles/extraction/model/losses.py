@@ -37,6 +37,22 @@ LOSS_HEADS: Mapping[str, tuple[str, Any]] = MappingProxyType(
 """By the ending of an architecture's name: the kind of its loss, and the library's class that loads it."""
 
 
+@dataclass(frozen=True, slots=True)
+class LossNeed:
+    """What a run needs losses for, as its error messages say it.
+
+    Attributes:
+        what: What is computed from the loss.
+        instead: What a user with a model without a loss can do, besides giving another model.
+    """
+
+    what: str
+    instead: str
+
+
+GRADIENTS = LossNeed("gradients", "leave --gradients out")
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LossModel(Model):
     """A model whose output has a loss; its parameters are frozen.
@@ -86,6 +102,7 @@ def load_with_loss(
     dtype: str,
     max_length: int,
     device_map: DeviceMap | None = None,
+    need: LossNeed = GRADIENTS,
 ) -> LossModel:
     """Load a checkpoint with the head it was saved with, and check the way its attention is read.
 
@@ -97,12 +114,13 @@ def load_with_loss(
         dtype: "float32", "bfloat16" or "float16".
         max_length: Longest input of the run.
         device_map: As ``headroles.extraction.model.load.load`` takes it; None for one device.
+        need: What the loss is for.
 
     Raises:
         BadInput: When the checkpoint has no head with a loss, has an encoder and a decoder, lacks
             weights of its head, or cannot be read.
     """
-    about, head = _find_head(checkpoint)
+    about, head = _find_head(checkpoint, need)
     model = load(
         checkpoint, device=device, dtype=dtype, max_length=max_length, head=head, device_map=device_map
     )
@@ -118,28 +136,36 @@ def load_with_loss(
     return LossModel(**attributes, about=about)
 
 
-def _find_head(checkpoint: Checkpoint) -> tuple[str, Any]:
+def has_loss(checkpoint: Checkpoint) -> bool:
+    """Return whether a checkpoint was saved with a head that has a loss which can be computed here."""
+    try:
+        _find_head(checkpoint, GRADIENTS)
+    except BadInput:
+        return False
+    return True
+
+
+def _find_head(checkpoint: Checkpoint, need: LossNeed) -> tuple[str, Any]:
     """Return the kind of a checkpoint's loss, and the class that loads it."""
     config, names = _architectures(checkpoint)
     if getattr(config, "is_encoder_decoder", False):
         raise BadInput(
-            f"gradients are taken in models that are all encoder or all decoder, but {checkpoint.name!r} "
-            f"({', '.join(names) or config.model_type}) has both; give another --model, or leave "
-            f"--gradients out"
+            f"{need.what} are taken in models that are all encoder or all decoder, but {checkpoint.name!r} "
+            f"({', '.join(names) or config.model_type}) has both; give another --model, or {need.instead}"
         )
     if getattr(config, "problem_type", None) == "multi_label_classification":
         raise BadInput(
             f"a loss of classes has one class an input, but {checkpoint.name!r} has several labels; give "
-            f"another --model, or leave --gradients out"
+            f"another --model, or {need.instead}"
         )
     for name in names:
         for ending, head in LOSS_HEADS.items():
             if name.endswith(ending):
                 return head
     raise BadInput(
-        f"gradients need a model saved with a head that yields a loss (its architecture is a "
+        f"{need.what} need a model saved with a head that yields a loss (its architecture is a "
         f"…{', …'.join(LOSS_HEADS)}), but {checkpoint.name!r} is {', '.join(names) or 'of no named one'}; "
-        f"give such a model with --model, or leave --gradients out"
+        f"give such a model with --model, or {need.instead}"
     )
 
 

@@ -59,7 +59,9 @@ class SieveJob:
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
         """Annotate a batch and lay the sieves over it."""
         batch = self.annotate(tokenised, places)
-        self._lay(batch)
+        self._lay(batch, self._sieves)
+        if self._sieves.by_norms is not None:
+            self._lay([prepared.second() for prepared in batch], self._sieves.by_norms)
         return batch
 
     def annotate(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
@@ -95,21 +97,21 @@ class SieveJob:
             found = look_up_words(self._model.tokenizer, passage, own_words)
             batch[place].example = replace(batch[place].example, cleaned=found)
 
-    def _lay(self, batch: list[Prepared]) -> None:
-        """Lay the sieves over a batch, for the keys that its queries are expected to see."""
+    def _lay(self, batch: list[Prepared], sieves: SieveColumns) -> None:
+        """Lay sieves over a batch, for the keys that its queries are expected to see."""
         causal = self._model.way.causal
-        together = batch_plans_of(self._model, self._sieves, batch)
+        together = batch_plans_of(self._model, sieves, batch)
         if together is not None:
             visible = [expected_visible(prepared.tokenised, causal) for prepared in batch]
             together.plans(visible, max(prepared.tokenised.size for prepared in batch))
         for prepared in batch:
             given, prepared.together = prepared.tokenised, together
-            prepared.word_pairs = self._sieves.word_pairs_of(prepared.example)
+            prepared.word_pairs = sieves.word_pairs_of(prepared.example)
             if together is None:
                 earlier_only = causal and given.stack is None and given.size > 1
                 band = Band(1 - given.size, 0, given.size) if earlier_only else None
                 shown = band or to_visible_mask(expected_visible(given, causal))
-                long_plan_of(prepared, self._sieves, shown)
+                long_plan_of(prepared, sieves, shown)
 
     def reader(self, batch: list[Prepared], table: Table) -> Reader:
         """Return the reader that scores the batch as its attention passes by."""
@@ -117,6 +119,7 @@ class SieveJob:
 
     def result(self, table: Table) -> Shard:
         """Return the finished scores, with one value for each pair of partners in the columns of swaps."""
+        table.leave_out()
         if self._partners is not None:
             table.merge_partners(self._partners)
         return table.shard()

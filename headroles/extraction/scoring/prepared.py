@@ -1,6 +1,6 @@
 """Inputs prepared for the model, each with the plans of its sieves, and the protocols that sieves fulfil."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -53,6 +53,18 @@ class SieveColumns(Protocol):
     def class_spaces(self) -> Sequence[ClassSpace]:
         """Return the columns of contrasts against word class, by the words that are compared."""
 
+    @property
+    def bounds(self) -> Mapping[str, tuple[float, float]]:
+        """Return the smallest and largest value of each column that inputs may have; NaN for any."""
+
+    @property
+    def by_norms(self) -> "SieveColumns | None":
+        """Return the sieves that score norm-weighted attention; None for none."""
+
+    @property
+    def norm_columns(self) -> tuple[int, ...]:
+        """Return the column of minus the score of each of ``by_norms``."""
+
     def word_pairs_of(self, example: Example) -> tuple[WordPairs | None, ...]:
         """Return the compared pairs of words of an example, one for each of ``class_spaces``."""
 
@@ -72,7 +84,10 @@ class LayerScorer(Protocol):
 
 @dataclass(slots=True)
 class Prepared:
-    """One example ready for the model, with its own plans by visible set, or with the plans of its batch."""
+    """One example ready for the model, with its own plans by visible set, or with the plans of its batch.
+
+    ``by_norms`` has the plans of sieves that score norm-weighted attention; None where there are none.
+    """
 
     place: int
     tokenised: Tokenised
@@ -80,6 +95,13 @@ class Prepared:
     long_plans: dict[bytes, LongPlan] = field(default_factory=dict)
     together: BatchPlans | None = None
     word_pairs: tuple[WordPairs | None, ...] = ()
+    by_norms: "Prepared | None" = None
+
+    def second(self) -> "Prepared":
+        """Return the example for the sieves that score norm-weighted attention, with plans of its own."""
+        if self.by_norms is None:
+            self.by_norms = Prepared(self.place, self.tokenised, self.example)
+        return self.by_norms
 
 
 def long_plan_of(prepared: Prepared, sieves: SieveColumns, shown: VisibleMask) -> LongPlan:

@@ -17,7 +17,7 @@ from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_
 from headroles.extraction.scoring.word_class import ClassSums, ClassTable
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
-from headroles.plans.plan import LongPlan, Plan
+from headroles.plans.plan import LEFT_OUT, LongPlan, Plan, beyond_bounds
 from headroles.plans.scorers import score_layer
 from headroles.records.example import Example
 
@@ -36,8 +36,8 @@ class Shard:
         null: Chance values by scorer and example.
         low: Smallest value each column could take on any of the examples.
         high: Largest value.
-        counts: Number of "pairs" of partners, and of inputs of two texts that are "alone"; empty where
-            inputs are not paired.
+        counts: Number of "pairs" of partners, and of inputs of two texts that are "alone", where inputs are
+            paired; and of inputs left out of a column (``plans.plan.LEFT_OUT`` and its name).
     """
 
     examples: tuple[str, ...]
@@ -92,9 +92,13 @@ class Table:
         self.null = np.full((len(sieves.scorers), count), np.nan)
         self.low = np.full(columns, np.inf)
         self.high = np.full(columns, -np.inf)
+        self.stated = np.array([sieves.bounds[name] for name in sieves.columns]).reshape(columns, 2)
+        self.beyond = np.zeros((columns, count), dtype=np.bool_)
         own = units or [given.passage.key for given in tokenised]
         self.classes = [ClassTable(space, tokenised, own) for space in sieves.class_spaces]
         self.counts: dict[str, int] = {}
+        second = sieves.by_norms
+        self.by_norms = None if second is None else Table(second, tokenised, model, units)
 
     def note(self, place: int, plan: Plan | LongPlan) -> None:
         """Take the number of cells and the bounds from the plan of an example.
@@ -103,16 +107,38 @@ class Table:
         largest number of cells is kept, so that a column with a value in some layers has it.
         """
         self.cells[: plan.columns, place] = np.fmax(self.cells[: plan.columns, place], plan.cells)
-        self.low[: plan.columns] = np.fmin(self.low[: plan.columns], plan.low)
-        self.high[: plan.columns] = np.fmax(self.high[: plan.columns], plan.high)
+        self._bound([place], plan.low[None], plan.high[None])
 
     def note_batch(self, places: Sequence[int], plan: BatchPlan) -> None:
         """Take the same from the plan of a batch, for its examples at these places."""
         cells, low, high = (values.double().cpu().numpy() for values in (plan.cells, plan.low, plan.high))
         count = cells.shape[1]
         self.cells[:count, places] = np.fmax(self.cells[:count, places], cells.T)
+        self._bound(places, low, high)
+
+    def _bound(
+        self,
+        places: Sequence[int],
+        low: Float[np.ndarray, "examples columns"],
+        high: Float[np.ndarray, "examples columns"],
+    ) -> None:
+        """Take the bounds of inputs; one that could score beyond the stated bounds is left out."""
+        count = low.shape[1]
+        stated_low, stated_high = self.stated[:count].T
+        beyond = beyond_bounds(low, high, stated_low, stated_high)
+        self.beyond[:count, places] |= beyond.T
+        low, high = (np.where(beyond, np.nan, bound) for bound in (low, high))
         self.low[:count] = np.fmin(self.low[:count], np.fmin.reduce(low, axis=0))
         self.high[:count] = np.fmax(self.high[:count], np.fmax.reduce(high, axis=0))
+
+    def leave_out(self) -> None:
+        """Take the scores of inputs away that could lie beyond the stated bounds, and count the inputs."""
+        self.values[self.beyond], self.cells[self.beyond] = np.nan, np.nan
+        for name, count in zip(self.sieves.columns, self.beyond.sum(axis=1).tolist(), strict=True):
+            if count:
+                self.counts[f"{LEFT_OUT}{name}"] = count
+        if self.by_norms is not None:
+            self.by_norms.leave_out()
 
     def merge_partners(self, partners: Partners) -> None:
         """Put the value of each pair of partners at its first input, and count the pairs."""
@@ -120,12 +146,14 @@ class Table:
         self.values[columns] = partners.merge(self.values[columns])
         silent = np.isnan(self.values[columns]).all(axis=(2, 3))
         self.cells[columns] = np.where(silent, np.nan, self.cells[columns])
-        self.counts = {"pairs": len(partners.first), "alone": partners.alone}
+        self.counts |= {"pairs": len(partners.first), "alone": partners.alone}
 
     def shard(self) -> Shard:
         """Return the finished scores."""
         for classes in self.classes:
             classes.finish(self.values, self.cells, self.low, self.high)
+        if self.by_norms is not None:
+            self._take_norms(self.by_norms)
         return Shard.of(
             self.tokenised,
             values=self.values,
@@ -135,6 +163,12 @@ class Table:
             high=self.high,
             counts=self.counts,
         )
+
+    def _take_norms(self, second: "Table") -> None:
+        """Take minus the scores of norm-weighted attention, so that taking less is the larger number."""
+        columns = list(self.sieves.norm_columns)
+        self.values[columns], self.cells[columns] = -second.values, second.cells
+        self.low[columns], self.high[columns] = -second.high, -second.low
 
 
 class Reader:
@@ -146,6 +180,9 @@ class Reader:
         self.table = table
         self.long: dict[tuple[int, bytes], LongSums] = {}
         self.scorers: dict[int, LongScorers] = {}
+        second = table.by_norms
+        seconds = [prepared.second() for prepared in batch] if second is not None else []
+        self.norm_reader = None if second is None else Reader(model, seconds, second)
         together = batch_plans_of(model, table.sieves, batch)
         self.scores = None if together is None else BatchScores(together, model.layers, model.device)
         self.classes = [

@@ -1,12 +1,15 @@
 """Read the attention of inputs for views, given a checkpoint and texts."""
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.capture.neurons import Call
+from headroles.extraction.capture.norms import ValueNorms, weigh_by_norms
 from headroles.extraction.capture.plain import run_plain, run_with_calls
+from headroles.extraction.capture.stacks import shorten_inputs
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import (
     DTYPES,
@@ -16,6 +19,7 @@ from headroles.extraction.model.load import (
     open_network,
     silence_library,
 )
+from headroles.extraction.model.norms import MOST_TOKENS, value_norms
 from headroles.extraction.model.placing import DeviceMap, move_to_device
 from headroles.extraction.model.quantised import quantised_errors
 from headroles.extraction.model.two_texts import set_decoder_start
@@ -28,6 +32,27 @@ from headroles.records.view import ENCODER, SELF, View
 MEBIBYTE = 2**20
 MOST_WEIGHTS, MOST_NEURONS = 128 * MEBIBYTE, 64 * MEBIBYTE
 """Most bytes of weights, and of queries, keys and biases, in a view."""
+NORM_NOTE = (
+    "Attention is weighted by the norms of the values that it moves; its rows sum to 1. The neuron view "
+    "is left out, because queries and keys give attention alone."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a view keeps.
+
+    Attributes:
+        layers: Numbers of layers, from 0; None for all.
+        heads: Numbers of heads, from 0; None for all.
+        neurons: Whether queries and keys are kept.
+        norms: Whether attention is weighted by the norms of values.
+    """
+
+    layers: Sequence[int] | None
+    heads: Sequence[int] | None
+    neurons: bool
+    norms: bool
 
 
 def read_views(
@@ -42,6 +67,7 @@ def read_views(
     max_length: int = 512,
     device_map: DeviceMap | None = None,
     weights: str | None = None,
+    norms: bool = False,
 ) -> list[View]:
     """Read a model's attention over some inputs, with the queries and keys behind it.
 
@@ -62,6 +88,8 @@ def read_views(
         max_length: Most tokens of an input; the model may take fewer.
         device_map: As ``headroles.extraction.model.load.load`` takes it; None for one device.
         weights: SHA-256 that the weights of the model must have; None for any.
+        norms: Whether attention is weighted by the norms of the values that it moves; then no queries and
+            keys are kept.
 
     Returns:
         A view of each input; its notes state what was left out and why.
@@ -78,7 +106,8 @@ def read_views(
     opened = open_network(checkpoint, device=device, dtype=dtype, device_map=device_map)
     if weights is not None:
         check_weights(checkpoint, opened.network, weights)
-    return [_read(checkpoint, opened, texts, layers, heads, neurons, max_length) for texts in given]
+    chosen = Chosen(layers, heads, neurons and not norms, norms)
+    return [_read(checkpoint, opened, texts, chosen, max_length) for texts in given]
 
 
 def check_weights(checkpoint: Checkpoint, network: Any, weights: str) -> None:
@@ -99,9 +128,7 @@ def _read(
     checkpoint: Checkpoint,
     opened: OpenNetwork,
     given: tuple[str, ...],
-    layers: Sequence[int] | None,
-    heads: Sequence[int] | None,
-    neurons: bool,
+    chosen: Chosen,
     max_length: int,
 ) -> View:
     """Read the attention of an open model over one input."""
@@ -112,10 +139,12 @@ def _read(
         errors_in_one_sentence(network),
     ):
         model_stacks = check_model(network, entry)
-    keepers, remarks = _keepers(entry, model_stacks, layers, heads)
-    left_out = _why_no_neurons(network, model_stacks, keepers) if neurons else ""
+        norms = value_norms(network, shorten_inputs(entry.inputs, MOST_TOKENS)) if chosen.norms else None
+    keepers, remarks = _keepers(entry, model_stacks, chosen.layers, chosen.heads)
+    left_out = _why_no_neurons(network, model_stacks, keepers) if chosen.neurons else ""
+    left_out = NORM_NOTE if chosen.norms else left_out
     with silence_library(), errors_in_one_sentence(network):
-        _run(network, entry, model_stacks, keepers, neurons and not left_out)
+        _run(network, entry, model_stacks, keepers, chosen.neurons and not left_out, norms)
     unclear = (_unclear_note(keeper) for keeper in keepers.values() if keeper.unclear)
     notes = (note for note in (*entry.notes, *remarks, left_out, *unclear) if note)
     return View(checkpoint.name, given, tuple(keeper.maps() for keeper in keepers.values()), tuple(notes))
@@ -192,14 +221,25 @@ def check_size(size: int) -> None:
 
 
 def _run(
-    network: Any, entry: ViewInput, model_stacks: ModelStacks, keepers: dict[str, KindKeeper], neurons: bool
+    network: Any,
+    entry: ViewInput,
+    model_stacks: ModelStacks,
+    keepers: dict[str, KindKeeper],
+    neurons: bool,
+    norms: ValueNorms | None,
 ) -> None:
     """Run the model on the whole input, and hand each keeper the attention of its kind."""
+    calls = itertools.count()
 
     def take(call: Call) -> None:
+        number = next(calls)
         keeper = keepers.get(model_stacks.modules[call.module])
-        if keeper is not None:
+        if keeper is None:
+            return
+        if norms is None:
             keeper.take(call, neurons)
+        else:
+            keeper.keep(weigh_by_norms(call.weights[0].float(), norms.of(number, call.value)[0].float()))
 
     if model_stacks.modules:
         run_with_calls(network, entry.inputs, take)

@@ -56,6 +56,9 @@ class InProcess:
             yield self._ready_worker().score(task, self._advance)
             task = next_task
 
+    def drop(self) -> None:
+        """Do nothing: no shard is being scored while a receipt is taken."""
+
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the wanted attention maps and cells."""
         return self._ready_worker().keep(passages, asked)

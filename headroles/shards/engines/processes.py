@@ -68,6 +68,18 @@ class Processes:
                 self._hand_out(feed)  # before the caller takes time for it
                 yield receipt
 
+    def drop(self) -> None:
+        """Wait for shards that are being scored, and drop their receipts and errors."""
+        while any(worker.task for worker in self._workers):
+            worker, (kind, content) = self._messages.get()
+            if kind == "receipt":
+                worker.task = None
+                worker.advanced.clear()
+            elif kind == "error":
+                self._forget(worker)
+            else:
+                self._note(worker, kind, content)
+
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the wanted attention maps and cells."""
         for _ in range(MOST_LOSSES):

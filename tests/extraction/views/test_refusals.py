@@ -156,7 +156,8 @@ def test_queries_that_do_not_make_the_weights_are_not_shown(
 
 def test_attention_of_another_form_is_not_called_read() -> None:
     query = torch.zeros(1, 3, 4, 8)
-    call = capture_neurons.Call(torch.nn.Linear(1, 1), query, query[:, :0], None, torch.zeros(1, 3, 4, 4), {})
+    weights, nothing = torch.zeros(1, 3, 4, 4), query[:, :0]
+    call = capture_neurons.Call(torch.nn.Linear(1, 1), query, nothing, query, None, weights, query, {})
     assert capture_neurons.fit_parts(call, [0]) == (None, float("inf"))
 
 
@@ -165,7 +166,7 @@ def test_a_sink_that_weights_do_not_feel_is_left_out() -> None:
     weights = (query @ query.transpose(2, 3) * 0.5).softmax(-1)
     module = torch.nn.Module()
     module.sinks = torch.nn.Parameter(torch.ones(2))
-    call = capture_neurons.Call(module, query, query, None, weights, {"scaling": 0.5})
+    call = capture_neurons.Call(module, query, query, query, None, weights, query, {"scaling": 0.5})
     parts, apart = capture_neurons.fit_parts(call, [0, 1])
     assert parts is not None
     assert parts.sink is None

@@ -1,7 +1,7 @@
 """The engine that scores shards on Ray, with actors of Ray Data that hold one model each."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -51,6 +51,7 @@ class RayEngine:
         self._pool: Pool | None = None
         self._facts: Facts | None = None
         self._place_checked = False
+        self._waiting = 0
 
     @property
     def facts(self) -> Facts:
@@ -70,19 +71,26 @@ class RayEngine:
         Raises:
             HeadrolesError: When a worker raised it.
         """
-        ahead, waiting, remaining = 2 * self._order.options.workers, 0, iter(tasks)
+        ahead, remaining = 2 * self._order.options.workers, iter(tasks)
         while True:
-            while waiting < ahead and (task := next(remaining, None)) is not None:
+            while self._waiting < ahead and (task := next(remaining, None)) is not None:
                 self._running_pool().ask(task)
-                waiting += 1
-            if not waiting:
+                self._waiting += 1
+            if not self._waiting:
                 return
             receipt: Receipt = self._running_pool().answer()
-            waiting -= 1
+            self._waiting -= 1
             self._check_place(receipt)
             self._advance(receipt.examples, PARSE)
             self._advance(receipt.examples)
             yield receipt
+
+    def drop(self) -> None:
+        """Wait for shards that are being scored or wait for it, and drop their receipts and errors."""
+        while self._waiting:
+            self._waiting -= 1
+            with suppress(errors.HeadrolesError, RuntimeError):
+                self._running_pool().answer()
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
         """Run some inputs again and keep, for each, the wanted attention maps and cells."""
