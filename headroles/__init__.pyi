@@ -21,7 +21,10 @@ from headroles.plain import probe_of as probe_of
 from headroles.preprocessing.pairs import PairFile
 from headroles.preprocessing.trees import TreeFile
 from headroles.progress import Phases
+from headroles.pruning.cut import load_cut as load_cut
 from headroles.records.atlas.atlas import Atlas as Atlas
+from headroles.records.causal.ablation import Ablation as Ablation
+from headroles.records.causal.pruning import Pruning as Pruning
 from headroles.records.comparison import Comparison as Comparison
 from headroles.records.example import Arc as Arc
 from headroles.records.example import Example as Example
@@ -29,6 +32,7 @@ from headroles.records.example import Lexical as Lexical
 from headroles.records.example import Mention as Mention
 from headroles.records.findings import Labelling as Labelling
 from headroles.records.replication import Replication as Replication
+from headroles.records.stops.look import Look as Look
 from headroles.sharing.share import SharedRun as SharedRun
 from headroles.showing import ShownSieve as ShownSieve
 from headroles.showing import show_sieve as show_sieve
@@ -51,6 +55,7 @@ from headroles.storage.run import load as load
 from headroles.viewing import Viewed as Viewed
 
 __all__ = [
+    "Ablation",
     "Arc",
     "Atlas",
     "Band",
@@ -63,10 +68,12 @@ __all__ = [
     "Keys",
     "Labelling",
     "Lexical",
+    "Look",
     "MaskSieve",
     "Match",
     "Mention",
     "Pairs",
+    "Pruning",
     "Replication",
     "Same",
     "Scorer",
@@ -75,6 +82,7 @@ __all__ = [
     "SieveFamily",
     "Viewed",
     "Without",
+    "ablate",
     "atlas",
     "cluster",
     "compare",
@@ -88,11 +96,13 @@ __all__ = [
     "judge_scores",
     "label",
     "load",
+    "load_cut",
     "methods",
     "preprocess_depparse",
     "preprocess_unlabeled",
     "probe",
     "probe_of",
+    "prune",
     "replicate",
     "save",
     "score",
@@ -107,10 +117,66 @@ __all__ = [
     "write_maps",
 ]
 
+def ablate(
+    task: str | None = None,
+    *,
+    progress: Callable[[int, int], None] | Phases | None = None,
+    attention: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
+    revision: str | None = None,
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    preset: str = "calibrated",
+    margin: float | None = None,
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    family: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    bayes: bool | None = None,
+    device: str = "auto",
+    device_map: str | None = None,
+    dtype: str = "float32",
+    batch_size: int = 32,
+    shard_size: int = 256,
+    workers: int = 1,
+    threads: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    gpus: float = 0.0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    source: str = "sample",
+    data: str | Path | Any | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    group: str | None = None,
+    max_length: int = 128,
+    kind: str | None = None,
+    stream: bool = False,
+    roles: str | Path | None = None,
+    by: str | Sequence[str] = ("mean",),
+    outcome: str | Sequence[str] = (),
+    groups: bool = False,
+    sets: int = 99,
+    screen: int | None = None,
+    donors: int = 5,
+    references: int = 200,
+    label: str | None = None,
+    mask: float = 0.15,
+) -> Labelling:
+    """Test for every head whether the model needs it, by taking it out."""
+
 def atlas(
     runs: str | Path | Sequence[str | Path],
     *,
     out: str | Path | None = None,
+    steps: bool = False,
+    parts: bool = False,
     overwrite: bool = False,
 ) -> Atlas:
     """Show several label runs on one page: their roles, p values, roles by layer, and agreement."""
@@ -158,6 +224,7 @@ def cluster(
     stream: bool = False,
     sieve: str | Sieve | Sequence[str | Sieve] = (),
     statistic: str = "selectivity",
+    weights: str = "attention",
     parser: str | Path | None = None,
     vectors: str | Path | None = None,
     maps: int = 1000,
@@ -265,6 +332,7 @@ def label(
     task: str | None = None,
     *,
     progress: Callable[[int, int], None] | Phases | None = None,
+    watch: Callable[[Look], None] | None = None,
     attention: str | Path | None = None,
     model: str | Path | Any | None = None,
     tokenizer: Any | None = None,
@@ -304,11 +372,15 @@ def label(
     stream: bool = False,
     sieve: str | Sieve | Sequence[str | Sieve] = (),
     statistic: str = "selectivity",
+    weights: str = "attention",
     parser: str | Path | None = None,
     vectors: str | Path | None = None,
     maps: int = 1000,
     cache: str | Path | None = None,
     keep: int = 100000,
+    until: str | None = None,
+    decided: float = 1.0,
+    units_per_look: int = 64,
 ) -> Labelling:
     """Label the heads of a model with the roles that survive their tests."""
 
@@ -390,9 +462,31 @@ def probe(
     epochs: int = 100,
     minutes: float | None = None,
     kind: str | None = None,
+    weights: str = "attention",
     maps: int = 200,
 ) -> Labelling:
     """Ask every head questions with right answers: head words, trees, antecedents."""
+
+def prune(
+    folder: str | Path,
+    bound: float | None = None,
+    *,
+    progress: Callable[[int, int], None] | Phases | None = None,
+    outcome: str | None = None,
+    sizes: int | Sequence[int] = (),
+    check: bool = False,
+    data: str | Path | Any | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    label: str | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    device: str = "auto",
+    batch_size: int = 32,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+) -> Pruning:
+    """Remove the largest set of heads whose damage stays below a bound, with a certificate."""
 
 def replicate(
     dir_a: str | Path,
@@ -413,7 +507,7 @@ def share(
     out: str | Path | None = None,
     overwrite: bool = False,
 ) -> SharedRun:
-    """Return a finished run as a block for a model card, and upload it as a data set on request."""
+    """Return a finished run or an atlas as a block for a model card, and upload it as a data set on request."""
 
 def surface(
     task: str | None = None,
@@ -459,6 +553,7 @@ def surface(
     label: str | None = None,
     mask: float = 0.15,
     marks: str = ".,",
+    weights: str = "attention",
 ) -> Labelling:
     """Describe for every head which tokens it attends to, and test this against even attention."""
 
@@ -485,6 +580,7 @@ def view(
     model: str | Path | Any | None = None,
     tokenizer: Any | None = None,
     revision: str | None = None,
+    weights: str | None = None,
     view: str = "head",
     layers: str | int | Iterable[int] | None = (),
     heads: str | int | Iterable[int] | None = (),

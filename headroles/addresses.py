@@ -1,4 +1,4 @@
-"""Addresses such as ``s3://bucket/run``: their file systems, and errors of using files as sentences."""
+"""Addresses such as ``s3://bucket/run``: their file systems and last names, and errors as sentences."""
 
 import os
 import re
@@ -30,6 +30,16 @@ def is_address(where: str | os.PathLike[str]) -> bool:
         (True, False, False)
     """
     return isinstance(where, str) and ADDRESS.match(where) is not None
+
+
+def last_name(where: str) -> str:
+    r"""Return the last part of a path, of an address, or of the name of a model with its owner.
+
+    Example:
+        >>> last_name("org/model"), last_name("s3://bucket/run/"), last_name(r"C:\runs\first")
+        ('model', 'run', 'first')
+    """
+    return where.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def check_place(where: object) -> None:

@@ -82,7 +82,7 @@ def score(
     Returns:
         Scores by column, contrasts as ``name:matched``; NaN where a sieve has no value. One input has no
         partner to exchange layouts with, so ``block`` has no ``block:swap`` here. Contrasts beyond word class
-        compare many inputs, so one example has none.
+        compare many inputs, so one example has none. ``parked`` has no ``parked:values``, which needs values.
 
     Raises:
         BadInput: For attention of another rank or size, with NaN or negative cells, or with rows
@@ -105,6 +105,7 @@ def score(
     plan = selection.plan(example, seen, np.float64)
     layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
     classes = {column for space in selection.class_spaces for column in space.columns}
+    classes.update(selection.norm_columns)
     columns = enumerate(zip(selection.columns, layers, strict=False))
     named = {name: values for place, (name, values) in columns if place not in classes}
     for scorer in selection.scorers:

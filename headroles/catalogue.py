@@ -14,7 +14,7 @@ from typing import Any
 
 from headroles.addresses import no_such_file
 from headroles.errors import BadInput, BadSieve, UnknownName, shorten
-from headroles.sieves import ANNOTATED, BUILT_IN, FAMILIES, GROUPS, PATTERNS, PUBLISHED
+from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, ON_REQUEST, PATTERNS, PUBLISHED
 from headroles.sieves.base import MARGIN, NEEDS, Contrast, MaskSieve, Scorer, Sieve, check_margin
 from headroles.sieves.families import SieveFamily
 
@@ -22,7 +22,7 @@ GROUP = "headroles.sieves"
 RESERVED = ("example", "group", "tokens", "layer", "head", "roles", "kv_group")
 """Columns of the tables of a run, which may not be names of sieves."""
 MEMBERS = "name, needs, score and null"
-OURS = BUILT_IN | PATTERNS | ANNOTATED
+OURS = BUILT_IN | PATTERNS | ON_REQUEST
 
 Installed = Mapping[str, Sequence[EntryPoint]]
 Offer = Sieve | SieveFamily | tuple[str, ...]

@@ -16,12 +16,13 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.print.settings import WIDTH, check_form, check_width
-from headroles.storage.atlas.folder import is_atlas, load_atlas
-from headroles.storage.comparison import is_comparison, load_comparison
+from headroles.storage.atlas.folder import load_atlas
+from headroles.storage.comparison import load_comparison
 from headroles.storage.folder import (
     ATLAS,
     COMPARISON,
     FIGURES,
+    KINDS,
     MOMENTS,
     REPORT,
     RUN,
@@ -40,6 +41,7 @@ from headroles.storage.integrity.origin import (
     check_replaceable_at,
     mark_of,
 )
+from headroles.storage.integrity.reading import kind_of_folder
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place, place_of
 from headroles.storage.remote import local_copy
@@ -242,7 +244,7 @@ def _check_table_file(folder: str | Path, out: str | Path) -> None:
         raise BadInput(f"a table is written to a file of this machine, but --out is '{out}'; name a file")
     target = Path(out)
     if (
-        target.name in RUN.holds | COMPARISON.holds | ATLAS.holds
+        target.name in frozenset[str]().union(*(kind.holds for kind in KINDS))
         and target.resolve().parent == Path(folder).resolve()
     ):
         raise BadInput(
@@ -280,9 +282,10 @@ def load_result(folder: str | Path) -> Labelling | Comparison | Atlas:
         BadInput: When the folder holds none of them, or is damaged.
     """
     with local_copy(folder) as run_folder:
-        if is_atlas(run_folder):
+        kind = kind_of_folder(run_folder)
+        if kind == ATLAS:
             return load_atlas(run_folder)
-        return load_comparison(run_folder) if is_comparison(run_folder) else load(run_folder)
+        return load_comparison(run_folder) if kind == COMPARISON else load(run_folder)
 
 
 def _figure_folder(folder: Path, out: str | Path | None) -> Path:

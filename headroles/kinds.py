@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+
     from headroles.inputs.corpora import Corpus
     from headroles.options.run import JudgedOptions
     from headroles.progress import Progress
@@ -23,12 +25,16 @@ if TYPE_CHECKING:
     from headroles.records.comparison import Comparison
     from headroles.records.example import Decision, Rule, Scores
     from headroles.records.findings import Labelling
+    from headroles.records.stops.look import Watch
     from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
+    from headroles.shards.receipts import Receipts
+    from headroles.shards.survey import Survey
     from headroles.shards.work import Engine, Facts, ShardWork
+    from headroles.storage.places import Place
     from headroles.viewing import Viewed
 
-KINDS = ("label", "cluster", "surface", "probe")
+KINDS = ("label", "cluster", "surface", "probe", "ablate")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""
 
 
@@ -44,6 +50,8 @@ class RunKind(ABC):
         baselines: Whether heads are tested against baselines; intervals of findings are then those of the
             difference, laid around the mean.
         intervals_of_scores: Whether intervals of findings are those of mean scores, not of the tests.
+        absence: Whether heads are tested for a mean near chance ("absent").
+        fewest: Units below which no head is decided.
     """
 
     name: ClassVar[str]
@@ -53,6 +61,8 @@ class RunKind(ABC):
     not_recomputed: ClassVar[tuple[str, str] | None] = None
     baselines: ClassVar[bool] = False
     intervals_of_scores: ClassVar[bool] = False
+    absence: ClassVar[bool] = True
+    fewest: ClassVar[int] = 0
 
     # a new run
 
@@ -71,6 +81,25 @@ class RunKind(ABC):
         Raises:
             HeadrolesError: When the inputs cannot be used.
         """
+
+    def in_order(self, options: Any, corpus: Corpus) -> Corpus:
+        """Return the inputs in the order in which shards hold them: their own, where nothing else is said."""
+        return corpus
+
+    def tally(
+        self, options: Any, rules: tuple[Rule, ...], facts: Facts, survey: Survey, place: Place, watch: Watch
+    ) -> Receipts | None:
+        """Return an empty count of the finished shards of a run that may stop; None for all other runs.
+
+        Args:
+            options: Of the run.
+            rules: One per column.
+            facts: Facts of the workers.
+            survey: Of all inputs.
+            place: Where the shards are.
+            watch: Called with every look.
+        """
+        return None
 
     @abstractmethod
     def start_work(self, options: Any, corpus: Any) -> ShardWork:
@@ -186,6 +215,10 @@ class RunKind(ABC):
     @abstractmethod
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
+
+    def decided(self, labelling: Labelling) -> np.ndarray:
+        """Return the place in ``outcomes`` of every column, layer and head, int8; −1 where none is."""
+        return labelling.findings.decision
 
     def downloads(self, labelling: Labelling) -> dict[str, str]:
         """Return tables of this kind's part that the report embeds for readers to download."""

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from headroles.records.stops.look import Look
 
 LOAD, PARSE, SCORE, TEST, KEEP, TRAIN, REPORT, EXTRACT, JUDGE, COMPARE, COLLECT = PHASES = (
     "load model", "parse", "score", "test", "keep maps", "train probes", "report",
@@ -26,6 +29,10 @@ def ignore_progress(done: int, total: int) -> None:
     """Take the inputs done and their total, and do nothing; the progress of a caller that gives none."""
 
 
+def ignore_look(look: "Look") -> None:
+    """Take a look at the heads of a run, and do nothing; the watcher of a caller that gives none."""
+
+
 def ignore_advance(count: int, phase: str = SCORE) -> None:
     """Take the inputs done, and do nothing; the listener of a worker that nobody watches."""
 
@@ -34,6 +41,9 @@ class Phases:
     """Phases of a run, which are called when each starts, advances and ends; this one calls a callback.
 
     The terminal shows them by a subclass.
+
+    Attributes:
+        on_look: Callback that gets every look of a run that may stop early.
 
     Example:
         >>> phases = Phases(lambda done, total: print(done, total))
@@ -46,6 +56,7 @@ class Phases:
 
     def __init__(self, progress: Progress = ignore_progress) -> None:
         """Keep the callback, which gets what is scored and trained."""
+        self.on_look: Callable[[Look], None] = ignore_look
         self._progress = progress
         self._counts: dict[str, tuple[int, int]] = {}
 
@@ -63,6 +74,10 @@ class Phases:
         if phase in self._counts:
             done, total = self._counts[phase]
             self.reach(phase, done + count, total)
+
+    def watch(self, look: "Look") -> None:
+        """Take a look at the heads of a run that may stop early, and call the callback for looks."""
+        self.on_look(look)
 
     def reach(self, name: str, done: int, total: int) -> None:
         """Take the inputs that a phase has done so far, and their total."""

@@ -4,13 +4,15 @@
 of a record, so the page follows the code. ``tests/cli/test_reference_pages.py`` compares it with runs.
 """
 
-import inspect
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from headroles.records import assessment, clusters, comparison, findings, probes, replication, surface
+from headroles.records.atlas import across, atlas
+from headroles.records.causal import ablation, pruning
+from headroles.records.shown.meanings import field_meanings
+from headroles.sharing.atlas_schema import FINDING_COLUMNS
 from headroles.storage import folder as names
+from headroles.storage.causal.ablation import HeadDamage
 
 HEADS = {
     "sieve": "Name of the sieve, probe row or statistic; contrasts have rows of their own.",
@@ -41,6 +43,7 @@ class File:
 
 
 HEAD = tuple(HEADS.items())
+PLACE = HEAD[1:]
 DECISION = (
     "decision",
     "`role`, `not`, `undetermined`, `untestable` or `explained`; empty on contrasts, which are part of a "
@@ -63,8 +66,7 @@ EVERY = (
         "a head",
         None,
         (
-            HEAD[1],
-            HEAD[2],
+            *PLACE,
             ("roles", "Names of its roles, joined by `;`; empty without a role."),
             ("*one for each sieve*", "1 role, 0 not; empty for every other verdict."),
             ("kv_group", "Only where heads share keys: the group of the head."),
@@ -88,6 +90,12 @@ EVERY = (
         "Roles of a head, by layer.",
         "a layer, all heads, or a difference",
         assessment.SeveralRoles,
+    ),
+    File(
+        names.VALUES,
+        "Scores by attention and by norm-weighted attention; only with a sieve such as `parked`.",
+        "a role, layer and head",
+        assessment.ValueDrop,
     ),
     File(
         f"{names.SCORES}/part-*.parquet",
@@ -123,8 +131,7 @@ EVERY = (
         None,
         (
             ("sieve", "The role; empty for inputs of a head without a role."),
-            HEAD[1],
-            HEAD[2],
+            *PLACE,
             ("rank", "Place among the inputs shown: the most typical first, then the least typical."),
             ("example", "Name of the input."),
             ("score", "Score of the head on it."),
@@ -152,8 +159,7 @@ EVERY = (
         None,
         (
             ("example", "Row of the input in `shown.parquet`."),
-            HEAD[1],
-            HEAD[2],
+            *PLACE,
             ("weights", "Weights in steps of 1/255, compressed."),
         ),
     ),
@@ -214,8 +220,7 @@ CLUSTER = (
         "a head",
         None,
         (
-            HEAD[1],
-            HEAD[2],
+            *PLACE,
             ("cluster", "Number of its cluster, from 0."),
             ("silhouette", "Silhouette of the head, −1 to 1."),
             ("stability", "How often resampled inputs keep it with its cluster, 0 to 1."),
@@ -230,8 +235,7 @@ CLUSTER = (
         "a head and a near head",
         None,
         (
-            HEAD[1],
-            HEAD[2],
+            *PLACE,
             ("rank", "1 for the nearest."),
             ("near_layer", "Layer of the near head."),
             ("near_head", "The near head in its layer."),
@@ -241,6 +245,31 @@ CLUSTER = (
         ),
     ),
     File(names.CLAIMS, "Claims about heads together.", "a claim", clusters.Claim),
+)
+ABLATED = (
+    File(names.DAMAGE, "Damage of taking out one head, and its verdict.", "an arm and a head", HeadDamage),
+    File(names.PREDICTION, "Whether roles say which heads matter.", "an arm and a role", ablation.RoleTest),
+    File(
+        names.SITES,
+        "Damage of labelled heads at the sites of their roles, beyond other tokens.",
+        "an arm, a role and a head that holds it",
+        ablation.SiteTest,
+    ),
+    File(
+        names.REMOVALS,
+        "Damage of removing the cells of roles, against as much attention elsewhere.",
+        "an outcome, a role and a head that holds it",
+        ablation.CellTest,
+    ),
+    File(
+        names.GROUPS,
+        "Damage of taking out all heads of a role, against random sets.",
+        "an arm and a role",
+        ablation.GroupTest,
+    ),
+    File(names.MARGINS, "Heads by verdict under other margins.", "an arm and a margin", ablation.MarginRow),
+    File(names.HELD, "Roles that were asked about: decisions, scores and units that decided, as arrays."),
+    File(names.HEAD_SETS, "Sets of heads that were taken out together, and their damage, as arrays."),
 )
 COMPARED = (
     File(
@@ -256,8 +285,7 @@ COMPARED = (
         "a head",
         None,
         (
-            HEAD[1],
-            HEAD[2],
+            *PLACE,
             ("roles_a", "Roles in run A, joined by `;`."),
             ("roles_b", "Roles in run B."),
             ("gained", "Roles in B alone."),
@@ -279,6 +307,48 @@ REPLICATED = (
         "replicated.csv", "The table that `--out` names.", "a role of a head in run A", replication.Replicate
     ),
 )
+REMOVED = (
+    File(f"{names.PRUNED_MODEL}/*", "The model without the removed heads, as `from_pretrained` reads it."),
+    File(names.PRUNED, "The removed heads by layer, and the model that they were removed from."),
+    File(names.CERTIFICATE, "What was certified, in sentences and numbers; what is gained; fresh inputs."),
+    File(names.STEPS, "Sets of heads that were removed, and their tests.", "a set", pruning.PruneStep),
+    File(names.PRUNE_UNITS, "Order of the heads, and damage of every set and test unit, as arrays."),
+    File(names.REPORT, "The certificate on one page, with its curve."),
+    File(names.MANIFEST, "Run, settings, versions, counts, and the SHA-256 of every file."),
+)
+RUN_OF_ATLAS = ("run", "Name of the run, as in the manifest.")
+CHARTED = (
+    File(
+        names.FINDINGS,
+        "Every role, layer and head of every run.",
+        "a run, role, layer and head",
+        None,
+        tuple((name, meaning) for name, (_, meaning) in FINDING_COLUMNS.items()),
+    ),
+    File(
+        names.CONSENSUS,
+        "In how many runs a head has a role, and its pooled mean. No row unless two runs have one model and "
+        "rule.",
+        "a group of runs, a role and a head",
+        across.Consensus,
+    ),
+    File(
+        names.TRENDS,
+        "Trends and first steps of a training. Without a row unless `--steps` was given.",
+        "a role and a head",
+        across.StepTrend,
+    ),
+    File(names.AGREEMENT, "Agreement of labels.", "a role and a pair of runs, or a mean", atlas.Agreement),
+    File(
+        names.SEVERAL,
+        "Roles of a head, by layer.",
+        "a run, and a layer, all heads, or a difference",
+        assessment.SeveralRoles,
+        (RUN_OF_ATLAS,),
+    ),
+    File(names.REPORT, "All runs on one page."),
+    File(names.MANIFEST, "The runs with their inputs and models, and SHA-256 of every other file."),
+)
 FOLDERS: tuple[tuple[str, str, tuple[File, ...]], ...] = (
     (
         "Every run",
@@ -292,7 +362,14 @@ FOLDERS: tuple[tuple[str, str, tuple[File, ...]], ...] = (
     ),
     ("Runs of `headroles surface`", "They have these files, too.", SURFACE),
     ("Runs of `headroles cluster`", "They have these files, too.", CLUSTER),
+    (
+        "Runs of `headroles ablate`",
+        "They have these files, too. Those of roles are there when `--roles` names a label run.",
+        ABLATED,
+    ),
     ("Comparisons", "`headroles compare` writes a folder of its own.", COMPARED),
+    ("Atlases", "`headroles atlas` writes a folder of its own.", CHARTED),
+    ("Pruned models", "`headroles prune` writes a folder of its own.", REMOVED),
     ("Replications", "`headroles replicate` writes one table.", REPLICATED),
 )
 """Kinds of folders: heading, what is said of all, files."""
@@ -322,7 +399,7 @@ def columns_of(file: File) -> dict[str, str]:
     """Return the columns of a file with their meaning, in their order."""
     if file.record is None:
         return dict(file.columns)
-    described = dict(_attributes(file.record))
+    described = field_meanings(file.record)
     written = [field.name for field in fields(file.record) if field.name != "rules"]
     own = dict(file.columns)
     first = {name: meaning for name, meaning in own.items() if name not in written}
@@ -337,14 +414,6 @@ def _columns(file: File) -> str:
     )
     table = f"| column | meaning |\n| --- | --- |{rows}"
     return f"### `{file.name}`\n\nA row is {file.row}.\n\n{table}"
-
-
-def _attributes(record: type) -> Iterator[tuple[str, str]]:
-    """Yield the attributes of a record and of its bases, with their documentation."""
-    for kind in reversed(record.__mro__):
-        lines = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
-        for name, text in re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", lines, re.M):
-            yield name, " ".join(text.split()).replace("``", "`")
 
 
 def _cell(text: str) -> str:

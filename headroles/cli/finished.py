@@ -1,10 +1,14 @@
 """Commands on finished runs: compare, atlas, replicate, view, report, table, share, judge, verify."""
 
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 
+from headroles.addresses import is_address
 from headroles.cli.options import PRINTS, ROLES, command
 from headroles.cli.results import print_result
 from headroles.errors import BadInput, visible
@@ -27,13 +31,9 @@ def compare_command(display: DisplayOptions, **given: Any) -> None:
     """
     from headroles.comparing.compare import compare, default_folder
     from headroles.progress import COMPARE
-    from headroles.terminal.phases import show_phases
 
     given["out"] = given["out"] or default_folder(given["dir_a"], given["dir_b"])
-    display.check_place(given["out"])
-    with show_phases(quiet=display.quiet) as phases, phases.during(COMPARE):
-        comparison = compare(**given)
-    print_result(comparison, given["out"], display)
+    _make(partial(compare, **given), COMPARE, given["out"], display)
 
 
 @command(
@@ -52,13 +52,9 @@ def atlas_command(display: DisplayOptions, **given: Any) -> None:
     """
     from headroles.comparing.atlas import atlas, default_folder
     from headroles.progress import COLLECT
-    from headroles.terminal.phases import show_phases
 
     given["out"] = given["out"] or default_folder(given["runs"])
-    display.check_place(given["out"])
-    with show_phases(quiet=display.quiet) as phases, phases.during(COLLECT):
-        collected = atlas(**given)
-    print_result(collected, given["out"], display)
+    _make(partial(atlas, **given), COLLECT, given["out"], display)
 
 
 @command(
@@ -89,11 +85,16 @@ def replicate_command(**given: Any) -> None:
     prints=ROLES,
 )
 def show_command(folder: str, display: DisplayOptions) -> None:
-    """Print the result of a finished run or comparison."""
+    """Print the result of a finished run or comparison.
+
+    It also prints an atlas, and the certificate of a pruned model.
+    """
     from headroles.exporting import load_result
+    from headroles.storage.causal.pruning import is_pruning, load_pruning
 
     display.check_place(folder)
-    print_result(load_result(folder), folder, display)
+    pruned = not is_address(folder) and is_pruning(Path(folder))
+    print_result(load_pruning(Path(folder)) if pruned else load_result(folder), folder, display)
 
 
 @command(
@@ -174,11 +175,11 @@ def table_command(out: str | None, methods: bool, **given: Any) -> None:
     "headroles share runs/QNLI-all-MiniLM-L6-v2 --to user/roles-of-minilm",
 )
 def share_command(out: str | None, **given: Any) -> None:
-    """Print a run as a block for a model card, or upload it.
+    """Print a block of a run or atlas for a model card, or upload it.
 
     The block has the answer, heads per role with bounds, the error rate, command and citation. With --to, the
     run goes to the hub as a data set with a card, head cards and JSON Schemas. Texts of inputs stay here
-    unless --with-maps is given.
+    unless --with-maps is given. The block of an atlas has heads per role in at least so many runs.
     """
     from headroles.sharing.share import share
 
@@ -207,32 +208,35 @@ def judge_command(display: DisplayOptions, folder: str | None, **given: Any) -> 
     Further columns are described in the guide to scores of other tools.
     """
     from headroles.progress import JUDGE
-    from headroles.terminal.phases import show_phases
 
     if folder is None:
-        _judge_table(display, given)
+        from headroles.runs.scores.run import default_folder, judge_scores
+
+        given["out"] = given["out"] or default_folder(given["scores"])
+        _make(partial(judge_scores, **given), JUDGE, given["out"], display)
         return
     from headroles.judging.again import judge_again
     from headroles.options.finished import JudgeOptions
 
-    display.check_place(folder)
     decided = {field.name: given[field.name] for field in fields(JudgeOptions) if field.name in given}
-    with show_phases(quiet=display.quiet) as phases, phases.during(JUDGE):
-        judged = judge_again(folder, **decided)
-    print_result(judged, folder, display)
+    _make(partial(judge_again, folder, **decided), JUDGE, folder, display)
 
 
-def _judge_table(display: DisplayOptions, given: dict[str, Any]) -> None:
-    """Judge a table of scores, and print the run."""
-    from headroles.progress import JUDGE
-    from headroles.runs.scores.run import default_folder, judge_scores
+def _make(make: Callable[[], Any], phase: str, folder: str, display: DisplayOptions) -> None:
+    """Make a result in one phase, and print it.
+
+    Args:
+        make: Returns the result.
+        phase: Name of the phase.
+        folder: Where the result lies then, a folder or an address.
+        display: How much is printed.
+    """
     from headroles.terminal.phases import show_phases
 
-    given["out"] = given["out"] or default_folder(given["scores"])
-    display.check_place(given["out"])
-    with show_phases(quiet=display.quiet) as phases, phases.during(JUDGE):
-        judged = judge_scores(**given)
-    print_result(judged, given["out"], display)
+    display.check_place(folder)
+    with show_phases(quiet=display.quiet) as phases, phases.during(phase):
+        result = make()
+    print_result(result, folder, display)
 
 
 @command(
@@ -246,13 +250,15 @@ def verify_command(folder: str, oracles: bool) -> None:
 
     Every file must be as it was written, and all shards must be there. Findings and labels are computed again
     from the stored scores, and must be those of the tables. No model is needed. With --oracles, other
-    libraries recompute the findings, and a table shows the largest differences.
+    libraries recompute the findings, and a table shows the largest differences. Of a pruned model, its files
+    and its certificate are checked.
     """
-    from headroles.shards.verify import refuse_differences, verify
+    from headroles.pruning.verify import verify_any
+    from headroles.shards.verify import refuse_differences
     from headroles.terminal.console import console
     from headroles.terminal.run import show_checks, show_verified
 
-    verified = verify(folder, oracles=oracles)
+    verified = verify_any(folder, oracles=oracles)
     if oracles:
         show_checks(console(), verified.checks)
         refuse_differences(verified.checks, folder)

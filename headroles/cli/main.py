@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-from headroles.cli import finished, inputs, runs
+from headroles.cli import finished, inputs, pruning, runs
 from headroles.cli.options import CONTEXT, Commands
 from headroles.errors import HeadrolesError, visible
 
@@ -31,7 +31,7 @@ def cli() -> None:
     """What do the attention heads of a model do, and how sure can we be?"""
 
 
-for each in (*runs.COMMANDS, *finished.COMMANDS, *inputs.COMMANDS):
+for each in (*runs.COMMANDS, *pruning.COMMANDS, *finished.COMMANDS, *inputs.COMMANDS):
     cli.add_command(each)
 
 

@@ -142,6 +142,8 @@ def _plain(annotation: Any) -> str:
 
 def _literal(value: Any) -> str:
     """Return a default as Python source, with quotes as formatters set them."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))}{',' * (len(value) == 1)})"
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 

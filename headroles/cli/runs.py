@@ -1,12 +1,13 @@
-"""Commands that make a run: label, probe, surface, cluster."""
+"""Commands that make a run: label, probe, surface, cluster, ablate."""
 
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from headroles.cli.options import PRINTS, ROLES, Command, command
+from headroles.cli.options import PRINTS, ROLES, WATCHED, Command, command
 from headroles.cli.results import print_result
+from headroles.errors import BadInput
 from headroles.options.listed import DisplayOptions
 from headroles.progress import LOAD
 
@@ -21,8 +22,9 @@ SECTION = "Label and ask"
     "headroles label --task QNLI --sieve patterns --limit 50",
     "headroles label --model bert-base-uncased --data reviews.csv --text-a review",
     "headroles label --attention maps.safetensors --correction holm --alpha 0.01",
+    "headroles label --task QNLI --until decided --watch",
     "headroles label --task QNLI --json",
-    prints=ROLES,
+    prints=WATCHED,
 )
 def label_command(display: DisplayOptions, **given: Any) -> None:
     """Label the heads of a model with their roles.
@@ -30,6 +32,11 @@ def label_command(display: DisplayOptions, **given: Any) -> None:
     It writes tables and a report. Each sieve asks whether a head looks at some tokens more than chance gives.
     A head has the role of a sieve when the tests say so. The command headroles sieves lists all sieves.
     """
+    if display.watch and given["until"] is None:
+        raise BadInput(
+            "--watch shows the looks of a run that may stop, so it needs --until decided; give both, or "
+            "leave --watch out"
+        )
     from headroles.runs.label.run import label
 
     _run(label, given, display)
@@ -94,6 +101,28 @@ def cluster_command(display: DisplayOptions, **given: Any) -> None:
     _run(cluster, given, display)
 
 
+@command(
+    "ablate",
+    "causal.ablate:AblateOptions",
+    SECTION,
+    "headroles ablate --task QNLI",
+    "headroles ablate --roles runs/QNLI-all-MiniLM-L6-v2 --by mean --by cells --by cells:matched",
+    "headroles ablate --roles runs/QNLI-all-MiniLM-L6-v2 --groups --outcome tokens",
+    prints=PRINTS,
+)
+def ablate_command(display: DisplayOptions, **given: Any) -> None:
+    """Take heads out of a model and test the damage.
+
+    A head is needed where the model gets significantly worse without it, by more than the margin. It is
+    negligible where the damage is significantly within the margin, and interfering where the model is better
+    without it. Else it is undetermined. With --roles, the run also tests whether the roles of a label run say
+    where heads matter, and which.
+    """
+    from headroles.runs.ablate.run import ablate
+
+    _run(ablate, given, display)
+
+
 def _run(function: Callable[..., Any], given: dict[str, Any], display: DisplayOptions) -> None:
     """Make the run of checked options into its folder, and print the result."""
     from headroles.options.values import record_of
@@ -110,10 +139,10 @@ def _run(function: Callable[..., Any], given: dict[str, Any], display: DisplayOp
 
     if hint is not None and not (display.quiet or display.json):
         console().print(f"note    {hint}", markup=False)
-    with show_phases(quiet=display.quiet) as phases:
+    with show_phases(quiet=display.quiet, watch=display.watch) as phases:
         phases.start(LOAD)
         labelling = function(progress=phases, **given | {"out": folder})
     print_result(labelling, folder, display)
 
 
-COMMANDS = (label_command, probe_command, surface_command, cluster_command)
+COMMANDS = (label_command, probe_command, surface_command, cluster_command, ablate_command)

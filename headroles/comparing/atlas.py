@@ -26,7 +26,9 @@ def atlas(options: AtlasOptions) -> Atlas:
     The runs label one model on several tasks or corpora, by one preset or by several. Runs of other models
     may join: they are shown by counts and by depth, and never matched head by head. Labels are those of the
     runs, which are read and never changed. The agreement of two runs of one model by one rule is Cohen's
-    kappa over heads, with an interval over inputs.
+    kappa over heads, with an interval over inputs. A head has a role in at least u of the k runs of a group
+    where the test of that says so, corrected over heads; from five runs on, means are pooled by random
+    effects.
 
     Args:
         {options}
@@ -45,14 +47,14 @@ def atlas(options: AtlasOptions) -> Atlas:
 
 def _atlas(options: AtlasOptions, folder: Path | None) -> Atlas:
     """Collect the runs, and write the atlas into a folder, if there is one."""
-    settings = {"runs": [str(run) for run in options.runs]}
+    settings = {"runs": [str(run) for run in options.runs], "steps": options.steps, "parts": options.parts}
     with lock_run_folder(folder):
         if folder is not None:
             check_free(folder, settings, options.overwrite, ATLAS)
         from headroles.comparing.collect import collect_runs
         from headroles.reports.atlas_page import atlas_page
 
-        collected = collect_runs(options.runs)
+        collected = collect_runs(options.runs, options.steps, options.parts)
         if folder is not None:
             write_atlas(folder, collected, atlas_page(collected))
     return collected

@@ -4,15 +4,19 @@ import platform
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from headroles.addresses import last_name
+from headroles.comparing.across import consensus_rows, judged_run, step_rows
+from headroles.comparing.parts import WHOLE, merge_parts
 from headroles.errors import BadInput
 from headroles.kinds import kind_of
+from headroles.records.atlas.across import Consensus
 from headroles.records.atlas.atlas import Agreement, Atlas, AtlasRun, RunRoles
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import join_names, plural
@@ -20,7 +24,6 @@ from headroles.stats.assessment.several import fresh_roles, several_roles
 from headroles.stats.comparing.agreement import Labels, agreements
 from headroles.stats.engine import evidence_columns
 from headroles.stats.relabel import Grid
-from headroles.storage.atlas.folder import run_fields
 from headroles.storage.folder import MANIFEST
 from headroles.storage.remote import local_copy
 from headroles.storage.run import load
@@ -59,7 +62,7 @@ class ReadRun:
         """The task of the run, or the name of its inputs, or that of its folder."""
         source = self.fact("source", "name") if self.fact("source", "kind") != "sample" else ""
         names = (self.facts.get("task"), source, self.folder)
-        return next(str(name).replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names if name)
+        return next(last_name(str(name)) for name in names if name)
 
     @property
     def rule(self) -> str:
@@ -78,25 +81,41 @@ class ReadRun:
         return (model, kind, shape, *rule)
 
 
-def collect_runs(folders: Sequence[str]) -> Atlas:
+def collect_runs(folders: Sequence[str], steps: bool = False, parts: bool = False) -> Atlas:
     """Return the atlas of some runs; nothing is written.
 
     Args:
         folders: Folders or addresses of two or more label runs.
+        steps: Whether they are checkpoints of one training, first to last.
+        parts: Whether they are parts of one corpus, which is then shown as one more run.
 
     Raises:
-        HeadrolesError: When one of them cannot be read, or is no label run.
+        HeadrolesError: When one of them cannot be read, is no label run, or is no checkpoint like the others.
     """
-    return atlas_of([_read(folder) for folder in folders])
+    runs = [_read(folder) for folder in folders]
+    if not parts:
+        return atlas_of(runs, steps)
+    return atlas_of([_whole(runs), *runs], parts=True)
 
 
-def atlas_of(runs: Sequence[ReadRun]) -> Atlas:
+def _whole(runs: Sequence[ReadRun]) -> ReadRun:
+    """Return the run of the corpus whose parts have a run each."""
+    digest = sha256("".join(run.digest for run in runs).encode()).hexdigest()
+    return ReadRun(WHOLE, digest, merge_parts([run.labelling for run in runs]))
+
+
+def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) -> Atlas:
     """Return the atlas of runs that were read.
 
     Args:
         runs: Two or more label runs.
+        steps: As for ``collect_runs``.
+        parts: Whether the first is the whole of the others.
+
+    Raises:
+        BadInput: When they cannot be steps of one training.
     """
-    folders = [run.folder for run in runs]
+    folders = [run.folder for run in runs][parts:]
     labels = _groups(runs)
     names = _names(runs, labels)
     rows = tuple(_run(run, name, label) for run, name, label in zip(runs, names, labels, strict=True))
@@ -112,24 +131,29 @@ def atlas_of(runs: Sequence[ReadRun]) -> Atlas:
         line
         for group in dict.fromkeys(labels)
         for line in agreements(
-            group, [own for own, label in zip(drawn, labels, strict=True) if label == group]
+            group, [own for own, label in list(zip(drawn, labels, strict=True))[parts:] if label == group]
         )
     ]
+    judged = [judged_run(name, run.labelling) for name, run in zip(names, runs, strict=True)]
+    consensus: list[Consensus] = []
+    for group in dict.fromkeys(labels):
+        own = [run for run, label in list(zip(judged, labels, strict=True))[parts:] if label == group]
+        consensus += consensus_rows(group, own) if len(own) > 1 else []
     remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *_apart(rows, agreement))
     manifest = {
         "headroles": version("headroles"),
         "kind": "atlas",
-        "command": shlex.join(["headroles", "atlas", *folders]),
-        "settings": {"runs": list(folders)},
+        "command": shlex.join(["headroles", "atlas", *folders, *["--steps"] * steps, *["--parts"] * parts]),
+        "settings": {"runs": list(folders), "steps": steps, "parts": parts},
         "runs": [
-            run_fields(row)
-            | {"facts": {name: run.facts[name] for name in MANIFEST_FIELDS if name in run.facts}}
+            asdict(row) | {"facts": {name: run.facts[name] for name in MANIFEST_FIELDS if name in run.facts}}
             for row, run in zip(rows, runs, strict=True)
         ],
         "remarks": list(remarks),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     }
-    return Atlas(rows, findings, several, tuple(agreement), manifest, remarks)
+    trends = tuple(step_rows(judged)) if steps else ()
+    return Atlas(rows, findings, several, tuple(agreement), tuple(consensus), trends, manifest, remarks)
 
 
 def _read(folder: str) -> ReadRun:
@@ -155,7 +179,7 @@ def _groups(runs: Sequence[ReadRun]) -> list[str]:
     words = {}
     for key in keys:
         run = firsts[key]
-        parts = [_short(run.fact("model", "name"))] if len(models) > 1 else []
+        parts = [last_name(run.fact("model", "name"))] if len(models) > 1 else []
         words[key] = ", ".join([*parts, str(run.facts.get("preset") or run.rule)])
     taken = Counter(words.values())
     for key in keys:
@@ -169,15 +193,10 @@ def _groups(runs: Sequence[ReadRun]) -> list[str]:
     return [words[run.key] for run in runs]
 
 
-def _short(name: str) -> str:
-    """Return the last part of a model's name."""
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-
-
 def _names(runs: Sequence[ReadRun], groups: Sequence[str]) -> list[str]:
     """Return short names, no two alike: the task, with the group, the folder or a number where needed."""
     names = [run.task for run in runs]
-    folders = [_short(run.folder) for run in runs]
+    folders = [last_name(run.folder) for run in runs]
     for words in (groups, folders, [str(place + 1) for place in range(len(runs))]):
         known: dict[str, set[str]] = {}
         for name, word in zip(names, words, strict=True):

@@ -47,6 +47,7 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
     notes = [
         *_label_notes(compared, first.decision.test),
         *explained_labels(compared.before, compared.after),
+        *_weight_notes((first, second)),
         *_subsample_notes((first, second)),
         *_changed_labels((first, second), (compared.before, compared.after)),
     ]
@@ -86,6 +87,17 @@ def _label_notes(compared: Comparison, label_test: str) -> list[str]:
     return [
         f"Labels of both runs are tested by {label_test}, as in A. Differences are tested by "
         f"{compared.decision.test}."
+    ]
+
+
+def _weight_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
+    """Return a note where only one run read attention weighted by the norms of values."""
+    by_norm = [(run.manifest.get("model") or {}).get("weights") == "norm" for run in stored]
+    if by_norm[0] == by_norm[1]:
+        return []
+    return [
+        f"Attention of {'B' if by_norm[1] else 'A'} is weighted by the norms of the values that it moves, "
+        f"that of {'A' if by_norm[1] else 'B'} is not."
     ]
 
 

@@ -33,7 +33,7 @@ def match_runs(first: Labelling, second: Labelling) -> tuple[Labelling, Labellin
         _check_equal(
             name, first.manifest.get(name), second.manifest.get(name), f"label both with the same {option}"
         )
-    second = _in_order(second, first.scores.sieves)
+    second = _with_thresholds(first, _in_order(second, first.scores.sieves))
     _check_rules(first.findings.rules, second.findings.rules)
     way = _same_examples(first, second)
     _check_equal(
@@ -100,6 +100,20 @@ def _in_order(run: Labelling, sieves: tuple[str, ...]) -> Labelling:
         scores=replace(scores, sieves=sieves, **values),
         findings=replace(findings, rules=rules, **arrays),
     )
+
+
+def _with_thresholds(first: Labelling, second: Labelling) -> Labelling:
+    """Return run B with the thresholds of A, where both took heads out with the same margin.
+
+    The threshold of a loss is a share of the mean loss, which differs between models.
+    """
+    if first.ablated is None or second.ablated is None:
+        return second
+    margin, other_margin = ((run.manifest.get("settings") or {}).get("margin") for run in (first, second))
+    _check_equal("margin", margin, other_margin, "judge one of them again with the --margin of the other")
+    own, other = first.findings.rules, second.findings.rules
+    rules = tuple(replace(rule, margin=of_a.margin) for rule, of_a in zip(other, own, strict=True))
+    return replace(second, findings=replace(second.findings, rules=rules))
 
 
 def _check_rules(rules: tuple[Rule, ...], rules_b: tuple[Rule, ...]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from headroles.options.finished import ReplicateOptions
 from headroles.options.keywords import keywords_of
 from headroles.records.replication import Replicate, Replication
-from headroles.stats.decision import check_decision
+from headroles.stats.decision import BETTING, check_decision
 from headroles.storage.folder import write_text
 from headroles.storage.integrity.manifest import check_run_folder
 from headroles.storage.integrity.origin import check_replaceable, mark_of
@@ -24,7 +24,8 @@ def replicate(options: ReplicateOptions) -> Replication:
     """Test the roles that run A found on the inputs of run B, and count how many hold there.
 
     Both runs are of one model; their inputs differ. B is an independent test of the roles of A.
-    It is judged by the test, margins, alpha and families of A, and corrected over the roles of A only. No
+    It is judged by the test, margins, alpha and families of A, and corrected over the roles of A only. Where
+    A was labelled by betting, which needs bounds that B may not have, the test is that of B. No
     model is needed. Heads that have a role in B only are not reported.
 
     Args:
@@ -41,7 +42,8 @@ def replicate(options: ReplicateOptions) -> Replication:
         check_replaceable(Path(options.out), mark_of(",".join(COLUMNS)), options.overwrite)
     first, second = (load(folder) for folder in folders)
     correction = options.correction or first.decision.correction
-    decision = replace(first.decision, correction=correction)
+    test = second.decision.test if first.decision.test == BETTING else first.decision.test
+    decision = replace(first.decision, correction=correction, test=test)
     check_decision(decision)
     from headroles.comparing.replication import replicate_run
 

@@ -1,17 +1,22 @@
 """Match two runs on different inputs column by column, and count the roles of one that hold in the other."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from headroles.errors import BadInput
+from headroles.inputs.sketch import shared_share
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, Labelling
+from headroles.records.probes import ConditionGap
 from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
+from headroles.reports.words.several import percent
 from headroles.reports.words.words import plural
 from headroles.stats.comparing.replication import (
     count_replicates,
     replicate_best_heads,
+    replicate_gaps,
     replicate_roles,
     replication_remarks,
 )
@@ -162,6 +167,7 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
         columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
         rows=tuple(counted(name, columns) for name, columns in rows.items()),
         best=_test_best_heads(runs, scores, rules, decision),
+        gaps=replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision),
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )
@@ -172,6 +178,11 @@ def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
     findings = run.findings
     arrays: dict[str, Any] = {name: getattr(findings, name)[columns] for name in (*COLUMNS, "decision")}
     return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
+
+
+def _gaps(run: Labelling) -> tuple[ConditionGap, ...]:
+    """Return the gaps between conditions of a run; none for runs without conditions."""
+    return run.probed.gaps if run.probed is not None else ()
 
 
 def _test_best_heads(
@@ -190,12 +201,7 @@ def _test_best_heads(
 def _notes(runs: _Runs, replication: Replication) -> list[str]:
     """Return notes for the reader, one sentence each."""
     notes = _differences(runs.first, runs.second)
-    shared = set(runs.first.scores.examples) & set(runs.second.scores.examples)
-    if shared:
-        notes.append(
-            f"{plural(len(shared), 'example')} of A and B have the same names: if they are the same texts, B "
-            f"is no independent test."
-        )
+    notes += _shared_texts(runs)
     notes += replication_remarks(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
     margins = [rule.margin for rule in runs.rules]
     margins_of_b = [runs.second.findings.rules[k].margin for k in runs.other]
@@ -211,6 +217,26 @@ def _notes(runs: _Runs, replication: Replication) -> list[str]:
                 f"{_first_names(columns, 6)}."
             )
     return notes
+
+
+def _shared_texts(runs: _Runs) -> list[str]:
+    """Return a note where runs share texts, by hash; by names of inputs where hashes are not known."""
+    sketches = [
+        str((run.manifest.get("source") or {}).get("texts") or "") for run in (runs.first, runs.second)
+    ]
+    share = shared_share(*sketches)
+    if share > 0:
+        return [
+            f"about {percent(share)} of the texts of B are texts of A, by their hashes: B is no "
+            "independent test."
+        ]
+    names = set(runs.first.scores.examples) & set(runs.second.scores.examples)
+    if math.isnan(share) and names:
+        return [
+            f"{plural(len(names), 'example')} of A and B have the same names: if they are the same texts, B "
+            f"is no independent test."
+        ]
+    return []
 
 
 def _differences(first: Labelling, second: Labelling) -> list[str]:

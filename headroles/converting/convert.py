@@ -21,6 +21,12 @@ ENDINGS = {
     "trees": (".jsonl",),
 }
 """Endings of new files, by what they hold."""
+PURPOSES = {
+    "task": "--task names the task whose scores are taken from a folder",
+    "tokens": "--tokens gives the tokens of maps",
+    "score_name": "--score-name names the scores of one file",
+}
+"""What the options do that some files only take."""
 JUDGE_NOTE = (
     "headroles judge --scores {file} --margin 2 --test t-published --correction none repeats the released "
     "labels: 2 beyond the null of 1 is the released threshold of 3"
@@ -79,20 +85,33 @@ def convert(options: ConvertOptions) -> Converted:
     return _from_pickle(old, out, options) if old.suffix in PICKLES else _from_json(old, out, options)
 
 
-def _check_ending(out: Path, kind: str, old: Path) -> None:
-    """Refuse the name of a new file that does not fit what the old file holds."""
-    if out.suffix not in ENDINGS[kind]:
+def _check(options: ConvertOptions, kind: str, takes: str = "") -> None:
+    """Refuse options that do not fit what the old file holds.
+
+    Args:
+        options: As they were given.
+        kind: What the file holds.
+        takes: The one option of ``PURPOSES`` that it takes; "" for none.
+
+    Raises:
+        BadInput: For another of them, or for a new file of another ending.
+    """
+    if Path(options.out).suffix not in ENDINGS[kind]:
         raise BadInput(
-            f"'{old}' holds {kind}, which are written into a file that ends in "
-            f"{' or '.join(ENDINGS[kind])}, but --out is '{out}'"
+            f"'{options.old}' holds {kind}, which are written into a file that ends in "
+            f"{' or '.join(ENDINGS[kind])}, but --out is '{options.out}'"
         )
+    for name, purpose in PURPOSES.items():
+        if name != takes and getattr(options, name) is not None:
+            holder = "folder" if Path(options.old).is_dir() else "file"
+            raise BadInput(f"{purpose}, but '{options.old}' is a {holder} of {kind}; leave the option out")
 
 
 def _from_folder(old: Path, out: Path, options: ConvertOptions) -> Converted:
     """Write the scores of all sieves of a task as one table."""
     from headroles.converting.scores import folder_scores, write_scores
 
-    _check_ending(out, "scores", old)
+    _check(options, "scores", "task")
     scores = folder_scores(old, options.task)
     return Converted(out, "scores", write_scores(out, scores), "rows", (JUDGE_NOTE.format(file=out),))
 
@@ -104,17 +123,17 @@ def _from_pickle(old: Path, out: Path, options: ConvertOptions) -> Converted:
 
     content = read_pickle(old)
     if is_maps(content):
-        _check_ending(out, "maps", old)
+        _check(options, "maps", "tokens")
         tokens = None if options.tokens is None else _read_tokens(Path(options.tokens))
         maps, notes = convert_maps(content, old, out, tokens, overwrite=options.overwrite)
         return Converted(out, "maps", maps.count, "inputs", tuple(notes))
     if is_scores(content):
-        _check_ending(out, "scores", old)
+        _check(options, "scores", "score_name")
         scores = scores_of(content, old, options.score_name)
         note = SCORE_NOTE if scores.null is None else JUDGE_NOTE
         return Converted(out, "scores", write_scores(out, [scores]), "rows", (note.format(file=out),))
     if is_labels(content):
-        _check_ending(out, "labels", old)
+        _check(options, "labels")
         return Converted(out, "labels", write_labels(out, content, old), "rows", (LABEL_NOTE,))
     raise BadInput(
         f"a pickle of maps, scores (inputs, layers, heads) or labels is converted, but '{old}' holds "
@@ -177,14 +196,28 @@ def _from_json(old: Path, out: Path, options: ConvertOptions) -> Converted:
 
     content = None if ".jsonl" in old.suffixes else _read_json(old)
     if isinstance(content, dict) and content and all(map(HEAD.fullmatch, content)):
-        _check_ending(out, "scores", old)
+        _check(options, "scores", "score_name")
         scores = head_scores(content, old, options.score_name)
         return Converted(out, "scores", write_scores(out, [scores]), "rows", (SCORE_NOTE.format(file=out),))
-    rows = read_rows(old)
+    rows = read_rows(old) if content is None else _objects(content, old)
     if not has_old_trees(rows):
         raise BadInput(
             f"JSON with scores by head, or with words, heads and relns, is converted, but the first object "
             f"of '{old}' has {', '.join(map(str, rows[0])) or 'nothing'}"
         )
-    _check_ending(out, "trees", old)
+    _check(options, "trees")
     return Converted(out, "trees", write_trees(out, rows, old), "trees")
+
+
+def _objects(content: Any, old: Path) -> list[dict[str, Any]]:
+    """Return the objects of a JSON list, or the one object of a file.
+
+    Raises:
+        BadInput: When the list is empty, or holds something else.
+    """
+    rows = content if isinstance(content, list) else [content]
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise BadInput(
+            f"JSON to convert is an object or a list of objects, but '{old}' holds {shorten(content)}"
+        )
+    return rows

@@ -54,9 +54,12 @@ def convert_maps(
         overwrite: Whether a file that is there may be replaced.
 
     Raises:
-        BadInput: When an input breaks a rule; the message has its number, from 0.
+        BadInput: When an input breaks a rule; the message has its number, from 0. Also when tokens are given
+            of maps that all have their own.
     """
     items = [item for item in content if not isinstance(item, dict) or ATTENTION in item]
+    if tokens is not None and all(isinstance(item, dict) and "tokens" in item for item in items):
+        raise BadInput(f"--tokens gives the tokens of maps, but '{source}' has its own; leave the option out")
     pairs = [
         _input_of(item, f"'{source}', input {number}", _tokens_at(tokens, number, len(items), source))
         for number, item in enumerate(items)

@@ -6,13 +6,17 @@ from typing import Any
 from headroles.kinds import kind_of
 from headroles.options.finished import JudgeOptions, decision_fields
 from headroles.options.keywords import keywords_of
+from headroles.options.run import JudgedOptions
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
-from headroles.stats.decision import check_decision
+from headroles.stats.decision import BETTING, check_decision
 from headroles.storage.integrity.lock import lock_present_folder
 from headroles.storage.integrity.manifest import check_run_folder
 from headroles.storage.remote import local_copy
 from headroles.storage.run import load, write_results
+
+NOT_AT_STOPS = "These error rates do not hold (judge with --test betting):"
+"""First words of the note on a test that does not hold at a stop."""
 
 
 @keywords_of(JudgeOptions, "folder")
@@ -54,7 +58,38 @@ def _judge_by(before: Labelling, given: dict[str, Any], margin: float | None) ->
     manifest = dict(before.manifest)
     if "settings" in manifest:
         manifest |= {"settings": options.settings(), "command": options.command()}
+    if "until" in manifest:
+        kept = [note for note in manifest.get("notes", ()) if not note.startswith(NOT_AT_STOPS)]
+        manifest["notes"] = [*stop_notes(manifest["until"], decision), *kept]
     return replace(after, manifest=manifest, skipped=before.skipped, exhibited=before.exhibited)
+
+
+def stop_notes(stop: Any, decision: Decision) -> list[str]:
+    """Return a note on a test or interval that does not hold where scores chose the number of inputs.
+
+    Args:
+        stop: Where the run stopped, from its manifest; None for runs that read a fixed number of inputs.
+        decision: Test and interval by which it is judged now.
+
+    Example:
+        >>> stop = {"stopped": True, "units": 384}
+        >>> [note] = stop_notes(stop, Decision(test="t-skew"))
+        >>> note.partition(": ")[2]
+        'the run stopped after 384 units because of its scores, and t-skew assumes a fixed number of units.'
+        >>> stop_notes(stop, Decision(test="betting")), stop_notes(None, Decision())
+        ([], [])
+    """
+    if not isinstance(stop, dict) or not stop.get("stopped"):
+        return []
+    wrong = [decision.test] if decision.test != BETTING else []
+    wrong += [f"the interval {decision.interval}"] if decision.interval != "test" else []
+    if not wrong:
+        return []
+    verb = "assumes" if len(wrong) == 1 else "assume"
+    return [
+        f"{NOT_AT_STOPS} the run stopped after {stop['units']:,} units because of its scores, and "
+        f"{' and '.join(wrong)} {verb} a fixed number of units."
+    ]
 
 
 def _with_inputs(settings: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +104,13 @@ def judge_stored_scores(run: Labelling) -> Labelling:
     Raises:
         HeadrolesError: When the settings of the run are not valid.
     """
-    kind = kind_of(run)
-    options = kind.options(_with_inputs(dict(run.manifest.get("settings", {}))))
-    return replace(run, findings=kind.find_again(run, options).findings)
+    return replace(run, findings=kind_of(run).find_again(run, options_of(run)).findings)
+
+
+def options_of(run: Labelling) -> JudgedOptions:
+    """Return the options of a stored run, from the settings in its manifest.
+
+    Raises:
+        HeadrolesError: When the settings are not valid.
+    """
+    return kind_of(run).options(_with_inputs(dict(run.manifest.get("settings", {}))))

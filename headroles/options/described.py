@@ -163,7 +163,9 @@ class Described:
         """Its default in words; "" for a flag that is off, and where it is required."""
         if self.required or self.option.default:
             return self.option.default
-        return "" if self.value in (None, False, (), "") else f"{self.value}"
+        if isinstance(self.value, tuple):
+            return ", ".join(map(str, self.value))
+        return "" if self.value in (None, False, "") else f"{self.value}"
 
     @property
     def python(self) -> str:

@@ -17,6 +17,7 @@ from headroles.options.shared import (
     ALPHA,
     AS_IN_A,
     BAYES,
+    BOUND,
     CORRECTION,
     FAMILY,
     INTERVAL,
@@ -275,8 +276,8 @@ class TableOptions(FinishedOptions):
     name: Annotated[
         str | None,
         Option(
-            "Which table: roles, heads, several, p-values or findings. Some folders also have best, "
-            "statistics, clusters, changes, differences, runs or agreement.",
+            "Which table: roles, heads, several, p-values or findings. Some folders also have values, best, "
+            "statistics, clusters, changes, differences, runs, agreement, in-runs, consensus or trends.",
             "Questions",
             default="the main table",
         ),
@@ -353,12 +354,7 @@ class CompareOptions(FinishedOptions):
     dir_b: Annotated[str, DIR_B]
     bound: Annotated[
         float,
-        Option(
-            "Largest difference that counts as none, on the scale of the scores.",
-            "Decision",
-            above=0,
-            below=INFINITY,
-        ),
+        BOUND.but(detail="On the scale of the scores."),
     ] = 0.05
     swaps: Annotated[
         int,
@@ -408,6 +404,22 @@ class AtlasOptions(FinishedOptions):
             default="atlas/A-B, by the names of the folders; none in Python",
         ),
     ] = None
+    steps: Annotated[
+        bool,
+        Option(
+            "The runs are checkpoints of one training, first to last, on the same inputs: roles get a "
+            "trend and the step from which they hold.",
+            "Questions",
+        ),
+    ] = False
+    parts: Annotated[
+        bool,
+        Option(
+            "The runs are parts of one corpus: their sums are added up, and the whole is judged and shown "
+            "as well.",
+            "Questions",
+        ),
+    ] = False
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for an atlas of other runs.")] = False
 
     def __post_init__(self) -> None:
@@ -418,6 +430,11 @@ class AtlasOptions(FinishedOptions):
         if len(self.runs) < FEWEST_RUNS:
             raise BadInput(
                 f"an atlas shows two runs or more, but got {len(self.runs)}; name the folders of two runs"
+            )
+        if self.steps and self.parts:
+            raise BadInput(
+                "an atlas shows steps of one training or parts of one corpus, but got --steps and "
+                "--parts; leave one out"
             )
         twice = next((run for place, run in enumerate(self.runs) if run in self.runs[:place]), None)
         if twice is not None:

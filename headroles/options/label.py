@@ -1,12 +1,13 @@
 """Options of runs of sieves, and of ``headroles label``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, ClassVar
 
 from headroles.errors import BadInput
 from headroles.options.inputs import InputOptions
 from headroles.options.shared import (
     CACHE,
+    DECIDED,
     KEEP,
     MAPS,
     MARGIN,
@@ -14,9 +15,16 @@ from headroles.options.shared import (
     SIEVE,
     STATISTIC,
     TEST,
+    UNITS_PER_LOOK,
+    UNTIL,
     VECTORS,
+    WEIGHTS,
+    check_norms,
 )
+from headroles.presets import preset_of
+from headroles.records.example import Decision
 from headroles.sieves.base import Sieve
+from headroles.stats.decision import BETTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class Options(InputOptions):
 
     sieve: Annotated[tuple[str | Sieve, ...], SIEVE] = ()
     statistic: Annotated[str, STATISTIC] = "selectivity"
+    weights: Annotated[str, WEIGHTS] = "attention"
     parser: Annotated[str | None, PARSER] = None
     vectors: Annotated[str | None, VECTORS.but(detail="The sieve related:other reads them.")] = None
     maps: Annotated[int, MAPS] = 1000
@@ -63,6 +72,7 @@ class Options(InputOptions):
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         InputOptions.__post_init__(self)
+        check_norms(self.weights, self.attention is not None, self.preset)
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")
         if self.kind == "cross" and self.preset == "published":
@@ -72,6 +82,12 @@ class Options(InputOptions):
             )
 
 
+EXCLUDED = {
+    "preset": "the preset 'published' has a test for a fixed number of inputs",
+    "stream": "a stream is read in the order of its inputs, and not in random order",
+    "shard_size": "a shard of a run that may stop holds --units-per-look units",
+}
+"""Options whose defaults a run that may stop needs, and why."""
 MOST_KEPT = 100_000
 """Most examples whose scores are all kept; above it, moments and a random subsample are kept."""
 
@@ -85,18 +101,52 @@ class LabelOptions(Options):
             models with one stack.
         stream: Whether inputs are read one by one, without storing or counting them beforehand.
         keep: Most examples whose scores are all kept; above it, moments and a random subsample are kept.
+        until: "decided": units are read in random order until all heads are decided; None: all inputs.
+        decided: Share of all tests that must be decided.
+        units_per_look: Units of a shard, after which all heads are judged again.
 
     Raises:
         UnknownName: For a kind of attention that does not exist, and names that ``Options``
             refuses.
-        BadInput: For numbers out of range, and values that ``Options`` refuses.
+        BadInput: For numbers out of range, options that ``until`` excludes or that need it, and values that
+            ``Options`` refuses.
     """
 
     keep: Annotated[int, KEEP] = MOST_KEPT
+    until: Annotated[str | None, UNTIL] = None
+    decided: Annotated[float, DECIDED] = 1.0
+    units_per_look: Annotated[int, UNITS_PER_LOOK] = 64
+    test: Annotated[str | None, TEST.but(default=f"t-skew; {BETTING} with --until")] = None
 
     OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "keep")
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        Options.__post_init__(self)
+        usual = {field.name: field.default for field in fields(self)}
+        names = ("decided", "units_per_look") if self.until is None else EXCLUDED
+        changed = next((name for name in names if getattr(self, name) != usual[name]), None)
+        if changed is None:
+            return
+        flag = f"--{changed.replace('_', '-')}"
+        if self.until is None:
+            raise BadInput(f"{flag} is about runs that stop early; leave it out, or give --until decided")
+        raise BadInput(
+            f"{EXCLUDED[changed]}, so {flag} and --until exclude each other; leave one of them out"
+        )
 
     @property
     def most_kept(self) -> int:
         """Most examples whose scores are all kept."""
         return self.keep
+
+    @property
+    def units_per_shard(self) -> int | None:
+        """Units of a shard of a run that may stop; None for other runs."""
+        return None if self.until is None else self.units_per_look
+
+    @property
+    def usual(self) -> Decision:
+        """Decision of the preset; with ``until`` by a test that may be looked at at any time."""
+        usual = preset_of(self.preset).decision
+        return usual if self.until is None else replace(usual, test=BETTING)

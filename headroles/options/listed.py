@@ -85,12 +85,17 @@ class DisplayOptions:
         False
     )
     open: Annotated[bool, Option("Open the report in the browser.", "Output")] = False
+    watch: Annotated[
+        bool, Option("With --until, show while the run is made which heads are decided.", "Output")
+    ] = False
 
     def __post_init__(self) -> None:
         """Refuse options that exclude each other."""
         given = [f"--{name}" for name in EXCLUSIVE if getattr(self, name)]
         if len(given) > 1:
             raise BadInput(f"{' and '.join(given)} exclude each other; give one of them")
+        if self.watch and self.quiet:
+            raise BadInput("--quiet shows nothing of a run, so it excludes --watch; leave one of them out")
         if self.grid and (self.quiet or self.json):
             raise BadInput(f"{given[0]} prints no grid, so it excludes --grid; leave one of them out")
 

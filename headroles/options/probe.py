@@ -7,7 +7,18 @@ from typing import Annotated, ClassVar
 from headroles.errors import BadInput
 from headroles.options.described import Option
 from headroles.options.run import CommonOptions
-from headroles.options.shared import DATA, KIND, LAYOUT, MAPS, MARGIN, MAX_LENGTH, TEST, VECTORS
+from headroles.options.shared import (
+    DATA,
+    KIND,
+    LAYOUT,
+    MAPS,
+    MARGIN,
+    MAX_LENGTH,
+    TEST,
+    VECTORS,
+    WEIGHTS,
+    check_norms,
+)
 from headroles.records.example import Decision
 from headroles.records.objects import DataObject
 from headroles.records.probes import CLASSIFIERS
@@ -102,6 +113,7 @@ class ProbeOptions(CommonOptions):
             default="encoder; self for models with one stack",
         ),
     ] = None
+    weights: Annotated[str, WEIGHTS] = "attention"
     maps: Annotated[int, MAPS] = 200
     margin: Annotated[float | None, MARGIN.but(default="0.05")] = None
     test: Annotated[str | None, TEST.but(default="t")] = None
@@ -126,6 +138,7 @@ class ProbeOptions(CommonOptions):
             raise BadInput(
                 f"probes read one annotated text, but --kind {self.kind!r} needs two; leave it out"
             )
+        check_norms(self.weights, self.attention is not None, self.preset)
         self._check_training()
         if self.stride is not None and self.stride > (self.max_length or WINDOW):
             raise BadInput(
@@ -148,6 +161,11 @@ class ProbeOptions(CommonOptions):
 
     def _check_training(self) -> None:
         """Refuse options of trained probes that do not fit together."""
+        if self.classifier and self.weights == "norm":
+            raise BadInput(
+                "trained probes learn on attention itself, but --weights is 'norm'; leave --weights or "
+                "--classifier out"
+            )
         if self.classifier and "dependency" not in self.probes:
             raise BadInput("classifiers are trained to find head words, so the probe must be dependency")
         if self.classifier and self.train is None:

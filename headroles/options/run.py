@@ -157,6 +157,11 @@ class CommonOptions:
         return False
 
     @property
+    def units_per_shard(self) -> int | None:
+        """Units of a shard, where shards hold whole units; None for ``shard_size`` examples."""
+        return None
+
+    @property
     def usual(self) -> Decision:
         """Decision of the preset."""
         return preset_of(self.preset).decision

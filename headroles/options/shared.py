@@ -13,6 +13,7 @@ DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 DTYPES = ("float32", "bfloat16", "float16")
 ENGINES = ("local", "ray")
 STACKS = ("self", "encoder", "decoder", "cross")
+WEIGHT_KINDS = ("attention", "norm")
 EMBEDDED = "the embedded MiniLM encoder"
 USER_CACHE = "in the user's cache folder"
 
@@ -82,12 +83,33 @@ PRESET = Option(
     "Questions",
     choices=tuple(PRESETS),
 )
+WEIGHTS = Option(
+    "Weights that are read: attention, or norm, which is attention times the norms of the values that it "
+    "moves, with rows made to sum to 1.",
+    "Questions",
+    kind="kind of weights",
+    choices=WEIGHT_KINDS,
+)
 STATISTIC = Option("Statistic of mask sieves.", "Questions", choices=("selectivity", "bias"))
+LOSS_LABEL = Option(
+    "Column of --data with the class, for losses of classifiers.",
+    "Questions",
+    default="the model's own prediction",
+)
+MASK_SHARE = Option(
+    "Share of tokens that are masked, drawn by --seed; for losses of masked words.",
+    "Questions",
+    above=0,
+    below=1,
+)
 VECTORS = Option("A text file of word vectors, such as GloVe's.", "Questions", path=True)
 
 # decision
+BOUND = Option("Bound below which a change is tolerated.", "Decision", above=0, below=INFINITY)
 ALPHA = Option("Rate of errors that every correction allows.", "Decision", above=0, below=1, default="0.05")
-MARGIN = Option("How far beyond chance the mean of a role must lie.", "Decision", least=0, below=INFINITY)
+MARGIN = Option(
+    "How far a mean must lie beyond chance, or beyond no damage.", "Decision", least=0, below=INFINITY
+)
 TEST = Option("Test of every mean.", "Decision", choices=TESTS)
 CORRECTION = Option(
     "Correction for the number of tests.", "Decision", choices=ALL_CORRECTIONS, default="fdr_bh"
@@ -128,6 +150,22 @@ KEEP = Option(
     "Running",
     least=1,
 )
+UNTIL = Option(
+    "Read units in random order, judge all heads after every few units, and stop when they are decided; the "
+    "test is betting, which may be looked at at any time.",
+    "Inputs",
+    choices=("decided",),
+    default="all inputs are read",
+)
+DECIDED = Option(
+    "Share of all tests, heads times roles, that is decided before a run with --until stops.",
+    "Inputs",
+    above=0,
+    most=1,
+)
+UNITS_PER_LOOK = Option(
+    "Units after which a run with --until judges all heads again; they are one shard.", "Inputs", least=1
+)
 STREAM = Option("Read inputs in order, without counting or fetching them first; not with --limit.", "Running")
 CACHE = Option(
     "Folder that keeps parses for later runs; with none, nothing is kept.",
@@ -157,6 +195,29 @@ def check_devices(device: str, device_map: str | None) -> None:
         raise BadInput(
             f"a device map places the parts of a model, so --device {device} has no effect; give one of the "
             f"two"
+        )
+
+
+def check_norms(weights: str, stored: bool, preset: str) -> None:
+    """Refuse norm-weighted attention where it cannot be formed, or is not what is asked.
+
+    Args:
+        weights: One of ``WEIGHT_KINDS``.
+        stored: Whether stored maps are read.
+        preset: The preset of the run.
+
+    Raises:
+        BadInput: For stored maps, and for the preset published.
+    """
+    if weights == "norm" and stored:
+        raise BadInput(
+            "norm-weighted attention needs the values of a model that runs, but stored maps hold weights "
+            "only; give --model, or leave --weights out"
+        )
+    if weights == "norm" and preset == "published":
+        raise BadInput(
+            "the preset 'published' scores attention, as the released code does, but --weights is 'norm'; "
+            "leave one of them out"
         )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from headroles.errors import BadInput
 from headroles.options.described import Option
 from headroles.options.inputs import InputOptions
-from headroles.options.shared import MARGIN, TEST
+from headroles.options.shared import LOSS_LABEL, MARGIN, MASK_SHARE, TEST, WEIGHTS, check_norms
 from headroles.records.example import Decision
 from headroles.sieves.built_in.punctuation import USUAL
 from headroles.sieves.spread import SMOOTHING
@@ -28,27 +28,13 @@ class SurfaceOptions(InputOptions):
     gradients: Annotated[
         bool, Option("Measure how much the loss depends on attention, which is slow.", "Questions")
     ] = False
-    label: Annotated[
-        str | None,
-        Option(
-            "Column of --data with the class, for losses of classifiers.",
-            "Questions",
-            default="the model's own prediction",
-        ),
-    ] = None
-    mask: Annotated[
-        float,
-        Option(
-            "Share of tokens that are masked, drawn by --seed; for losses of masked words.",
-            "Questions",
-            above=0,
-            below=1,
-        ),
-    ] = MASK
+    label: Annotated[str | None, LOSS_LABEL] = None
+    mask: Annotated[float, MASK_SHARE] = MASK
     marks: Annotated[
         str, Option("Marks that count as punctuation, in one word. With all, every mark counts.", "Questions")
     ] = USUAL
 
+    weights: Annotated[str, WEIGHTS] = "attention"
     margin: Annotated[float | None, MARGIN.but(hidden=True)] = None
     test: Annotated[str | None, TEST.but(default="t-skew")] = None
 
@@ -60,6 +46,11 @@ class SurfaceOptions(InputOptions):
         """Check what can be checked without opening anything."""
         InputOptions.__post_init__(self)
         check_marks(self.marks)
+        check_norms(self.weights, self.attention is not None, self.preset)
+        if self.gradients and self.weights == "norm":
+            raise BadInput(
+                "gradients are of a loss by attention itself, but --weights is 'norm'; leave one of them out"
+            )
         if self.margin is not None:
             raise BadInput(
                 "surface statistics are tested against even attention itself, without a margin; "

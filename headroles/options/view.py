@@ -20,6 +20,7 @@ from headroles.options.shared import (
     REVISION,
     SVG,
     TEXT_B,
+    WEIGHTS,
     check_devices,
 )
 from headroles.records.objects import ModelObject
@@ -30,7 +31,7 @@ FORMS = ("lines", "heat", "text")
 """What an SVG draws: lines between tokens, a heat map, or the text with shaded tokens."""
 RUN = "a run in memory"
 """Stands for the folder of a run that was given as an object."""
-MODEL_OPTIONS = ("model", "revision", "max_length", "device", "device_map", "dtype", "kind")
+MODEL_OPTIONS = ("model", "revision", "max_length", "device", "device_map", "dtype", "kind", "weights")
 """Options of views of a model, which views of stored maps and of arrays do not accept."""
 OF_RUN = ("model", "revision")
 """Options that a run answers by itself."""
@@ -87,6 +88,9 @@ class ViewOptions:
     ] = None
     model: Annotated[str | ModelObject | None, MODEL] = None
     revision: Annotated[str | None, REVISION] = None
+    weights: Annotated[
+        str | None, WEIGHTS.but(default="attention; with --run, as the run read it", python="str | None")
+    ] = None
     view: Annotated[str, Option("View that opens first.", "Output", choices=SHOWS)] = "head"
     layers: Annotated[
         tuple[int, ...],

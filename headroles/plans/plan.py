@@ -12,6 +12,11 @@ from jaxtyping import Bool, Float, Int
 from headroles.plans.even import EvenUnits
 from headroles.plans.masks import Mask
 
+LEFT_OUT = "beyond bounds of "
+"""Before the name of a column: the count of inputs left out of it, as they could score beyond its bounds."""
+ROUNDING = 1e-6
+"""Bounds of an input beyond the stated ones by no more than this are equal to them but for rounding."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
@@ -242,3 +247,26 @@ class SurfacePlan:
     first: Int[np.ndarray, " first"]
     queries: int
     keys: int
+
+
+def beyond_bounds(
+    low: Float[np.ndarray, "*shape"],
+    high: Float[np.ndarray, "*shape"],
+    stated_low: Float[np.ndarray, "*#shape"],
+    stated_high: Float[np.ndarray, "*#shape"],
+) -> Bool[np.ndarray, "*shape"]:
+    """Return which inputs could score beyond the stated bounds; False where either is NaN.
+
+    Args:
+        low: Smallest score that each input could have.
+        high: Largest score.
+        stated_low: Smallest score stated before any data.
+        stated_high: Largest score.
+
+    Example:
+        >>> one = np.ones(2)
+        >>> beyond_bounds(np.array([-3.0, -0.2]), one, np.array(-0.5), np.array(1.0)).tolist()
+        [True, False]
+    """
+    beyond: np.ndarray = (low < stated_low - ROUNDING) | (high > stated_high + ROUNDING)
+    return beyond

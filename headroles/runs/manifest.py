@@ -11,11 +11,14 @@ import numpy as np
 from headroles.extraction.texts.files import file_format
 from headroles.options.label import Options
 from headroles.options.run import CommonOptions
+from headroles.plans.plan import LEFT_OUT
 from headroles.presets import preset_of
 from headroles.records.arrays import shared_keys_note
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import GROUPS, Moments
 from headroles.records.shown.controls import SWAP
+from headroles.records.stops.look import stop_record, stop_words
+from headroles.reports.words.words import number
 from headroles.runs.scored import ScoredRun
 from headroles.sieves.selection import FEWEST_PAIRS
 from headroles.stats.decision import ENOUGH_FOR_NOT
@@ -33,10 +36,14 @@ ATTENTION_NOTES = {
     ),
 }
 """By kind of attention, as manifests name it."""
+NORM_NOTE = (
+    "Attention is weighted by the norms of the values that it moves, with rows that sum to 1 "
+    "(Kobayashi et al. 2020)."
+)
 
 
 def attention_notes(model: Mapping[str, Any]) -> list[str]:
-    """Return a sentence on which attention is read; none for a model with one stack.
+    """Return a sentence on which attention is read, and on how it is weighted, where that is not usual.
 
     Args:
         model: The model as a manifest describes it.
@@ -47,7 +54,8 @@ def attention_notes(model: Mapping[str, Any]) -> list[str]:
         >>> attention_notes({})
         []
     """
-    return [ATTENTION_NOTES[model["kind"]]] if model.get("kind") in ATTENTION_NOTES else []
+    kinds = [ATTENTION_NOTES[model["kind"]]] if model.get("kind") in ATTENTION_NOTES else []
+    return [*kinds, *([NORM_NOTE] if model.get("weights") == "norm" else [])]
 
 
 PACKAGES = (
@@ -61,6 +69,7 @@ def manifest_of(options: Options, scored: ScoredRun) -> dict[str, Any]:
     known, described = scored.facts.known, scored.facts.described
     return common_record(options, scored, known.noted["longest"]) | {
         **({"kept": kept_record(scored.scores, scored.moments)} if scored.moments else {}),
+        **({"until": stop_record(scored.look, options.units_per_shard or 0)} if scored.look else {}),
         "task": options.task,
         "parser": known.parser,
         **({"vectors": known.vectors} if known.vectors else {}),
@@ -123,9 +132,12 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
     """Return what was cut, was not applicable or has too few units, one sentence each."""
     sums = scored.moments
     total = len(scored.scores.examples) if sums is None else sums.examples
-    notes = truncation_notes(scored.truncated, total, options.max_length)
+    stop = None if scored.look is None else stop_record(scored.look, options.units_per_shard or 0)
+    notes = [] if stop is None else [stop_words(stop)]
+    notes += truncation_notes(scored.truncated, total, options.max_length)
     notes += scored.facts.known.omitted
     notes += partner_notes(scored.rules, scored.counts)
+    notes += bound_notes(scored.rules, scored.counts)
     few: dict[str, int] = {}
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
@@ -133,7 +145,8 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
             with_values = int(sums.spoke[position])
             notes += missing_notes(rule.sieve, sums.examples - with_values, sums.examples, nothing)
         elif rule.role:
-            notes += column_notes(rule.sieve, scored.scores, position, nothing=nothing, few=few)
+            left = scored.counts.get(f"{LEFT_OUT}{rule.sieve}", 0)
+            notes += column_notes(rule.sieve, scored.scores, position, nothing=nothing, few=few, left=left)
     notes += few_unit_notes(few, "no head is called 'not'")
     notes += class_notes(scored)
     if options.parser is not None and scored.facts.known.parser is None:
@@ -174,6 +187,25 @@ def partner_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]
     return notes
 
 
+def bound_notes(rules: Sequence[Rule], counts: Mapping[str, int]) -> list[str]:
+    """Return a note for every column that inputs were left out of, as they could score beyond its bounds.
+
+    Args:
+        rules: One per column.
+        counts: Number of inputs left out, by ``LEFT_OUT`` and the name of the column.
+
+    Example:
+        >>> bound_notes([Rule("local", stated_low=-1.0, stated_high=1.0)], {"beyond bounds of local": 4})
+        ['local is without 4 inputs, where scores could go beyond its stated bounds, −1 to 1.']
+    """
+    return [
+        f"{rule.sieve} is without {count:,} input{'' if count == 1 else 's'}, where scores could go beyond "
+        f"its stated bounds, {number(rule.stated_low)} to {number(rule.stated_high)}."
+        for rule in rules
+        if (count := counts.get(f"{LEFT_OUT}{rule.sieve}", 0))
+    ]
+
+
 def class_notes(scored: ScoredRun) -> list[str]:
     """Return a note on contrasts beyond word class without a value in any input; none where all have one."""
     sums, scores = scored.moments, scored.scores
@@ -210,7 +242,16 @@ def truncation_notes(truncated: int, total: int, max_length: int) -> list[str]:
     return [cut] if truncated else []
 
 
-def column_notes(name: str, scores: Scores, position: int, *, nothing: str, few: dict[str, int]) -> list[str]:
+def column_notes(
+    name: str,
+    scores: Scores,
+    position: int,
+    *,
+    nothing: str,
+    few: dict[str, int],
+    enough: int = ENOUGH_FOR_NOT,
+    left: int = 0,
+) -> list[str]:
     """Return where a column had no value or a single unit, one sentence each, and count few units.
 
     Args:
@@ -218,32 +259,34 @@ def column_notes(name: str, scores: Scores, position: int, *, nothing: str, few:
         scores: Scores of the run.
         position: Position of the column.
         nothing: Why the column has no value for any input.
-        few: Gets the number of units of the column by its name, where a "not" would need more.
+        few: Gets the number of units of the column by its name, where there are too few.
+        enough: Units that are enough: by default those that a "not" needs.
+        left: Inputs left out of the column, which have a note of their own.
     """
-    total = len(scores.examples)
     silent = np.isnan(scores.values[position]).all(axis=(1, 2))
-    units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
-    notes = missing_notes(name, int(silent.sum()), total, nothing)
+    units = scores.count_units(position)
+    notes = missing_notes(name, int(silent.sum()) - left, len(silent), nothing)
     if units == 1:
         notes.append(f"{name} rests on 1 unit and cannot be tested. Give more inputs.")
-    elif 1 < units < ENOUGH_FOR_NOT:
+    elif 1 < units < enough:
         few[name] = units
     return notes
 
 
-def few_unit_notes(few: Mapping[str, int], effect: str) -> list[str]:
+def few_unit_notes(few: Mapping[str, int], effect: str, enough: int = ENOUGH_FOR_NOT) -> list[str]:
     """Return one sentence on all columns with few units; none where all have enough.
 
     Args:
         few: Number of units of a column by its name.
         effect: What follows for heads.
+        enough: Units that would be enough.
 
     Example:
         >>> few_unit_notes({"local": 20, "block": 18}, "no head is called 'not'")
         ["below 50 units, no head is called 'not': local (20 units), block (18 units)."]
     """
     columns = ", ".join(f"{name} ({units} units)" for name, units in few.items())
-    return [f"below {ENOUGH_FOR_NOT} units, {effect}: {columns}."] if few else []
+    return [f"below {enough} units, {effect}: {columns}."] if few else []
 
 
 def missing_notes(name: str, silent: int, total: int, nothing: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.extraction.model.borrow import borrow
 from headroles.inputs.corpora import Corpus
+from headroles.inputs.order import ShuffledUnits
 from headroles.kinds import RunKind, kind_named
 from headroles.options.run import CommonOptions
 from headroles.progress import LOAD, PARSE, REPORT, SCORE, TEST, Advance, Phases, Progress, phases_of
@@ -61,11 +62,12 @@ def run(options: CommonOptions, progress: Progress | Phases | None = None) -> La
             stack.enter_context(borrow(options.model))
             corpus = kind.read_corpus(options)
             stack.callback(corpus.close)
-            survey = count_inputs(corpus, options.most_kept, options.streamed)
+            inputs = kind.in_order(options, corpus)
+            survey = count_inputs(inputs, options.most_kept, options.streamed)
             local = open_work(folder, in_other_processes, options.overwrite)
             work = stack.enter_context(local if remote is None else remote_work(remote, options.overwrite))
             try:
-                return _run_shards(options, corpus, survey, work, phases_of(progress))
+                return _run_shards(options, corpus, inputs, survey, work, phases_of(progress))
             except KeyboardInterrupt as stop:
                 if count := work.kept():
                     raise KeyboardInterrupt(_stop_message(count, work.place.url)) from stop
@@ -79,9 +81,18 @@ def _stop_message(count: int, where: str) -> str:
 
 
 def _run_shards(
-    options: CommonOptions, corpus: Corpus, survey: Survey, work: Work, phases: Phases
+    options: CommonOptions, corpus: Corpus, inputs: Corpus, survey: Survey, work: Work, phases: Phases
 ) -> Labelling:
-    """Score the shards that are not done, judge all scores, and write the results into the folder."""
+    """Score the shards that are not done, judge all scores, and write the results into the folder.
+
+    Args:
+        options: Of the run.
+        corpus: The inputs, as workers open them.
+        inputs: The same in the order of the shards.
+        survey: Of the inputs in this order.
+        work: The unfinished run.
+        phases: Called when a phase starts, advances and ends.
+    """
     from headroles.stats.resolution import check_resolution
 
     kind = kind_named(options.KIND)
@@ -94,9 +105,10 @@ def _run_shards(
         rules = kind.rules(options, facts)
         check_resolution(options.decision, rules, facts.layers, facts.heads)
         work.begin(run_record(options, survey, facts))
-        tasks = cut_into_tasks(corpus, survey, options.shard_size)
+        tasks = cut_into_tasks(inputs, survey, options.shard_size, options.units_per_shard)
         adding = None if survey.whole else RunningSums(work.place, files_in_manifest(work.place))
-        tally = Receipts(survey.whole)
+        counted = kind.tally(options, rules, facts, survey, work.place, phases.watch)
+        tally = Receipts(survey.whole) if counted is None else counted
         total, parses = survey.count or 0, facts.known.parser is not None
         with phases.during(SCORE, total * passes), phases.during(PARSE, total) if parses else nullcontext():
             skip = partial(_skip, phases.advance, passes)
@@ -104,7 +116,8 @@ def _run_shards(
         phases.start(TEST)
         rules = kind.settle(rules, tally.counts)
         scores, rules, moments = assemble_run(work.place, tally, rules, facts, options, adding)
-        source = {"sha256": survey.sha256} | dict(corpus.source)
+        inputs, survey = _read_inputs(inputs, survey, tally)
+        source = {"sha256": survey.sha256, "texts": survey.sketch} | dict(inputs.source)
         scored = ScoredRun(
             scores,
             rules,
@@ -115,16 +128,26 @@ def _run_shards(
             tally.shards,
             dict(tally.counts),
             moments,
+            tally.look,
         )
-        judged = kind.judge(options, scored, corpus)
+        judged = kind.judge(options, scored, inputs)
         phases.end(TEST)
         with phases.during(later) if (later := kind.later(options)) else nullcontext():
-            judged, more = kind.complete(options, judged, corpus, engine, partial(phases.reach, later))
-    labelling = _with_record(kind, options, scored, judged, corpus, more)
+            judged, more = kind.complete(options, judged, inputs, engine, partial(phases.reach, later))
+    labelling = _with_record(kind, options, scored, judged, inputs, more)
     if work.folder is not None:
         with phases.during(REPORT):
             _finish(kind, work, work.folder, labelling, tally)
     return replace(labelling, folder=options.out)
+
+
+def _read_inputs(inputs: Corpus, survey: Survey, tally: Receipts) -> tuple[Corpus, Survey]:
+    """Return the inputs of the shards that count and their survey: all inputs, unless the run stopped."""
+    if not tally.stopped or not isinstance(inputs, ShuffledUnits):
+        return inputs, survey
+    count = sum(receipt.examples for receipt in tally.receipts)
+    read = inputs.first(count)
+    return read, count_inputs(read, count, stream=False)
 
 
 def _skip(advance: Advance, passes: int, count: int) -> None:
@@ -145,6 +168,8 @@ def _with_record(
     from headroles.runs.manifest import subset_notes
 
     shards = {"shards": {"size": options.shard_size, "count": scored.shards}}
+    if options.units_per_shard is not None:
+        shards["shards"] = {"units": options.units_per_shard, "count": scored.shards}
     return replace(
         judged,
         manifest=kind.record(options, scored, judged, corpus) | shards,
@@ -172,7 +197,7 @@ def score_shards(
     tally: Receipts,
     adding: RunningSums | None = None,
 ) -> None:
-    """Have all shards scored that are not done yet.
+    """Have all shards scored that are not done yet, or as many as a run needs that may stop.
 
     Args:
         engine: Scores the shards that are left.
@@ -216,9 +241,14 @@ def score_shards(
             else:
                 record(receipt)
                 advance(receipt.examples)
+            if tally.stopped:
+                return
 
     for receipt in engine.score(unfinished()):
         record(receipt)
+        if tally.stopped:
+            engine.drop()
+            break
     tally.check(count)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from headroles.records.example import Rule, Scores
 from headroles.records.moments import Moments
+from headroles.records.stops.look import Look
 from headroles.shards.files import read_checked_files
 from headroles.shards.work import Facts
 from headroles.storage.places import Place
@@ -25,6 +26,7 @@ class ScoredRun:
         moments: Sums over all examples, where the scores are those of a random subsample.
         place: Where the shards are.
         shards: Number of shards.
+        look: The last look of a run that may stop before all inputs are read; None for other runs.
     """
 
     scores: Scores
@@ -36,6 +38,7 @@ class ScoredRun:
     shards: int
     counts: dict[str, int] = field(default_factory=dict)
     moments: Moments | None = None
+    look: Look | None = None
 
     def shard_files(self, ending: str) -> Iterator[bytes]:
         """Yield the file of this ending of every shard, in their order, checked against its receipt.

@@ -66,7 +66,7 @@ def corpus_of(options: InputOptions, needs: frozenset[str]) -> Corpus:
 
 
 def open_source(
-    options: CommonOptions, corpus: Corpus, max_length: int, kind: str | None = None
+    options: CommonOptions, corpus: Corpus, max_length: int, kind: str | None = None, norms: str = "none"
 ) -> AttentionSource:
     """Load the model of a run, or return the stored maps of its corpus.
 
@@ -75,6 +75,7 @@ def open_source(
         corpus: Its inputs.
         max_length: Longest input in tokens.
         kind: Kind of attention to read, as ``load`` takes it.
+        norms: Who reads norm-weighted attention, as ``load`` takes it.
 
     Raises:
         BadInput: When the model cannot be used, or inputs are longer than it takes.
@@ -92,9 +93,20 @@ def open_source(
         dtype=options.dtype,
         max_length=max_length,
         kind=kind,
+        norms=norms,
     )
     check_length(model, checkpoint, max_length)
     return model
+
+
+def norms_of(weights: str, *, some: bool = False) -> str:
+    """Return who reads norm-weighted attention, as ``open_source`` takes it.
+
+    Args:
+        weights: The option: "attention" or "norm".
+        some: Whether a sieve reads norm-weighted attention in addition.
+    """
+    return "all" if weights == "norm" else "some" if some else "none"
 
 
 def longest_input(source: AttentionSource, max_length: int) -> int:

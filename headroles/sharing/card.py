@@ -1,7 +1,6 @@
 """A run as a block of Markdown for a model card, and as the card of a data set on the hub."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from headroles.kinds import kind_of
@@ -12,14 +11,11 @@ from headroles.reports.records import Interval
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.words import error_rate, interval
-from headroles.terminal.answers import MARKS
+from headroles.sharing.markdown import HEADING, bullets, code_block, hash_words, link_line, number_words
+from headroles.terminal.answers import title_of
 from headroles.terminal.facts import run_facts
 
-HEADING = "## Attention heads"
-"""First line of a block."""
 UNDETERMINED = "undetermined"
-OPENED = ("report.html", "findings.csv", "labels.csv", "heads.json", "manifest.json")
-"""Files that the block links to."""
 ABOUT = {
     "report.html": "the report, one page that needs no network",
     "findings.csv": "every test",
@@ -27,6 +23,7 @@ ABOUT = {
     "heads.json": "a card of every head",
     "manifest.json": "model, inputs, settings and versions",
 }
+"""Files that the block links to."""
 
 
 def card_block(labelling: Labelling, files: str = "") -> str:
@@ -46,15 +43,15 @@ def card_block(labelling: Labelling, files: str = "") -> str:
     parts = [
         HEADING,
         f"{markdown_text(facts['title'])}. {markdown_text(facts['line'])}.",
-        _bullets(facts["sentences"]),
+        bullets(facts["sentences"]),
         as_markdown(_counts_sheet(labelling, facts)).strip(),
-        _bullets(_about(labelling)),
-        f"The command was:\n\n{_code(str(labelling.manifest.get('command') or 'headroles'))}",
-        f"Files: {', '.join(_link(name, files) for name in OPENED)}." if files else "",
+        bullets(_about(labelling)),
+        f"The command was:\n\n{code_block(str(labelling.manifest.get('command') or 'headroles'))}",
+        link_line(ABOUT, files),
     ]
     if facts["notes"]:
-        parts.append(f"What to know before concluding anything:\n\n{_bullets(facts['notes'])}")
-    parts.append(f"To cite it:\n\n{_code(citation_bibtex(labelling).strip(), 'bibtex')}")
+        parts.append(f"What to know before concluding anything:\n\n{bullets(facts['notes'])}")
+    parts.append(f"To cite it:\n\n{code_block(citation_bibtex(labelling).strip(), 'bibtex')}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -67,9 +64,9 @@ def dataset_card(labelling: Labelling, *, maps: bool) -> str:
     """
     from huggingface_hub import DatasetCardData
 
-    kind = kind_of(labelling)
+    title = title_of(labelling)
     header = DatasetCardData(
-        pretty_name=f"headroles {kind.name}: {run_facts(labelling)['title']}",
+        pretty_name=f"headroles {kind_of(labelling).name}: {title}",
         tags=["headroles", "attention-heads", "interpretability"],
         configs=[
             {"config_name": name, "data_files": f"{name}.csv", **({"default": True} if first else {})}
@@ -86,10 +83,8 @@ def dataset_card(labelling: Labelling, *, maps: bool) -> str:
         f"checks it, `headroles show FOLDER` prints it, `headroles judge FOLDER` decides again by another "
         f"rule. `manifest.schema.json` and `heads.schema.json` describe the two JSON files."
     )
-    return (
-        f"---\n{header.strip()}\n---\n\n# {markdown_text(run_facts(labelling)['title'])}\n\n{about}\n\n"
-        + card_block(labelling, "./")
-    )
+    begin = f"---\n{header.strip()}\n---\n\n# {markdown_text(title)}\n\n{about}\n\n"
+    return begin + card_block(labelling, "./")
 
 
 def _counts_sheet(labelling: Labelling, facts: Mapping[str, Any]) -> Sheet:
@@ -132,10 +127,12 @@ def _about(labelling: Labelling) -> list[str]:
     manifest = labelling.manifest
     model, source, counts = (dict(manifest.get(name) or {}) for name in ("model", "source", "counts"))
     facts: dict[str, list[object]] = {
-        "model": [model.get("name"), model.get("revision"), _hash("weights", model.get("weights_sha256"))],
+        "model": [
+            model.get("name"), model.get("revision"), hash_words("weights", model.get("weights_sha256")),
+        ],
         "inputs": [
-            manifest.get("task"), source.get("name"), _hash("file", source.get("sha256")),
-            _number_of(counts.get("examples"), "inputs"), _number_of(counts.get("units"), "units"),
+            manifest.get("task"), source.get("name"), hash_words("file", source.get("sha256")),
+            number_words(counts.get("examples"), "inputs"), number_words(counts.get("units"), "units"),
         ],
         "made with": [f"headroles {manifest.get('headroles') or ''}".strip()],
     }  # fmt: skip
@@ -144,30 +141,3 @@ def _about(labelling: Labelling) -> list[str]:
         for name, values in facts.items()
         if any(values)
     ]
-
-
-def _hash(what: str, digest: object) -> str:
-    """Return the begin of a SHA-256 with what it is of; "" without one."""
-    return f"SHA-256 of the {what} {digest!s:.12}…" if digest else ""
-
-
-def _number_of(count: object, noun: str) -> str:
-    """Return a number with its noun; "" without one."""
-    return f"{count:,} {noun}" if isinstance(count, int) else ""
-
-
-def _bullets(lines: Sequence[str]) -> str:
-    """Return lines as a list, no text of them as markup."""
-    return "\n".join(f"- {markdown_text(line.translate(MARKS))}" for line in lines)
-
-
-def _link(name: str, files: str) -> str:
-    """Return a file as a link with what it holds."""
-    return f"[{name}]({files}{name}) ({ABOUT[name]})"
-
-
-def _code(text: str, language: str = "") -> str:
-    """Return a block of code whose fence is longer than any in the text."""
-    longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,7 +1,6 @@
 """Head cards as JSON: what each head of a run does, with its decisions and means, and no text of an input."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.shown.phrases import phrase_of
 from headroles.terminal.answers import MARKS, title_of
+from headroles.terminal.facts import without_nan
 
 CARDS = "heads.json"
 """Name of the file."""
@@ -46,12 +46,10 @@ def head_cards(labelling: Labelling) -> dict[str, Any]:
         """Return what was decided about one role of one head."""
         spot = (places[name], layer, head)
         decision = int(findings.decision[spot])
+        numbers = {"mean": findings.mean, "low": low, "high": high, "q": findings.q}
         return {
             "decision": kind.outcomes[decision] if 0 <= decision < len(kind.outcomes) else None,
-            "mean": _number(findings.mean[spot]),
-            "low": _number(low[spot]),
-            "high": _number(high[spot]),
-            "q": _number(findings.q[spot]),
+            **without_nan({name: float(grid[spot]) for name, grid in numbers.items()}),
         }
 
     return {
@@ -63,11 +61,8 @@ def head_cards(labelling: Labelling) -> dict[str, Any]:
         "layers": layers,
         "heads": heads,
         "roles": [
-            {
-                "name": name,
-                "title": phrase_of(name).title.translate(MARKS),
-                "margin": _number(rules[name].margin),
-            }
+            {"name": name, "title": phrase_of(name).title.translate(MARKS)}
+            | without_nan({"margin": float(rules[name].margin)})
             for name in places
         ],
         "cards": [
@@ -86,8 +81,3 @@ def head_cards(labelling: Labelling) -> dict[str, Any]:
 def head_cards_text(labelling: Labelling) -> str:
     """Return the head cards of a run as the text of ``heads.json``."""
     return json.dumps(head_cards(labelling), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _number(value: Any) -> float | None:
-    """Return a number; None for NaN and infinities, which JSON lacks."""
-    return float(value) if math.isfinite(value) else None

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from headroles.addresses import last_name
+
 LOCAL_PATH = re.compile(r"(?:~|[A-Za-z]:)?[/\\](?:[^/\\\n]+[/\\])*[^/\\\n]+")
 """A whole text that is a path from a root, from a drive or from the home folder, with a folder in it."""
 
@@ -20,7 +22,7 @@ def last_names(record: Mapping[str, Any]) -> Callable[[str], str]:
     """
     words = [word for text in _texts(record) for word in _candidates(text)]
     paths = sorted({word for word in words if LOCAL_PATH.fullmatch(word)}, key=len, reverse=True)
-    names = {path: re.split(r"[/\\]", path.rstrip("/\\"))[-1] for path in paths}
+    names = {path: last_name(path) for path in paths}
 
     def shorten(text: str) -> str:
         for path, name in names.items():

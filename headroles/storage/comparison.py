@@ -21,7 +21,6 @@ from headroles.storage.folder import (
     SWAPS,
     figure_names,
     make_folder,
-    read_manifest,
     write_errors,
 )
 from headroles.storage.integrity.manifest import damaged_error, manifest_text, read_checked_manifest
@@ -50,11 +49,6 @@ def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
     texts[MANIFEST] = manifest_text(dict(comparison.manifest) | {"files": digests(texts)})
     with write_errors(f"the comparison '{folder}'"), make_folder(folder):
         replace_files(folder, texts, figure_names(folder), MANIFEST)
-
-
-def is_comparison(folder: Path) -> bool:
-    """Return whether a folder's manifest says that it is a comparison."""
-    return read_settled(folder, read_manifest).get("kind") == COMPARISON.name
 
 
 def load_comparison(folder: Path) -> Comparison:

@@ -27,7 +27,9 @@ EARLIER_RUN = ".before"
 """Subfolder that keeps an earlier run until the first shard of the run that replaces it is done."""
 PRECISION, SENSITIVITY = "precision.csv", "sensitivity.csv"
 TOGETHER, SETS, DEPTH, SEVERAL = "together.csv", "sets.csv", "depth.csv", "several.csv"
-TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH, SEVERAL)
+VALUES = "values.csv"
+TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH, SEVERAL, VALUES)
+"""Tables of any run; that of values is there where a role asks for norm-weighted attention."""
 BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
 TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
 PROBE_FILES = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
@@ -39,6 +41,10 @@ DIVERGENCE, CLUSTERS, CHOICES = "divergence.npz", "clusters.csv", "choices.csv"
 CLAIMS, NEIGHBOURS = "claims.csv", "neighbours.csv"
 CLUSTER_FILES = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
 """Files that only runs that cluster heads have."""
+DAMAGE, HELD, SITES, REMOVALS = "damage.csv", "held.npz", "sites.csv", "removals.csv"
+PREDICTION, GROUPS, MARGINS, HEAD_SETS = "prediction.csv", "groups.csv", "margins.csv", "sets.npz"
+ABLATION_FILES = (DAMAGE, HELD, SITES, REMOVALS, PREDICTION, GROUPS, MARGINS, HEAD_SETS)
+"""Files that only runs that take heads out have; all but the first and ``margins.csv`` where not empty."""
 TYPICAL, SHOWN, MAPS, CELLS = "typical.csv", "shown.parquet", "maps.parquet", "cells.parquet"
 KEPT_MAP_FILES = (TYPICAL, SHOWN, MAPS, CELLS)
 """Files of runs of sieves that keep attention maps; ``shown.parquet`` has the text of inputs, and
@@ -52,7 +58,7 @@ class Kind:
     """Kind of output folder, and the names it may contain, so that no other folder is ever replaced.
 
     Attributes:
-        name: "run", "comparison" or "atlas", as the manifest's ``kind`` (missing for a run).
+        name: "run", "comparison", "atlas" or "pruning", as the manifest's ``kind`` (missing for a run).
         holds: Names of all files and folders it may contain.
     """
 
@@ -70,7 +76,7 @@ class Kind:
         return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
 
 
-PARTS = (*TABLES, *PROBE_FILES, *SURFACE_FILES, *CLUSTER_FILES, *KEPT_MAP_FILES)
+PARTS = (*TABLES, *PROBE_FILES, *SURFACE_FILES, *CLUSTER_FILES, *ABLATION_FILES, *KEPT_MAP_FILES)
 RUN = Kind(
     "run",
     frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN, *PARTS}),
@@ -78,9 +84,18 @@ RUN = Kind(
 DIFFERENCES, SWAPS = "differences.csv", "swaps.csv"
 """Files that only comparisons have, besides tables of their own named as those of runs."""
 COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS, SWAPS, REPORT, FIGURES}))
-AGREEMENT = "agreement.csv"
-"""File that only atlases have, besides tables of their own named as those of runs."""
-ATLAS = Kind("atlas", frozenset({MANIFEST, FINDINGS, SEVERAL, AGREEMENT, REPORT, FIGURES}))
+AGREEMENT, CONSENSUS, TRENDS = "agreement.csv", "consensus.csv", "trends.csv"
+"""Files that only atlases have, besides tables of their own named as those of runs."""
+ATLAS = Kind("atlas", frozenset({MANIFEST, FINDINGS, SEVERAL, AGREEMENT, CONSENSUS, TRENDS, REPORT, FIGURES}))
+PRUNED, CERTIFICATE, STEPS, PRUNE_UNITS = "pruned.json", "certificate.json", "steps.csv", "units.npz"
+PRUNED_MODEL = "model"
+"""Folder of the checkpoint without the removed heads."""
+PRUNING = Kind(
+    "pruning",
+    frozenset({MANIFEST, PRUNED, CERTIFICATE, STEPS, PRUNE_UNITS, PRUNED_MODEL, REPORT, FIGURES}),
+)
+KINDS = (RUN, COMPARISON, ATLAS, PRUNING)
+"""All kinds of output folders."""
 
 
 JUDGED = frozenset(

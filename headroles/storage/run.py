@@ -16,6 +16,7 @@ from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.storage.folder import (
+    ABLATION_FILES,
     CLUSTER_FILES,
     EARLIER_RUN,
     EXAMPLES,
@@ -54,7 +55,7 @@ LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_R
 """Files and folders of a run that do not depend on the decision."""
 READ = frozenset({*TABLES, EXAMPLES, MOMENTS}) - {LABELS}
 """Files that every run is read from where they are there, besides those of its scores."""
-PART_FILES = (PROBE_FILES, SURFACE_FILES, CLUSTER_FILES, KEPT_MAP_FILES)
+PART_FILES = (PROBE_FILES, SURFACE_FILES, CLUSTER_FILES, ABLATION_FILES, KEPT_MAP_FILES)
 """Files of the parts that only some runs have."""
 
 

@@ -18,8 +18,9 @@ from headroles.records.assessment import (
     RoleSet,
     SensitivityRow,
     SeveralRoles,
+    ValueDrop,
 )
-from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, SEVERAL, TOGETHER
+from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, SEVERAL, TOGETHER, VALUES
 
 
 def assessment_texts(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
@@ -47,6 +48,7 @@ def summary_texts(assessment: Assessment) -> dict[str, str]:
         SETS: csv_text(RoleSet, assessment.sets),
         DEPTH: csv_text(Depth, assessment.depth),
         SEVERAL: csv_text(SeveralRoles, assessment.several),
+        **({VALUES: csv_text(ValueDrop, assessment.drops)} if assessment.drops else {}),
     }
 
 
@@ -98,6 +100,7 @@ def read_assessment(
         remarks=tuple(remarks),
         sets=tuple(read_records(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
         several=_several(folder / SEVERAL),
+        drops=tuple(read_records(ValueDrop, folder / VALUES)) if (folder / VALUES).is_file() else (),
     )
 
 

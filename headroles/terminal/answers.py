@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from headroles.addresses import is_address
+from headroles.addresses import is_address, last_name
 from headroles.records.findings import Labelling
 from headroles.reports.answer.records import Sentence
 from headroles.reports.words.words import plural
@@ -45,7 +45,7 @@ def title_of(labelling: Labelling) -> str:
     Such as "72 heads of all-MiniLM-L6-v2 on 160 QNLI pairs".
     """
     facts, count = labelling.manifest, labelling.findings.count
-    model = str(facts.get("model", {}).get("name") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
+    model = last_name(str(facts.get("model", {}).get("name") or ""))
     heads = plural(count[0].size if len(count) else count.shape[1] * count.shape[2], "head")
     return f"{heads}{f' of {model}' if model else ''}{_inputs(facts)}"
 
@@ -61,7 +61,7 @@ def _inputs(facts: Mapping[str, Any]) -> str:
     if task:
         return f" on {plural(number, f'{task} {noun}')}"
     source = facts.get("source", {})
-    name = str(source.get("name") or "").replace("\\", "/").rpartition("/")[2]
+    name = last_name(str(source.get("name") or ""))
     return f" on {plural(number, noun)}" + (f" of {name}" if name else "")
 
 

@@ -7,6 +7,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
+from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet, trends_sheet
 from headroles.reports.sections.atlas_sheets import agreement_sheet, roles_sheet, runs_sheet
 from headroles.reports.sections.compare_sheets import SWAPPED, changes_sheet, layers_sheet
 from headroles.reports.sheets import ENDS
@@ -92,8 +93,11 @@ def show_atlas(console: Console, atlas: Atlas, folder: str, detail: Detail = SHO
     show_sentences(console, answer.sentences)
     console.print()
     console.print(terminal_table(runs_sheet(atlas).pick(RUN_COLUMNS)))
+    sheets = [emerged_sheet(atlas)] * bool(atlas.steps)
     if detail.verbose:
-        for sheet in (roles_sheet(atlas), agreement_sheet(atlas)):
+        sheets += [roles_sheet(atlas), agreement_sheet(atlas), counts_sheet(atlas), trends_sheet(atlas)]
+    for sheet in sheets:
+        if sheet.rows:
             console.print()
             console.print(terminal_table(sheet))
     show_notes(console, atlas.remarks, brief=not detail.verbose)

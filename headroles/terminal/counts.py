@@ -7,10 +7,11 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.records.shown.looks import without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import interval, join_names, plural
+from headroles.reports.words.words import interval, isolate, join_names, plural
 from headroles.terminal.colours import chip, ink
 
 SHORTEST, LONGEST = 6, 24
@@ -120,11 +121,17 @@ def _place(role: Role) -> str:
 
 def _meanings(roles: Sequence[Role]) -> list[str]:
     """Return what the words of the table mean, as far as they are needed."""
-    controls = list(dict.fromkeys(role.control for role in roles if role.tally.explained))
+    explained = [role for role in roles if role.tally.explained]
+    controls = dict.fromkeys(part for role in explained for part in role.control.split(" or "))
+    others = [control for control in controls if control != CONTROLS[VALUES]]
     lines = []
-    if controls:
-        controls = list(dict.fromkeys(part for control in controls for part in control.split(" or ")))
-        lines.append(f"explained: the score is high, but {_alternatives(controls)} explains it")
+    if others:
+        lines.append(f"explained: the score is high, but {_alternatives(others)} explains it")
+    lines += [
+        f"explained, for {isolate(role.sieve)}: the head attends there, and {TAKES}"
+        for role in explained
+        if role.control == CONTROLS[VALUES]
+    ]
     if any(role.tally.undetermined for role in roles):
         lines.append("undetermined: the inputs do not decide")
     return lines

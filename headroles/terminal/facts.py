@@ -11,6 +11,7 @@ import numpy as np
 from headroles.kinds import kind_of
 from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
+from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Findings, Labelling
 from headroles.records.shown.looks import role_marks
@@ -19,17 +20,20 @@ from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
 from headroles.terminal.answers import MARKS, all_notes, title_of
+from headroles.terminal.causal.prune import pruning_facts
 
 
-def result_json(result: Labelling | Comparison | Atlas, folder: str) -> str:
-    """Return a run, a comparison or an atlas as one JSON object; docs/reference/options.md lists its keys.
+def result_json(result: Labelling | Comparison | Atlas | Pruning, folder: str) -> str:
+    """Return a result as one JSON object; docs/reference/options.md lists its keys.
 
     Args:
-        result: A run of any kind, a comparison, or an atlas.
+        result: A run of any kind, a comparison, an atlas, or a pruning.
         folder: Its folder or address.
     """
     if isinstance(result, Comparison):
         facts = comparison_facts(result)
+    elif isinstance(result, Pruning):
+        facts = pruning_facts(result)
     else:
         facts = atlas_facts(result) if isinstance(result, Atlas) else run_facts(result)
     places = {"folder": folder, "report": f"{folder.rstrip('/')}/report.html"}
@@ -48,13 +52,13 @@ def run_facts(labelling: Labelling) -> dict[str, Any]:
         "notes": _plain([*warnings, *left_out]),
         "layers": int(layers),
         "heads": int(heads),
-        "results": _results(labelling, kind.outcomes),
+        "results": _results(labelling, kind.decided(labelling), kind.outcomes),
     }
     if labelling.clustered is not None:
         known = labelling.clustered.cluster[labelling.clustered.cluster >= 0]
         facts["clusters"] = np.bincount(known).tolist() if known.size else []
     if labelling.probed is not None:
-        facts["best"] = [_without_nan(asdict(best)) for best in labelling.probed.best]
+        facts["best"] = [without_nan(asdict(best)) for best in labelling.probed.best]
     return facts
 
 
@@ -71,14 +75,14 @@ def _plain(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text.translate(MARKS) for text in texts))
 
 
-def _results(labelling: Labelling, outcomes: tuple[str, ...]) -> dict[str, Any]:
+def _results(labelling: Labelling, decisions: np.ndarray, outcomes: tuple[str, ...]) -> dict[str, Any]:
     """Return every role with its mark, its title, its heads by outcome, and its strongest head."""
     findings, (low, high) = labelling.findings, labelling.mean_intervals()
     marks = role_marks(findings.roles)
     results = {}
     for name, mark in zip(findings.roles, marks, strict=True):
         place = findings.of(name)
-        decided = findings.decision[place]
+        decided = decisions[place]
         results[name] = {
             "mark": mark,
             "title": phrase_of(name).title,
@@ -98,7 +102,7 @@ def _strongest(
     best = np.where(held, findings.mean[place], -np.inf)
     layer, head = (int(index) for index in np.unravel_index(int(best.argmax()), best.shape))
     numbers = {"mean": findings.mean[place], "low": low, "high": high}
-    return _without_nan(
+    return without_nan(
         {"layer": layer, "head": head, **{name: float(grid[layer, head]) for name, grid in numbers.items()}}
     )
 
@@ -139,9 +143,9 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         near = count_extreme_p(atlas.p_values(place))
         counts = {role: int(held.sum()) for role, held in zip(found.roles, found.held, strict=True)}
         runs.append(
-            _without_nan(asdict(run))
-            | {"heads_with": counts, "p": _without_nan(asdict(near) | {"share": near.share})}
-            | {"layers_of_roles": [_without_nan(asdict(row)) for row in atlas.several[place]]}
+            without_nan(asdict(run))
+            | {"heads_with": counts, "p": without_nan(asdict(near) | {"share": near.share})}
+            | {"layers_of_roles": [without_nan(asdict(row)) for row in atlas.several[place]]}
         )
     return {
         "kind": "atlas",
@@ -149,12 +153,17 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         **_answer(answer),
         "notes": _plain(atlas.remarks),
         "runs": runs,
-        "agreement": [_without_nan(asdict(row)) for row in atlas.agreement],
+        "agreement": [without_nan(asdict(row)) for row in atlas.agreement],
     }
 
 
-def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values with None in place of NaN and infinity, which JSON lacks."""
+def without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values with None in place of NaN and infinity, which JSON lacks.
+
+    Example:
+        >>> without_nan({"role": "local", "mean": 0.5, "q": float("nan")})
+        {'role': 'local', 'mean': 0.5, 'q': None}
+    """
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in values.items()

@@ -5,13 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from headroles.progress import PHASES, Phases
+from headroles.records.stops.look import Look
+from headroles.terminal.stops.looks import look_line, look_table
 
 BAR = 24
 """Width of a bar in columns."""
@@ -53,10 +55,16 @@ class Phase:
 class ShownPhases(Phases):
     """Phases that are shown: as bars in ``console``, or as a line each when they end."""
 
-    def __init__(self, console: Console) -> None:
-        """Keep the console, on stderr."""
+    def __init__(self, console: Console, watch: bool = False) -> None:
+        """Keep the console, on stderr.
+
+        Args:
+            console: Of any width.
+            watch: Whether looks at the heads of a run that may stop are shown, too.
+        """
         super().__init__()
-        self._console = console
+        self._console, self._watch = console, watch
+        self._look: Look | None = None
         self._bars = console.is_terminal and not console.is_dumb_terminal
         self._phases: dict[str, Phase] = {}
 
@@ -81,6 +89,14 @@ class ShownPhases(Phases):
             line = Text(f"{name:<12}{duration(phase.seconds):>8}{count}")
             self._console.print(line, soft_wrap=True)
 
+    def watch(self, look: Look) -> None:
+        """Show the heads of a run as they turn; write a line for each look where there are no bars."""
+        super().watch(look)
+        if self._watch:
+            self._look = look
+            if not self._bars:
+                self._console.print(Text(look_line(look)), soft_wrap=True)
+
     @contextmanager
     def shown(self) -> Iterator["ShownPhases"]:
         """Draw the bars within the block; after an error none stay."""
@@ -103,7 +119,7 @@ class ShownPhases(Phases):
         order = {name: place for place, name in enumerate(PHASES)}
         for name in sorted(self._phases, key=lambda name: order.get(name, len(order))):
             grid.add_row(name, *_cells(self._phases[name]))
-        return grid
+        return grid if self._look is None else Group(look_table(self._look, self._console.width), grid)
 
 
 def _cells(phase: Phase) -> tuple[RenderableType, str]:
@@ -142,10 +158,15 @@ def duration(seconds: float, rough: bool = False) -> str:
 
 
 @contextmanager
-def show_phases(quiet: bool = False) -> Iterator[Phases]:
-    """Give phases that are shown on stderr; with ``quiet`` none are shown."""
+def show_phases(quiet: bool = False, watch: bool = False) -> Iterator[Phases]:
+    """Give phases that are shown on stderr.
+
+    Args:
+        quiet: Whether none are shown.
+        watch: Whether looks at heads are shown, too.
+    """
     if quiet:
         yield Phases()
         return
-    with ShownPhases(Console(stderr=True, highlight=False)).shown() as phases:
+    with ShownPhases(Console(stderr=True, highlight=False), watch).shown() as phases:
         yield phases

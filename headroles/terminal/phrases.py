@@ -8,6 +8,7 @@ from jaxtyping import Bool
 
 from headroles.records.assessment import Assessment, RoleOverlap
 from headroles.records.example import Decision, Rule
+from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary, Support
 from headroles.reports.summary.verdicts import counts_beyond
 from headroles.reports.words.words import (
@@ -56,9 +57,12 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     controls = sorted(
         {one for role in summary.roles if role.tally.explained for one in role.control.split(" or ")}
     )
-    if controls:
-        words = f"score above the threshold, but {' or '.join(controls)} accounts for it"
+    others = [control for control in controls if control != CONTROLS[VALUES]]
+    if others:
+        words = f"score above the threshold, but {' or '.join(others)} accounts for it"
         lines.append(("words", f"explained: {words}"))
+    if CONTROLS[VALUES] in controls:
+        lines.append(("words", f"explained, for parked: the head attends there, and {TAKES}"))
     strong = [
         f"{role.sieve}: {counts_beyond(role)}{_places(heads)}"
         for role, heads in zip(summary.roles, summary.strong, strict=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
+from headroles.records.replication import BestReplicate, GapReplicate, Replication, ReplicationCounts
 from headroles.reports.sheets import Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import percent, points, with_interval
 from headroles.reports.words.words import FAMILIES, p_text, plural, two_decimals
@@ -15,13 +15,14 @@ from headroles.terminal.phrases import describe_run, describe_test
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:
-    """Print the two runs, the counts of every row, and the best heads.
+    """Print what was found in one line, then the two runs, the counts of every row, best heads and gaps.
 
     Args:
         console: A console of any width.
         found: The replication.
         out: File that was written; None for none.
     """
+    named_line(console, "found", summary(found))
     for name in ("a", "b"):
         named_line(console, name.upper(), describe_run(found.manifest[name]))
     named_line(console, "tested", describe_test(found.decision, found.manifest["a"].get("preset")))
@@ -38,8 +39,10 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     if found.best:
         console.print()
         console.print(terminal_table(_best(found.best)))
+    if found.gaps:
+        console.print()
+        console.print(terminal_table(_gaps(found.gaps)))
     console.print()
-    named_line(console, "found", summary(found))
     named_line(console, "r", "correlation of head means in A and B, over all heads; described, not tested")
     if out is not None:
         console.print(Text(f"table   {out}"))
@@ -66,7 +69,29 @@ def summary(found: Replication) -> str:
             f" Of the best heads of {plural(len(claimed), 'row')} beyond their baselines in A, {held} "
         )
         sentence += "are on B."
+    if found.gaps:
+        held = sum(gap.decision == "gap" for gap in found.gaps)
+        sentence += f" Of {plural(len(found.gaps), 'gap')} between conditions in A, {held} hold on B."
     return sentence
+
+
+def _gaps(gaps: Sequence[GapReplicate]) -> Sheet:
+    """Return the gaps between conditions that A found, and their results on B."""
+    lines = [
+        (
+            word_cell(
+                f"{gap.first} − {gap.second}" + (f", {gap.measure}" if gap.measure != "accuracy" else "")
+            ),
+            word_cell(f"{gap.layer}-{gap.head}"),
+            Cell(points(gap.difference_a), gap.difference_a),
+            Cell(with_interval(*map(points, (gap.difference, gap.low, gap.high))), gap.difference),
+            Cell(p_text(gap.q), gap.q),
+            word_cell(gap.decision),
+        )
+        for gap in gaps
+    ]
+    header = ("gap in A", "head", "A: points", "B: points", "q", "B")
+    return Sheet("Gaps of A on B", header, tuple(lines))
 
 
 def _rows(rows: Sequence[ReplicationCounts]) -> Sheet:

@@ -8,11 +8,13 @@ from rich.table import Table
 from headroles.errors import BadInput
 from headroles.kinds import kind_of
 from headroles.records.atlas.atlas import Atlas
+from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import plural
 from headroles.shards.verify import Verified
 from headroles.stats.oracles.recompute import Check
+from headroles.terminal.causal.prune import show_pruning
 from headroles.terminal.compare import show_atlas, show_comparison
 from headroles.terminal.console import SHORT, Detail
 
@@ -22,13 +24,13 @@ NO_GRID = "--grid shows the roles of every head, but {} has none; leave it out"
 
 
 def show_result(
-    console: Console, result: Labelling | Comparison | Atlas, folder: str, detail: Detail = SHORT
+    console: Console, result: Labelling | Comparison | Atlas | Pruning, folder: str, detail: Detail = SHORT
 ) -> None:
-    """Print a run, a comparison or an atlas, and where its report is.
+    """Print a run, a comparison, an atlas or a pruning, and where its report is.
 
     Args:
         console: Of any width.
-        result: A run of any kind, a comparison, or an atlas.
+        result: A run of any kind, a comparison, an atlas, or a pruning.
         folder: Its folder or address, as it is named in the last line.
         detail: How much is printed.
 
@@ -44,6 +46,11 @@ def show_result(
         if detail.grid:
             raise BadInput(NO_GRID.format("an atlas"))
         show_atlas(console, result, folder, detail)
+        return
+    if isinstance(result, Pruning):
+        if detail.grid:
+            raise BadInput(NO_GRID.format("a pruned model"))
+        show_pruning(console, result, folder, detail)
         return
     kind = kind_of(result)
     if detail.grid and kind.name not in WITH_ROLES:

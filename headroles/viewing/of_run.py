@@ -97,6 +97,11 @@ def run_weights(run: Labelling) -> str | None:
     return None if weights is None else str(weights)
 
 
+def weights_read(run: Labelling) -> str:
+    """Return which weights a run read: "attention", or "norm" for norm-weighted attention."""
+    return str(_settings(run).get("weights") or "attention")
+
+
 def run_name(run: Labelling) -> str:
     """Return the name of a run: its folder, or the name of its model."""
     return Path(run.folder).name if run.folder else str((run.manifest.get("model") or {}).get("name", "run"))

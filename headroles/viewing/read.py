@@ -90,17 +90,25 @@ def _read_model(chosen: ViewOptions, given: str | Path | Labelling | None) -> li
     from headroles.extraction.views.numbers import check_by_configuration
     from headroles.records.passage import Passage
 
-    run = None
+    run, own_weights = None, "attention"
     texts = tuple(text for text in (chosen.text, chosen.text_b) if text is not None)
     if given is None:
         checkpoint = find_checkpoint(chosen.model, chosen.revision)
         passage = Passage("view", texts)
     else:
-        from headroles.viewing.of_run import open_run, own_input, run_checkpoint, run_weights, with_roles
+        from headroles.viewing.of_run import (
+            open_run,
+            own_input,
+            run_checkpoint,
+            run_weights,
+            weights_read,
+            with_roles,
+        )
 
         run = open_run(given)
         model = chosen.model if isinstance(chosen.model, ModelObject) else None
         checkpoint = run_checkpoint(run, model)
+        own_weights = weights_read(run)
         passage = Passage("view", texts) if texts else own_input(run)
     layers, heads = chosen.layers or None, chosen.heads or None
     check_by_configuration(checkpoint.target, layers=layers, heads=heads)
@@ -117,6 +125,7 @@ def _read_model(chosen: ViewOptions, given: str | Path | Labelling | None) -> li
             device_map=chosen.device_map,
             dtype=chosen.dtype,
             max_length=chosen.max_length,
+            norms=(chosen.weights or own_weights) == "norm",
             **({} if run is None else {"weights": run_weights(run)}),
         )
         if run is not None:

@@ -14,9 +14,7 @@ from headroles.options.view import ViewOptions
 from headroles.records.shown.brief import brief_lines, describe
 from headroles.records.view import Maps, View
 from headroles.storage.folder import (
-    ATLAS,
-    COMPARISON,
-    RUN,
+    KINDS,
     make_folder,
     read_manifest,
     write_errors,
@@ -28,7 +26,7 @@ PAGE = "view.html"
 """File that the command writes by default."""
 HEIGHT = 760
 """Height in pixels of a page within a notebook."""
-PARTS_OF_FOLDERS = RUN.holds | COMPARISON.holds | ATLAS.holds
+PARTS_OF_FOLDERS = frozenset[str]().union(*(kind.holds for kind in KINDS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

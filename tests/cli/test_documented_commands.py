@@ -1,5 +1,6 @@
 """Commands in the README, the docs and help: their options exist and their values are allowed."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -44,6 +45,16 @@ def _parse(words: list[str]) -> None:
         context = click.Context(command, parent=before, info_name=name)
     assert isinstance(command, Command)
     command.check(command.make_context(name, words, parent=context))
+
+
+@pytest.fixture(autouse=True)
+def label_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand where the first documented command has been run: --roles takes its inputs from that run."""
+    folder = tmp_path / "runs" / "QNLI-all-MiniLM-L6-v2"
+    folder.mkdir(parents=True)
+    settings = {"sieve": ["local"], "task": "QNLI"}
+    (folder / "manifest.json").write_text(json.dumps({"headroles": "0.1.0", "settings": settings}))
+    monkeypatch.chdir(tmp_path)
 
 
 def test_there_are_commands_to_check() -> None:

@@ -14,8 +14,9 @@ from headroles.cli.files_page import FOLDERS, File, columns_of
 from headroles.cli.pages import all_commands, commands_page, sieves_page
 from headroles.cli.reference import made
 from headroles.comparing.compare import compare
-from headroles.storage.folder import COMPARISON, RUN
+from headroles.storage.folder import ATLAS, COMPARISON, PRUNING, RUN
 from headroles.storage.run import write_results
+from tests.support.causal.ablated_runs import ablated_run
 from tests.support.clustered_runs import clustered_run
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,8 @@ def test_every_file_that_a_folder_may_hold_has_a_line() -> None:
     runs = set().union(*(listed[heading] for heading in KINDS if heading.startswith(("Every", "Runs"))))
     assert runs == RUN.holds
     assert listed["Comparisons"] | {"figures"} == COMPARISON.holds
+    assert listed["Atlases"] | {"figures"} == ATLAS.holds
+    assert listed["Pruned models"] | {"figures"} == PRUNING.holds
 
 
 def _header(path: Path) -> list[str]:
@@ -73,6 +76,13 @@ def test_the_columns_of_a_run_are_those_of_the_page(finished: Path) -> None:
     assert _check(finished, "Every run") >= 9
 
 
+def test_the_columns_of_an_atlas_are_those_of_the_page(finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    headroles.save(headroles.load(finished), other)
+    headroles.atlas([finished, other], out=tmp_path / "atlas")
+    assert _check(tmp_path / "atlas", "Atlases") == 5
+
+
 def test_the_columns_of_a_comparison_are_those_of_the_page(finished: Path, tmp_path: Path) -> None:
     compare(finished, finished, out=tmp_path / "compared")
     assert _check(tmp_path / "compared", "Comparisons") == 4
@@ -95,6 +105,11 @@ def test_the_columns_of_a_run_of_surface_statistics_are_those_of_the_page(
 def test_the_columns_of_a_clustered_run_are_those_of_the_page(tmp_path: Path) -> None:
     write_results(tmp_path, clustered_run(), "report")
     assert _check(tmp_path, "Runs of `headroles cluster`") == 4
+
+
+def test_the_columns_of_a_run_that_takes_heads_out_are_those_of_the_page(tmp_path: Path) -> None:
+    write_results(tmp_path, ablated_run(), "report")
+    assert _check(tmp_path, "Runs of `headroles ablate`") == 6
 
 
 def test_every_column_has_a_meaning() -> None:

@@ -20,14 +20,18 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.assessment import MIDDLE, count_extreme_p
 from headroles.reports.answer.atlas import answer_of, same_heads
 from headroles.reports.atlas_page import SHADES, atlas_page, role_maps
-from headroles.reports.figures.atlas import atlas_panels, p_counts
+from headroles.reports.figures.atlas import atlas_panels, largest_means, p_counts
 from headroles.reports.print.figures import figures_of
 from headroles.reports.words.methods import methods_text
+from headroles.reports.words.several import middle_row
 from headroles.stats.comparing.agreement import cohen_kappa
 from tests.support.hostile_runs import charted, labelled
 
 Command = Callable[..., tuple[int, str, str]]
-FILES = ["agreement.csv", "findings.csv", "manifest.json", "report.html", "several.csv"]
+FILES = [
+    "agreement.csv", "consensus.csv", "findings.csv", "manifest.json", "report.html", "several.csv",
+    "trends.csv",
+]  # fmt: skip
 NAMES = ("local", "block", "delimiter")
 
 
@@ -107,6 +111,8 @@ def test_the_folder_holds_the_atlas_and_gives_it_back(
     assert again.frame().equals(both.frame())
     assert repr(again.several) == repr(both.several)
     assert repr(again.agreement) == repr(both.agreement)
+    assert repr(again.consensus) == repr(both.consensus)
+    assert again.steps == ()
     assert atlas_page(again) == (out / "report.html").read_text(encoding="utf-8")
     after = [file.read_bytes() for folder in (finished, short) for file in sorted(folder.glob("*.csv"))]
     assert after == before
@@ -134,9 +140,11 @@ def test_other_commands_say_what_an_atlas_is(finished: Path, short: Path, tmp_pa
         atlas([out, finished])
     assert headroles.table(out).startswith("Roles a head")
     assert headroles.table(out, "agreement", "csv").splitlines()[0].startswith("group,sieve,run_a")
-    with pytest.raises(UnknownName, match="known: agreement, findings, p-values, roles, runs, several"):
+    assert headroles.table(out, "consensus", "csv").splitlines()[0].startswith("group,sieve,layer,head,runs")
+    with pytest.raises(UnknownName, match="known: agreement, consensus, findings, in-runs, p-values"):
         headroles.table(out, "changes")
-    assert "Cohen" in headroles.methods(out, "bibtex")
+    bibtex = headroles.methods(out, "bibtex")
+    assert re.findall(r"@article{([a-z]+)", bibtex) == ["cohen", "benjamini"]
 
 
 def test_damage_is_named(finished: Path, short: Path, tmp_path: Path) -> None:
@@ -182,7 +190,7 @@ def test_sentences_are_those_of_the_tables(made: Atlas) -> None:
     held = [found.held[:2] for found in made.findings]
     same = int(((held[0] == held[1]) & (held[0] == held[2])).all(axis=0).sum())
     assert f"{same} of 24 heads" in text
-    rows = [made.middle(place) for place in range(3)]
+    rows = [middle_row(several) for several in made.several]
     surplus = sum(row is not None and row.several_low > 0 for row in rows)
     assert f"in {surplus} of 3 runs" in text
     mean = next(row for row in made.agreement if not row.sieve)
@@ -215,6 +223,17 @@ def test_figures_and_maps_draw_the_findings(made: Atlas) -> None:
     assert len(printed["several"].data) == 6
 
 
+def test_maps_of_models_of_other_sizes_are_drawn_on_one_scale() -> None:
+    shapes = {"small": (40, 2, 3), "large": (40, 4, 6)}
+    runs = [
+        replace(labelled(NAMES, shape), manifest={"model": {"name": name}}) for name, shape in shapes.items()
+    ]
+    made = atlas_of([ReadRun(name, "0" * 64, run) for name, run in zip(shapes, runs, strict=True)])
+    bars = [trace for trace in figures_of(made)["maps"].data if trace.type == "bar" and trace.name == "local"]
+    assert [len(bar.x) for bar in bars] == [6, 24]
+    assert {bar.marker.cmax for bar in bars} == {largest_means(made, "local")[made.runs[0].statistic]}
+
+
 def test_the_page_shows_every_table_and_is_the_same_each_time(made: Atlas) -> None:
     html = atlas_page(made)
     assert html == atlas_page(made)
@@ -222,7 +241,7 @@ def test_the_page_shows_every_table_and_is_the_same_each_time(made: Atlas) -> No
     for sentence in answer_of(made).sentences:
         assert sentence.lead in words
     for place, run in enumerate(made.runs):
-        row = made.middle(place)
+        row = middle_row(made.several[place])
         assert row is not None
         assert row.scope == MIDDLE
         assert run.name in words

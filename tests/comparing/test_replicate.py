@@ -14,10 +14,11 @@ from statsmodels.stats.multitest import multipletests
 import headroles
 from headroles import Labelling, Replication, replicate, save
 from headroles.errors import BadInput, UnknownName
+from headroles.inputs.sketch import TextSketch
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import GROUPS, moments_of
-from headroles.records.probes import BestHead, ProbeResults
+from headroles.records.probes import BestHead, ConditionGap, ProbeResults
 from headroles.shards.moments import take_examples
 from headroles.stats.comparing.replication import (
     count_replicates,
@@ -307,6 +308,16 @@ def test_b_is_judged_by_the_margins_test_and_level_of_a(saved: Saved) -> None:
     assert replicate(first, second, correction="bonferroni").decision == replace(own, correction="bonferroni")
 
 
+def test_a_run_labelled_by_betting_is_replicated_by_the_test_of_b(saved: Saved) -> None:
+    stated = [replace(rule, stated_low=-2.0, stated_high=2.0) for rule in _rules()]
+    first = saved("a", _labelling(_scores(1, _means(), units=900), stated, Decision(test="betting")))
+    second = saved("b", _labelling(_scores(2, _means()), _rules(), Decision(test="t")))
+    found = replicate(first, second)
+    assert found.decision.test == "t"
+    assert found.replicates
+    assert not any(np.isnan(head.p) for head in found.replicates)
+
+
 def test_best_heads_of_a_probe_are_found_by_their_column(saved: Saved) -> None:
     best = (
         _best("dependency:obj", 0, 0, "beyond"),
@@ -516,6 +527,66 @@ def test_best_heads_are_shown_where_a_found_them_beyond_their_baselines(
     assert "0-0 →" in line
     held = int("beyond" in line)
     assert f"Of the best heads of 1 row beyond their baselines in A, {held} are on B." in out
+
+
+def _sketch(*texts: str) -> str:
+    sketch = TextSketch()
+    for text in texts:
+        sketch.add(text)
+    return sketch.encode()
+
+
+def test_equal_names_of_other_texts_are_no_matter(saved: Saved) -> None:
+    one, other = (_scores(seed, _means()) for seed in (1, 2))
+    named = replace(other, examples=one.examples, units=one.units)
+    folders = [
+        saved(name, _with_manifest(_labelling(scores, _rules()), source={"sha256": name, "texts": texts}))
+        for name, scores, texts in (("a", one, _sketch("x", "y")), ("b", named, _sketch("z", "w")))
+    ]
+    assert replicate(*folders).notes == ()
+
+
+@pytest.mark.parametrize(("texts", "share"), [(("x", "z"), "50"), (("y", "x"), "100")])
+def test_equal_texts_under_other_names_are_said(texts: tuple[str, ...], share: str, saved: Saved) -> None:
+    folders = [
+        saved(
+            str(seed),
+            _with_manifest(
+                _labelling(_scores(seed, _means()), _rules()), source={"sha256": str(seed), "texts": sketch}
+            ),
+        )
+        for seed, sketch in ((1, _sketch("x", "y")), (2, _sketch(*texts)))
+    ]
+    (note,) = replicate(*folders).notes
+    assert note == (
+        f"about {share}.0\u00a0% of the texts of B are texts of A, by their hashes: B is no independent test."
+    )
+
+
+def _gap(
+    head: int, difference: float, p: float, q: float = 0.01, *, measure: str = "accuracy", first: str = "pro"
+) -> ConditionGap:
+    second = {"pro": "anti", "feminine": "masculine"}[first]
+    ends = (difference - 0.1, difference + 0.1)
+    return ConditionGap(0, head, measure, first, second, 0.5, 0.5, 0.5, difference, *ends, p, q)
+
+
+def test_the_command_shows_gaps_and_says_first_what_was_found(saved: Saved, command: Command) -> None:
+    gaps = (_gap(0, 0.2, 0.001), _gap(1, -0.2, 0.001))
+    runs = [
+        replace(
+            _labelling(_scores(seed, _means()), _rules()), probed=ProbeResults(None, (), gaps=gaps[:kept])
+        )
+        for seed, kept in ((1, 2), (2, 1))
+    ]
+    folders = [saved(name, run) for name, run in zip("ab", runs, strict=True)]
+    code, out, _ = command("replicate", *folders)
+    assert code == 0
+    assert "roles of A hold on B" in " ".join(out.splitlines()[:3])
+    assert "Of 2 gaps between conditions in A, 1 hold on B." in " ".join(out.split())
+    lines = [line.split() for line in out.splitlines() if line.startswith("pro − anti")]
+    assert [(line[3], line[-1]) for line in lines] == [("0-0", "gap"), ("0-1", "untestable")]
+    assert replicate(*folders).condition_gaps()["decision"].tolist() == ["gap", "untestable"]
 
 
 def test_roles_of_a_planted_model_hold_on_other_texts(

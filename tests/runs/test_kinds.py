@@ -30,12 +30,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cluster": {"sieve": ["local", "delimiter"], "maps": 4, "draws": 20},
     "surface": {},
     "probe": {"probes": ["dependency", "trees", "coreference"], "relations": "nsubj"},
+    "ablate": {"by": ["mean", "cells"], "groups": True},
 }
 """Options of each kind that take little time."""
 
 every_run = pytest.mark.parametrize(
     ("kind", "source"),
-    [*((kind, source) for kind in KINDS for source in ("model", "stored maps")), ("surface", GRADIENTS)],
+    [
+        *((kind, "model") for kind in KINDS),
+        *((kind, "stored maps") for kind in KINDS if kind != "ablate"),
+        ("surface", GRADIENTS),
+    ],
 )
 
 
@@ -60,7 +65,12 @@ def inputs(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     maps = folder / "maps.safetensors"
     headroles.extract(folder / "list.jsonl", out=maps, model=planted, precision="float32")
-    return {name: folder / f"{name}.jsonl" for name in files} | {"maps": maps, "model": planted}
+    texts_of_run: dict[str, Any] = {"data": folder / "texts.jsonl", "text_a": "text", "group": "document"}
+    out, sieves = folder / "labelled", ["local", "delimiter"]
+    headroles.label(**texts_of_run, model=planted, max_length=48, sieve=sieves, maps=0, out=out)
+    return {name: folder / f"{name}.jsonl" for name in files} | {
+        "maps": maps, "model": planted, "labelled": out,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +86,8 @@ def start(inputs: dict[str, Path], headed: Callable[[str, str], Path]) -> Start:
             given = {"data": inputs["gold"], "model": inputs["model"], "max_length": 48}
         elif source == "model":
             given = texts | {"model": inputs["model"]}
+        if kind == "ablate":
+            given["roles"] = inputs["labelled"]
         given |= OPTIONS[kind] | {"shard_size": 4, "threads": 1}
         labelling: Labelling = getattr(headroles, kind)(**given | options)
         return labelling
@@ -197,7 +209,9 @@ def test_a_run_at_an_address_is_read_and_verified_there(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "source"), [("cluster", "model"), ("probe", "stored maps")])
+@pytest.mark.parametrize(
+    ("kind", "source"), [("cluster", "model"), ("probe", "stored maps"), ("ablate", "model")]
+)
 def test_two_worker_processes_give_the_same_bytes(
     kind: str, source: str, start: Start, usual: Usual, tmp_path: Path
 ) -> None:
@@ -219,9 +233,11 @@ def ray_here() -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore:`use_:DeprecationWarning")  # Ray's own defaults
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # Ray leaves sockets and logs to the collector
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("kind", ["cluster", "probe"])
+@pytest.mark.parametrize(
+    ("kind", "source"), [("cluster", "stored maps"), ("probe", "stored maps"), ("ablate", "model")]
+)
 def test_workers_on_ray_give_the_same_bytes(
-    kind: str, ray_here: None, start: Start, usual: Usual, tmp_path: Path
+    kind: str, source: str, ray_here: None, start: Start, usual: Usual, tmp_path: Path
 ) -> None:
-    start(kind, "stored maps", out=tmp_path / "run", engine="ray", workers=2)
-    assert _names_of_differences(tmp_path / "run", usual(kind, "stored maps")) == []
+    start(kind, source, out=tmp_path / "run", engine="ray", workers=2)
+    assert _names_of_differences(tmp_path / "run", usual(kind, source)) == []

@@ -16,6 +16,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "label": {"sieve": "local", "maps": 0},
     "cluster": {"sieve": "local", "maps": 0, "draws": 20},
     "surface": {},
+    "ablate": {"outcome": "tokens"},
     "probe": {"probes": "dependency", "relations": "nsubj"},
 }
 INPUTS = 8

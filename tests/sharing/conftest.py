@@ -136,7 +136,8 @@ def runs(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     headroles.cluster("QNLI", sieve="local", limit=8, draws=20, out=str(desk / "cluster"), **given)
     headroles.surface("QNLI", limit=8, out=str(desk / "surface"), **given)
     headroles.probe("dependency", data=str(desk / "dev.conllu"), out=str(desk / "probe"), **given)
-    return {name: desk / name for name in ("label", "cluster", "surface", "probe")}
+    headroles.ablate("QNLI", limit=8, out=str(desk / "ablate"), **given)
+    return {name: desk / name for name in ("label", "cluster", "surface", "probe", "ablate")}
 
 
 @pytest.fixture

@@ -185,7 +185,7 @@ def test_text_from_data_is_no_markup_in_the_block(runs: dict[str, Path], tmp_pat
 def test_a_comparison_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
     headroles.compare(runs["label"], runs["label"], swaps=0, out=str(tmp_path / "both"))
     with pytest.raises(
-        BadInput, match=r"a run is shared, but '.*both' holds a comparison; share its two runs"
+        BadInput, match=r"a run or an atlas is shared, but '.*both' holds a comparison; share its two runs"
     ):
         headroles.share(tmp_path / "both")
 

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from headroles.inputs.corpora import Corpus
     from headroles.options.run import JudgedOptions
     from headroles.progress import Progress
+    from headroles.records.stops.look import Watch
     from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
+    from headroles.shards.receipts import Receipts
+    from headroles.shards.survey import Survey
     from headroles.shards.work import Engine, Facts, ShardWork
+    from headroles.storage.places import Place
 
 
 class LabelRun(RolesRun):
@@ -33,7 +37,9 @@ class LabelRun(RolesRun):
     def check(self, options: Options) -> None:
         """Refuse sieves and relations that do not exist."""
         from headroles.runs.label.sieves import check_sieves
+        from headroles.runs.label.until import check_until
 
+        check_until(options)
         check_sieves(options)
 
     def read_corpus(self, options: Options) -> Corpus:
@@ -47,6 +53,31 @@ class LabelRun(RolesRun):
             check_data_relations(options, corpus)
             stack.pop_all()
         return corpus
+
+    def in_order(self, options: Options, corpus: Corpus) -> Corpus:
+        """Return the inputs in the order in which shards hold them: units at random where a run may stop."""
+        if options.units_per_shard is None:
+            return corpus
+        from headroles.inputs.order import ShuffledUnits
+
+        return ShuffledUnits(corpus, options.seed, options.most_kept)
+
+    def tally(
+        self,
+        options: Options,
+        rules: tuple[Rule, ...],
+        facts: Facts,
+        survey: Survey,
+        place: Place,
+        watch: Watch,
+    ) -> Receipts | None:
+        """Return an empty count of the finished shards of a run that may stop, with a look after each."""
+        if not isinstance(options, LabelOptions) or options.until is None:
+            return None
+        from headroles.runs.label.until import Looks
+        from headroles.shards.prefix import PrefixReceipts
+
+        return PrefixReceipts(Looks(options, rules, self.settle, facts, survey, place, watch))
 
     def start_work(self, options: Options, corpus: Corpus) -> ShardWork:
         """Load model, sieves and annotation."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from importlib import resources
 
 from headroles.arrays import selection_of
+from headroles.errors import BadInput
 from headroles.extraction.texts.files import file_format
 from headroles.extraction.texts.sources import CONLLU_ENDING
 from headroles.inputs.corpora import Corpus
@@ -15,16 +16,41 @@ from headroles.sieves.base import COUNTED
 from headroles.sieves.built_in.syntactic import named_relations
 from headroles.sieves.language.relations import check_relations, unknown_relations
 from headroles.sieves.selection import Selection
+from headroles.stats.decision import BETTING
 
 
 def selection_of_run(options: Options) -> Selection:
     """Return the sieves that the options name, for inputs with partners.
 
+    Where the test bets, inputs that could score beyond the bounds of a sieve are left out of its column.
+
     Raises:
         HeadrolesError: When a sieve does not exist, or breaks its contract.
     """
     selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
-    return replace(selection, paired=True)
+    _check_values(selection, options)
+    return replace(selection, paired=True, stated=options.decision.test == BETTING)
+
+
+def _check_values(selection: Selection, options: Options) -> None:
+    """Refuse sieves that compare attention with norm-weighted attention where there is only one of them.
+
+    Raises:
+        BadInput: For stored maps, for a run of norm-weighted attention, and for the statistic bias.
+    """
+    if not selection.valued:
+        return
+    name = selection.valued[0].name
+    for reason, wrong in (
+        ("stored maps hold weights only; give --model", options.attention is not None),
+        ("--weights is 'norm'; leave --weights out", options.weights == "norm"),
+        ("--statistic is 'bias'; leave --statistic out", options.statistic == "bias"),
+    ):
+        if wrong:
+            raise BadInput(
+                f"the sieve {name!r} compares the selectivity of attention with that of norm-weighted "
+                f"attention, but {reason}, or leave the sieve out"
+            )
 
 
 def check_sieves(options: Options) -> None:

@@ -21,7 +21,7 @@ from headroles.progress import PARSE, Advance
 from headroles.records.example import Rule
 from headroles.records.passage import Passage
 from headroles.runs.label.sieves import selection_of_run
-from headroles.runs.sources import MapsCorpus, longest_input, open_source
+from headroles.runs.sources import MapsCorpus, longest_input, norms_of, open_source
 from headroles.shards.identity import sieves_digest
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
@@ -45,12 +45,13 @@ class SieveWork:
         self.options = options
         kind = getattr(options, "kind", None)
         selection = selection_of_run(options)
+        norms = norms_of(options.weights, some=selection.by_norms is not None)
         if isinstance(corpus, MapsCorpus):
             self.source: AttentionSource = corpus.maps
             self.sieves = annotate_maps(options, selection, corpus.maps)
         else:
             annotation = load_annotation(options, selection, corpus)
-            self.source = open_source(options, corpus, options.max_length, kind)
+            self.source = open_source(options, corpus, options.max_length, kind, norms)
             self.sieves = annotation.counted(self.source.tokenizer, corpus, options.max_length)
         self.rules: Sequence[Rule] = self.sieves.selection.rules(options.margin)
         self.known = _known(self.sieves, longest_input(self.source, options.max_length))

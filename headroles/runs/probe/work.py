@@ -16,7 +16,7 @@ from headroles.records.passage import Passage
 from headroles.records.probes import BaselineCounts, ChoiceProbe, DecodingProbe
 from headroles.runs.probe.inputs import ProbeCorpus
 from headroles.runs.probe.judging import column_rules, margin_of
-from headroles.runs.sources import longest_input, open_source
+from headroles.runs.sources import longest_input, norms_of, open_source
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.storage.probes import counts_bytes, parse_counts
 
@@ -41,7 +41,8 @@ class ProbeWork:
             BadInput: When the model or the stored maps cannot be used.
         """
         self._size, self._batch_size = corpus.inputs.size, options.batch_size
-        self.source: AttentionSource = open_source(options, corpus, corpus.inputs.size, options.kind)
+        norms = norms_of(options.weights)
+        self.source: AttentionSource = open_source(options, corpus, corpus.inputs.size, options.kind, norms)
         self._job = ProbeJob(self.source, corpus.probes, corpus.inputs.windows)
         names = [column.name for column in answer_columns(corpus.probes)]
         self.rules: Sequence[Rule] = column_rules(names, margin_of(options))

@@ -99,7 +99,8 @@ def read_table(options: ScoresOptions) -> ScoreTable:
     own = {name: layout.by_sieve(name) for name in OF_SIEVES if name in frame.columns}
     rules = _rules(layout.sieves, own, options, place)
     null = layout.by_cell("null", 0.0 if options.null is None else options.null, np.isnan(values).all((2, 3)))
-    rules = tuple(_with_null(rule, row) for rule, row in zip(rules, null, strict=True))
+    varies = "null" in frame.columns
+    rules = tuple(_with_null(rule, row, varies) for rule, row in zip(rules, null, strict=True))
     _check_bounds(values, rules, place)
     scores = Scores(
         sieves=layout.sieves,
@@ -321,10 +322,19 @@ def _rules(
     return tuple(rules)
 
 
-def _with_null(rule: Rule, null: np.ndarray) -> Rule:
-    """Return a rule with the mean of the chance values of its sieve."""
+def _with_null(rule: Rule, null: np.ndarray, varies: bool) -> Rule:
+    """Return a rule with the mean chance value of its sieve, and with the bounds of scores less chance.
+
+    Bounds that the user gives are stated before any data. Where the table has chance values of its own, they
+    may be anything between these bounds.
+    """
     known = null[~np.isnan(null)]
-    return replace(rule, null=float(known.mean()) if known.size else 0.0)
+    level = float(known.mean()) if known.size else 0.0
+    least, most = (rule.high, rule.low) if varies else (level, level)
+    between = not varies or bool(((known >= rule.low) & (known <= rule.high)).all())
+    if not (between and math.isfinite(rule.low + rule.high)):
+        return replace(rule, null=level)
+    return replace(rule, null=level, stated_low=rule.low - least, stated_high=rule.high - most)
 
 
 def _check_bounds(values: np.ndarray, rules: Sequence[Rule], place: str) -> None:
@@ -375,8 +385,7 @@ def _few_units(scores: Scores, rules: Sequence[Rule]) -> list[str]:
     """Return a sentence for every number of units that is small, with the roles that rest on them."""
     few: dict[int, list[str]] = {}
     for position, rule in enumerate(rules):
-        silent = np.isnan(scores.values[position]).all(axis=(1, 2))
-        units = len({unit for unit, quiet in zip(scores.units, silent, strict=True) if not quiet})
+        units = scores.count_units(position)
         if rule.role and 0 < units < ENOUGH_FOR_NOT:
             few.setdefault(units, []).append(rule.sieve)
     notes = []

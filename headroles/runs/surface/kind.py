@@ -35,6 +35,7 @@ class SurfaceRun(NotebookRun):
         "layers.csv, noop.csv", "they are of means over the heads of a layer"
     )  # fmt: skip
     intervals_of_scores: ClassVar[bool] = True
+    absence: ClassVar[bool] = False
 
     def check(self, options: SurfaceOptions) -> None:
         """Refuse marks that are no punctuation, and data that cannot be read."""

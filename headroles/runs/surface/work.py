@@ -6,80 +6,31 @@ Gradients also need a model with a loss, and the classes of the inputs.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from headroles.errors import BadInput
 from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.jobs.gradients import gradient_shards
 from headroles.extraction.jobs.surface import SurfaceJob, SurfaceStatistics
-from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
+from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import check_length
-from headroles.extraction.model.losses import MASKED, LossModel, LossOptions, describe_loss, load_with_loss
+from headroles.extraction.model.losses import GRADIENTS, LossModel, LossOptions, describe_loss
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import stream_tokenised
-from headroles.extraction.texts.files import file_format
-from headroles.extraction.texts.sources import passages_of_rows, read_table
 from headroles.extraction.texts.tokens import tokenise
 from headroles.inputs.corpora import Corpus
-from headroles.options.surface import MASK, SurfaceOptions
+from headroles.options.surface import SurfaceOptions
 from headroles.plans.plan import SurfacePlan
 from headroles.progress import Advance
 from headroles.records.example import Example, Rule
-from headroles.records.objects import DataObject
 from headroles.records.passage import Passage
-from headroles.runs.sources import longest_input, open_source
+from headroles.runs.losses import loss_options, model_with_loss
+from headroles.runs.sources import longest_input, norms_of, open_source
 from headroles.runs.surface.manifest import UNEQUAL
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
 from headroles.sieves.surface import COLUMNS, importance_rules, kinds, lay_surface, rules
-
-
-def loss_options(options: SurfaceOptions) -> LossOptions:
-    """Return the settings of the losses of a run, with the classes of its inputs from the file.
-
-    Raises:
-        BadInput: When the file has no such column.
-    """
-    return LossOptions(mask=options.mask, seed=options.seed, labels=_labels(options))
-
-
-def _labels(options: SurfaceOptions) -> dict[str, str] | None:
-    """Return the class of each row of the file, by the key of its passage."""
-    if options.label is None:
-        return None
-    if isinstance(options.data, DataObject):
-        rows = passages_of_rows(options.data.rows([options.label]), (), options.label, options.name)
-        return {row.key: row.group for row in rows if row.group is not None}
-    file = Path(options.data or "")
-    if file_format(file) == ".conllu":
-        raise BadInput(f"--label names a column of a table, but '{file}' is a CoNLL-U file; leave it out")
-    table = read_table(file, (), group=options.label, name=options.name)
-    return {row.key: row.group for row in table if row.group is not None}
-
-
-def model_with_loss(checkpoint: Checkpoint, options: SurfaceOptions, losses: LossOptions) -> LossModel:
-    """Load the model of a run with gradients.
-
-    Raises:
-        BadInput: When the model has no loss, or an option does not fit its loss.
-    """
-    model = load_with_loss(
-        checkpoint,
-        device=options.device,
-        device_map=options.device_map,
-        dtype=options.dtype,
-        max_length=options.max_length,
-    )
-    describe_loss(model, losses)
-    if options.mask != MASK and model.about != MASKED:
-        raise BadInput(
-            f"--mask is for losses of {MASKED}, but that of {checkpoint.name!r} "
-            f"({model.described['architecture']}) has a loss of {model.about}; leave it out"
-        )
-    return model
 
 
 def importance_shards(
@@ -119,10 +70,12 @@ class SurfaceWork:
         self.source: AttentionSource
         if options.gradients:
             checkpoint = find_checkpoint(options.model, options.revision)
-            self.source = model_with_loss(checkpoint, options, self._losses)
+            self.source = model_with_loss(checkpoint, options, self._losses, GRADIENTS)
             check_length(self.source, checkpoint, options.max_length)
         else:
-            self.source = open_source(options, corpus, options.max_length, options.kind)
+            self.source = open_source(
+                options, corpus, options.max_length, options.kind, norms_of(options.weights)
+            )
         longest = longest_input(self.source, options.max_length)
         self.rules: Sequence[Rule] = column_rules(options, longest)
         loss = describe_loss(self.source, self._losses) if isinstance(self.source, LossModel) else ""

@@ -1,24 +1,25 @@
 """Folder of an atlas: writing its tables, manifest and page, and reading the atlas back."""
 
 import csv
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headroles.records.assessment import SeveralRoles
+from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.atlas.atlas import NUMBERS, Agreement, Atlas, AtlasRun, RunRoles
 from headroles.storage.folder import (
     AGREEMENT,
     ATLAS,
+    CONSENSUS,
     FINDINGS,
     MANIFEST,
     REPORT,
     SEVERAL,
+    TRENDS,
     figure_names,
     make_folder,
-    read_manifest,
     write_errors,
 )
 from headroles.storage.integrity.manifest import damaged_error, manifest_text, read_checked_manifest
@@ -27,7 +28,7 @@ from headroles.storage.integrity.switch import replace_files
 from headroles.storage.run import digests
 from headroles.storage.tables import csv_text, read_csv, read_records
 
-READ = frozenset({FINDINGS, SEVERAL, AGREEMENT})
+READ = frozenset({FINDINGS, SEVERAL, AGREEMENT, CONSENSUS, TRENDS})
 """Files that an atlas is read from."""
 HELD = "role"
 """The verdict of heads that hold a role."""
@@ -51,12 +52,9 @@ def atlas_texts(atlas: Atlas) -> dict[str, str]:
         FINDINGS: atlas.frame().to_csv(index=False, lineterminator="\n"),
         SEVERAL: atlas.by_layer().to_csv(index=False, lineterminator="\n"),
         AGREEMENT: csv_text(Agreement, atlas.agreement),
+        CONSENSUS: csv_text(Consensus, atlas.consensus),
+        TRENDS: csv_text(StepTrend, atlas.steps),
     }
-
-
-def is_atlas(folder: Path) -> bool:
-    """Return whether a folder's manifest says that it is an atlas."""
-    return read_settled(folder, read_manifest).get("kind") == ATLAS.name
 
 
 def load_atlas(folder: Path) -> Atlas:
@@ -85,6 +83,8 @@ def _load_atlas(folder: Path) -> Atlas:
                 for run in runs
             ),
             tuple(read_records(Agreement, folder / AGREEMENT)),
+            tuple(read_records(Consensus, folder / CONSENSUS)),
+            tuple(read_records(StepTrend, folder / TRENDS)),
             manifest,
             tuple(manifest.get("remarks", ())),
         )
@@ -96,11 +96,6 @@ def _run(fields: dict[str, Any]) -> AtlasRun:
     """Return a run from its entry in the manifest, which also has the facts of its own manifest."""
     known = {name: fields[name] for name in AtlasRun.__dataclass_fields__}
     return AtlasRun(**known | {"tokens": float(known["tokens"])})
-
-
-def run_fields(run: AtlasRun) -> dict[str, Any]:
-    """Return a run as its entry in the manifest."""
-    return asdict(run)
 
 
 def _findings(run: AtlasRun, rows: list[dict[str, str]]) -> RunRoles:

@@ -10,7 +10,7 @@ from typing import Any
 
 from headroles.addresses import check_place, is_address, no_such_folder
 from headroles.errors import BadInput
-from headroles.storage.folder import ATLAS, COMPARISON, MANIFEST, PLAN, RUN, Kind
+from headroles.storage.folder import ATLAS, COMPARISON, MANIFEST, PLAN, PRUNING, RUN, Kind
 
 FORMAT = 2
 """Number of the format that folders of runs and comparisons get. Format 1 had neither number nor seal."""
@@ -20,8 +20,16 @@ FOLDER_WORDS = {
     RUN.name: "a run",
     COMPARISON.name: "a comparison of two runs",
     ATLAS.name: "an atlas of several runs",
+    PRUNING.name: "a model without some of its heads",
 }
 """Kinds of folders in words."""
+AGAIN = {
+    RUN.name: "run it again",
+    COMPARISON.name: "compare the runs again",
+    ATLAS.name: "make the atlas again",
+    PRUNING.name: "prune the run again",
+}
+"""What to do about a damaged folder of each kind."""
 TAKES_COMPARISONS = "show, report --figures and table take one, and all other commands take runs"
 
 
@@ -119,9 +127,7 @@ def read_checked_manifest(folder: Path, kind: Kind) -> dict[str, Any]:
 
 def damaged_error(folder: Path, kind: Kind, error: Exception) -> BadInput:
     """Return the error for a run or comparison that cannot be read, from what was wrong with it."""
-    again = {RUN.name: "run it again", COMPARISON.name: "compare the runs again"}.get(
-        kind.name, "make the atlas again"
-    )
+    again = AGAIN[kind.name]
     return BadInput(
         f"the {kind.name} in '{folder}' is damaged or from another version ({type(error).__name__}: "
         f"{error}); {again}"

@@ -15,7 +15,16 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from headroles.errors import HeadrolesError
-from headroles.storage.folder import EARLIER_RUN, MANIFEST, SHARDS
+from headroles.storage.folder import (
+    ATLAS,
+    COMPARISON,
+    EARLIER_RUN,
+    MANIFEST,
+    RUN,
+    SHARDS,
+    Kind,
+    read_manifest,
+)
 from headroles.storage.integrity.lock import repair_if_free
 from headroles.storage.integrity.repair import holds_earlier_run, is_earlier_run_whole
 from headroles.storage.integrity.switch import AFTER, file_names, is_switched, is_switching, switched_files
@@ -53,6 +62,12 @@ def read_settled(folder: Path, read: Callable[[Path], Read]) -> Read:
             if _state(folder) == before or wait == WAITS[-1]:
                 raise
     raise AssertionError("the last time always ends")
+
+
+def kind_of_folder(folder: Path) -> Kind:
+    """Return the kind that a folder's manifest states; a run where it states none."""
+    stated = read_settled(folder, read_manifest).get("kind")
+    return next((kind for kind in (ATLAS, COMPARISON) if kind.name == stated), RUN)
 
 
 @contextmanager

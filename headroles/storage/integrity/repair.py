@@ -11,9 +11,8 @@ from pathlib import Path
 
 from headroles.errors import BadInput
 from headroles.storage.folder import (
-    ATLAS,
-    COMPARISON,
     EARLIER_RUN,
+    KINDS,
     MANIFEST,
     PLAN,
     RUN,
@@ -27,7 +26,7 @@ from headroles.storage.integrity.switch import AFTER, finish_switch
 
 SHARD_FOLDERS = (SHARDS, SCORES)
 """The folders that shards are written to."""
-OURS = RUN.holds | COMPARISON.holds | ATLAS.holds | {AFTER}
+OURS = frozenset({AFTER}).union(*(kind.holds for kind in KINDS))
 """Names of which half-written files may lie in a folder."""
 
 

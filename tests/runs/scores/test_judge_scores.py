@@ -218,3 +218,17 @@ def test_a_folder_with_another_run_is_kept(tmp_path: Path) -> None:
     assert verify(tmp_path / "run").examples == 60
     with pytest.raises(UnknownName):
         headroles.judge_scores(file, margin=0.1, nul=0)  # type: ignore[call-arg]
+
+
+def test_bounds_that_the_user_gives_let_the_test_bet_and_without_them_it_is_refused() -> None:
+    table = _table(_random(5))
+    run = headroles.judge_scores(table, margin=0.1, null=0.1, low=0, high=1, test="betting")
+    (rule,) = run.findings.rules
+    assert (rule.stated_low, rule.stated_high) == pytest.approx((-0.1, 0.9))
+    assert not np.isnan(run.findings.p).any()
+    number = table["unit"].factorize()[0]
+    varying = table.assign(null=0.05 + 0.1 * number / number.max())
+    (rule,) = headroles.judge_scores(varying, margin=0.1, low=0, high=1, test="betting").findings.rules
+    assert (rule.stated_low, rule.stated_high) == (-1.0, 1.0)
+    with pytest.raises(BadInput, match="stated before any score"):
+        headroles.judge_scores(table, margin=0.1, null=0.1, test="betting")

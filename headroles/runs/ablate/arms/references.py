@@ -1,0 +1,48 @@
+"""Draw the reference inputs of a run, and name the units of all inputs."""
+
+from dataclasses import dataclass
+
+from headroles.extraction.texts.sources import draw_indices
+from headroles.inputs.corpora import Corpus
+from headroles.inputs.units import UnitFinder
+from headroles.records.passage import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnInputs:
+    """Some inputs of a run, and the units of all.
+
+    Attributes:
+        passages: The inputs, in the order of the run.
+        units: Unit of each of them, named as in the whole run.
+        every_key: Keys of all inputs of the run.
+        every_unit: Units of all inputs of the run.
+    """
+
+    passages: tuple[Passage, ...]
+    units: tuple[str, ...]
+    every_key: tuple[str, ...]
+    every_unit: tuple[str, ...]
+
+
+def draw_references(corpus: Corpus, count: int, seed: int) -> DrawnInputs:
+    """Draw inputs at random without replacement, the same in every worker.
+
+    Args:
+        corpus: All inputs of the run, which are read once.
+        count: Inputs wanted; all of them where there are fewer.
+        seed: Seed of the draw.
+    """
+    passages: list[Passage] = []
+    bonds = UnitFinder()
+    for passage in corpus:
+        passages.append(passage)
+        bonds.add(passage.group, passage.texts, passage.key)
+    names = bonds.names() if corpus.units is None else corpus.units
+    chosen = draw_indices(len(passages), min(count, len(passages)), seed).tolist()
+    return DrawnInputs(
+        passages=tuple(passages[place] for place in chosen),
+        units=tuple(names[place] for place in chosen),
+        every_key=tuple(passage.key for passage in passages),
+        every_unit=tuple(names),
+    )

@@ -1,0 +1,1 @@
+"""Tests of removing heads with a certificate."""
