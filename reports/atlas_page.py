@@ -9,10 +9,17 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.shown.looks import looks_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.atlas import answer_of, short_model
-from headroles.reports.figures.atlas import atlas_panels
+from headroles.reports.document import NO_FINDINGS
+from headroles.reports.figures.atlas import atlas_panels, largest_means
 from headroles.reports.files import LARGEST, files_json
 from headroles.reports.framed import framed_page
-from headroles.reports.sections.atlas_sheets import heads_sheet, roles_sheet, runs_sheet
+from headroles.reports.sections.across_sheets import (
+    consensus_sheet,
+    counts_sheet,
+    emerged_sheet,
+    trends_sheet,
+)
+from headroles.reports.sections.atlas_sheets import heads_sheet, models_of, roles_sheet, runs_sheet
 from headroles.reports.summary.embedded import manifest_json
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.methods import methods_text
@@ -22,16 +29,15 @@ from headroles.storage.atlas.folder import atlas_texts
 SCRIPTS = ("shared/sheets.js", "shared/files.js")
 STYLES = ("heads/maps.css", "atlas/atlas.css")
 SECTIONS = (
-    ("answer", "Answer"), ("roles", "Roles"), ("agreement-of-labels", "Agreement"), ("sure", "p values"),
-    ("depth", "Depth"), ("heads", "All heads"), ("methods", "Methods"),
+    ("answer", "Answer"), ("roles", "Roles"), ("steps", "Steps"), ("across", "Across runs"),
+    ("agreement-of-labels", "Agreement"), ("sure", "p values"), ("depth", "Depth"), ("heads", "All heads"),
+    ("methods", "Methods"),
 )  # fmt: skip
 """Sections of the page, by their ids."""
 SHADES = 8
 """Steps of the shade of a cell."""
 CELL, SIDE = 10, 16
 """Width of a cell and of the numbers of layers in the units of a drawing."""
-NO_FINDINGS = '{"layers":0,"heads":0,"sieves":[],"names":[],"precision":[],"columns":{},"decision":""}'
-"""What the scripts of all pages read of findings, of which this page has none to filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,8 @@ def atlas_page(atlas: Atlas) -> str:
         A complete HTML document.
     """
     panels = atlas_panels(atlas)
+    parts = {"steps": atlas.steps, "across": atlas.consensus, "agreement-of-labels": atlas.agreement}
+    left_out = {name for name, rows in parts.items() if not rows}
     files = atlas_files(atlas)
     return framed_page(
         "atlas/atlas.html",
@@ -98,7 +106,7 @@ def atlas_page(atlas: Atlas) -> str:
         SCRIPTS,
         atlas=atlas,
         answer=answer_of(atlas),
-        sections=[section for section in SECTIONS if section[0] != SECTIONS[2][0] or atlas.agreement],
+        sections=[section for section in SECTIONS if section[0] not in left_out],
         tab=" · ".join(dict.fromkeys(short_model(run.model) for run in atlas.runs)),
         maps=role_maps(atlas),
         cell=CELL,
@@ -107,6 +115,10 @@ def atlas_page(atlas: Atlas) -> str:
         panels={panel.key: panel for panel in panels},
         runs=runs_sheet(atlas),
         roles=roles_sheet(atlas),
+        in_runs=counts_sheet(atlas),
+        consensus=consensus_sheet(atlas),
+        emerged=emerged_sheet(atlas),
+        trends=trends_sheet(atlas),
         heads=[heads_sheet(atlas, places) for places in models_of(atlas)],
         methods=methods_text(atlas),
         bibtex=citation_bibtex(atlas),
@@ -127,14 +139,6 @@ def atlas_files(atlas: Atlas) -> dict[str, str]:
     }
 
 
-def models_of(atlas: Atlas) -> list[list[int]]:
-    """Return the places of the runs of every model, which have the same heads."""
-    models: dict[tuple[object, ...], list[int]] = {}
-    for place, run in enumerate(atlas.runs):
-        models.setdefault((run.weights or run.model, run.layers, run.heads), []).append(place)
-    return list(models.values())
-
-
 def role_maps(atlas: Atlas) -> tuple[RoleMaps, ...]:
     """Return the maps of all roles; the shades of a role have one scale for all runs of one statistic."""
     looks = looks_of(atlas.roles)
@@ -145,16 +149,6 @@ def role_maps(atlas: Atlas) -> tuple[RoleMaps, ...]:
         drawings = tuple(_drawing(atlas, place, role, tops[atlas.runs[place].statistic]) for place in places)
         maps.append(RoleMaps(role, phrase_of(role).title, look.tone, drawings))
     return tuple(maps)
-
-
-def largest_means(atlas: Atlas, role: str) -> dict[str, float]:
-    """Return the largest mean of a role over the runs of each statistic."""
-    tops: dict[str, float] = {}
-    for run, found in zip(atlas.runs, atlas.findings, strict=True):
-        if role in found.roles:
-            top = float(np.nanmax(found.numbers["mean"][found.of(role)], initial=0.0))
-            tops[run.statistic] = max(top, tops.get(run.statistic, 0.0))
-    return tops
 
 
 def _drawing(atlas: Atlas, place: int, role: str, top: float) -> Drawing:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from headroles.kinds import kind_of
 from headroles.records.findings import DECISIONS, Labelling, stronger_roles
+from headroles.records.shown.controls import explained_list
 from headroles.records.shown.looks import parts_of, without_wholes
 from headroles.records.shown.notebook import answer_html, labelling_html, paragraph
 from headroles.records.shown.phrases import phrase_of
@@ -80,9 +81,7 @@ def maps_page(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
         sentences: What each head does, layer by layer; () to leave them out.
     """
     script, data = template("notebook/maps.js"), maps_data(labelling, summary, sentences)
-    controls = dict.fromkeys(
-        control for number in drawn_roles(summary) for control in summary.roles[number].control.split(" or ")
-    )
+    verdicts = explained_list(summary.roles[number].control for number in drawn_roles(summary))
     return (
         environment()
         .get_template("notebook/maps.html")
@@ -93,7 +92,7 @@ def maps_page(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
             policy=policy([script]),
             parts=any(role["parts"] for role in data["roles"]),
             bare=len(summary.roles) - len(drawn_roles(summary)) if summary.many else 0,
-            controls=" or ".join(filter(None, controls)),
+            verdicts=verdicts,
             data=Markup(script_json(json.dumps(data, ensure_ascii=False))),
         )
     )
@@ -119,7 +118,7 @@ def maps_data(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
                 "title": phrase_of(role.sieve).title,
                 "mark": role.code,
                 "tone": role.tone,
-                "control": role.control,
+                "verdict": role.verdict,
                 "threshold": round(role.threshold, 4),
                 "mean": _steps(center),
                 "below": _steps(center - low[role.position].ravel()),
@@ -132,7 +131,7 @@ def maps_data(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
         "layers": summary.table.layers,
         "heads": summary.table.heads,
         "size": cell_size(summary.table.heads),
-        "words": [*kind_of(labelling).outcomes[:4], "explained by ", "absent"],
+        "words": [*kind_of(labelling).outcomes[:4], "", "absent"],
         "roles": roles,
         "sentences": [*sentences],
     }

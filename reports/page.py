@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
+from headroles.records.shown.controls import explained_list
 from headroles.records.shown.looks import parts_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.label import answer_of
@@ -16,7 +17,7 @@ from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.records import Role, Summary
 from headroles.reports.sections.calibration import calibration_note
 from headroles.reports.sections.head_cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json, cards_of
-from headroles.reports.sections.role_sheets import HEADER, depth_rows, verdict_sheet
+from headroles.reports.sections.role_sheets import HEADER, depth_rows, values_sheet, verdict_sheet
 from headroles.reports.summary.embedded import findings_json, manifest_json
 from headroles.reports.summary.pairs import (
     MOST_SENTENCES,
@@ -71,12 +72,14 @@ def page(labelling: Labelling) -> str:
             for role, firmness in zip(summary.roles, summary.supports, strict=False)
         ],
         verdict_sheet=verdict_sheet(summary),
+        values_sheet=values_sheet(summary, summary.assessment.drops if summary.assessment else ()),
         depth=depth_rows(summary),
         calibration=calibration_note(summary),
         depth_header=HEADER,
         steady=_has_values(summary, "stability"),
         bayes=_has_values(summary, "bayes_factor"),
         marks=_marks(summary),
+        verdict_words=explained_list(role.control for role in summary.roles),
         kinds_of_verdicts=_kinds_of_verdicts(summary),
         stronger=sorted({role.stronger for role in summary.roles if role.tally.strong}),
         slots=_slots(summary),

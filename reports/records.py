@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import Assessment
 from headroles.records.example import Decision
+from headroles.records.shown.controls import explained_words
 
 MANY = 24
 """Roles above which a page counts them and lets one be chosen, instead of marking each."""
@@ -45,6 +46,7 @@ class Account:
         warnings: What must be known before anything is concluded, one sentence each.
         model: Name of the model without its owner or folder; "" when not recorded.
         facts: Task, data, and the numbers of inputs and units, as far as they are recorded.
+        by_norm: Whether attention is weighted by the norms of the values that it moves.
     """
 
     title: str
@@ -57,6 +59,7 @@ class Account:
     warnings: tuple[str, ...]
     model: str = ""
     facts: tuple[str, ...] = ()
+    by_norm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,11 @@ class Role:
     control: str = ""
     stronger: str = ""
     bounded: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict on a head with a high score whose contrast lies below its margin."""
+        return explained_words(self.control)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
+from headroles.reports.words.words import with_range
+
 ENDS = "[95\u00a0%]"
 """In headings: an interval follows the number."""
 
@@ -92,6 +94,26 @@ def word_cell(text: str) -> Cell:
 def count_cell(number: int) -> Cell:
     """Return a cell of a whole number, with separators of thousands."""
     return Cell(f"{number:,}", number)
+
+
+def place_cell(layer: int, head: int) -> Cell:
+    """Return the place of a head as a cell, which sorts by layer and then head.
+
+    Example:
+        >>> place_cell(2, 9).text
+        '2-9'
+    """
+    return Cell(f"{layer}-{head}", layer + head / 10_000)
+
+
+def range_cell(text: Callable[[float], str], value: float, low: float, high: float) -> Cell:
+    r"""Return a cell of a number with its interval; ``text`` writes each of the three.
+
+    Example:
+        >>> range_cell("{:.1f}".format, 2.0, 1.5, 2.5)
+        Cell(text='2.0 [1.5,\xa02.5]', key=2.0, note='')
+    """
+    return Cell(with_range(*map(text, (value, low, high))), value)
 
 
 def columns_of_records(

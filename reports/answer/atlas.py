@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from headroles.addresses import last_name
 from headroles.records.assessment import NEAR, count_extreme_p
 from headroles.records.atlas.atlas import Agreement, Atlas
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.several import middle_verdict, percent
+from headroles.reports.words.several import middle_row, middle_verdict, percent
 from headroles.reports.words.words import count, isolate, join_names, plural, share, two_decimals, with_range
 
 VERDICTS = {"a deficit": "rarer", "undetermined": "undetermined"}
@@ -41,6 +42,8 @@ def answer_of(atlas: Atlas) -> Answer:
         line=" · ".join(line),
         sentences=(
             *_same(atlas),
+            *_steps(atlas),
+            *_everywhere(atlas),
             *_agreement(atlas),
             *_roles(atlas),
             *_lengths(atlas),
@@ -53,7 +56,7 @@ def answer_of(atlas: Atlas) -> Answer:
 
 def short_model(name: str) -> str:
     """Return the last part of a model's name; "one model" where it has none."""
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2] or "one model"
+    return last_name(name) or "one model"
 
 
 def same_heads(atlas: Atlas, group: str) -> tuple[int, int] | None:
@@ -62,7 +65,7 @@ def same_heads(atlas: Atlas, group: str) -> tuple[int, int] | None:
     Returns:
         These heads, and all heads; None for a group of one run or without a role in all.
     """
-    places = atlas.members(group)
+    places = atlas.given(group)
     shared = [role for role in atlas.roles if all(role in atlas.findings[place].tested for place in places)]
     if len(places) < 2 or not shared:
         return None
@@ -83,12 +86,44 @@ def _same(atlas: Atlas) -> Iterator[Sentence]:
         if counted is None:
             continue
         same, heads = counted
-        runs = plural(len(atlas.members(group)), "run")
+        runs = plural(len(atlas.given(group)), "run")
         holds = "holds" if same == 1 else "hold"
         yield Sentence(
             f"{same:,} of {plural(heads, 'head')} {holds} the same roles",
             f"in all {runs} ({isolate(group)}), of the roles that all of them tested.",
         )
+
+
+def _everywhere(atlas: Atlas) -> Iterator[Sentence]:
+    """Yield how many pairs of head and role hold in all runs, and in two or more, for every group."""
+    for group in dict.fromkeys(row.group for row in atlas.consensus):
+        own = [row for row in atlas.consensus if row.group == group]
+        runs = max(row.runs for row in own)
+        everywhere = sum(row.at_least == row.runs == runs for row in own)
+        labelled = sum(row.held > 0 for row in own)
+        two = f"; {sum(row.at_least > 1 for row in own):,} hold in at least two" * (runs > 2)
+        yield Sentence(
+            f"{plural(everywhere, 'role')} of a head {'holds' if everywhere == 1 else 'hold'} in "
+            f"{'both runs' if runs == 2 else f'all {runs} runs'}",
+            f"({isolate(group)}), of {labelled:,} that some run gives{two} (partial conjunction, "
+            "corrected over heads).",
+        )
+
+
+def _steps(atlas: Atlas) -> Iterator[Sentence]:
+    """Yield from which step roles hold, where the runs are steps of one training."""
+    if not atlas.steps:
+        return
+    names = [run.name for run in atlas.runs]
+    held = [row for row in atlas.steps if row.emerged]
+    late = sum(row.emerged != names[0] for row in held)
+    lost = sum(bool(row.lost) for row in atlas.steps)
+    turned = [sum(row.trend == word for row in atlas.steps) for word in ("rises", "falls")]
+    yield Sentence(
+        f"{plural(len(held), 'role')} of heads hold at the last step, {late:,} of them not yet at the first",
+        f"({isolate(names[0])} to {isolate(names[-1])}); {lost:,} were lost on the way. Scores rise in "
+        f"{turned[0]:,} and fall in {turned[1]:,} of {len(atlas.steps):,} pairs of head and role.",
+    )
 
 
 def mean_agreement(atlas: Atlas, group: str) -> Agreement | None:
@@ -161,7 +196,7 @@ def _p_values(atlas: Atlas) -> Sentence:
 
 def _middle(atlas: Atlas) -> Iterator[Sentence]:
     """Yield in which runs the middle layers have more heads with several roles."""
-    rows = [(run.name, atlas.middle(place)) for place, run in enumerate(atlas.runs)]
+    rows = [(run.name, middle_row(rows)) for run, rows in zip(atlas.runs, atlas.several, strict=True)]
     known = [(name, row) for name, row in rows if row is not None]
     if not known:
         return

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool
 
+from headroles.records.shown.controls import CONTROLS, TAKES, VALUES, explained_words
 from headroles.records.shown.looks import without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Role, Summary
@@ -116,7 +117,7 @@ def _without(summary: Summary, cell: int) -> str:
 def _reason(role: Role, score: float, code: int) -> str:
     """Return why a score is no role, by its decision."""
     if code == EXPLAINED:
-        return f"explained by {role.control}"
+        return f"and it {TAKES}" if role.control == CONTROLS[VALUES] else explained_words(role.control)
     side = "below" if score < role.threshold else "above" if score > role.threshold else "at"
     limit = f"{side} the threshold {exact(role.threshold)}"
     if code == UNDETERMINED:

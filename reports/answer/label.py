@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headroles.records.shown.controls import CONTROLS, VALUES, explained_list
 from headroles.records.shown.looks import FAMILIES, family_of, parts_of, without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.records import Answer, Sentence
@@ -25,6 +26,8 @@ WHOLES = {
     "other": ("holds another role", "hold other roles"),
 }
 """What one head and several heads of a family do."""
+TAKES_FROM = ("takes values from {}", "take values from {}")
+"""What one head and several heads do with sinks, where attention is weighted by the norms of values."""
 LISTED = frozenset({"syntax", "other"})
 """Families whose roles are named with their heads, and also those that no head holds."""
 SINKS = {"delimiter": "special tokens", "first": "the first token", "punctuation": "punctuation"}
@@ -40,12 +43,14 @@ class Group:
         roles: Its roles that could be tested, in their order.
         codes: Their decisions, one row per role.
         held: Whether a head holds any of them.
+        by_norm: Whether attention is weighted by the norms of values.
     """
 
     family: str
     roles: tuple[Role, ...]
     codes: Int[np.ndarray, "roles heads"]
     held: Bool[np.ndarray, " heads"]
+    by_norm: bool = False
 
     @property
     def undetermined(self) -> int:
@@ -62,6 +67,12 @@ class Group:
         """Return the roles that the counted heads are explained for."""
         counted = ((self.codes == EXPLAINED) & self._settled).any(axis=1)
         return [role for role, some in zip(self.roles, counted, strict=True) if some]
+
+    @property
+    def valued(self) -> int | None:
+        """Return the place of a role of sinks whose values were tested (parked); None without one."""
+        places = (place for place, role in enumerate(self.roles) if role.control == CONTROLS[VALUES])
+        return next(places, None) if self.family == "sinks" else None
 
     @property
     def _settled(self) -> Bool[np.ndarray, " heads"]:
@@ -102,10 +113,14 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
     if not summary.roles:
         return (Sentence("No sieve of this run can be a role."),)
     codes = np.stack([summary.table.decided(role.position) for role in summary.roles])
-    groups = _groups(summary.roles, codes)
+    groups = _groups(summary.roles, codes, summary.account.by_norm)
     held = (codes == ROLE).any(axis=0)
     sentences = [
-        _sink_sentence(group, groups, summary) if group.family == "sinks" else _sentence(group, summary)
+        _values_sentence(group, summary)
+        if group.valued is not None
+        else _sink_sentence(group, groups, summary)
+        if group.family == "sinks"
+        else _sentence(group, summary)
         for group in groups
     ]
     rest = _without(codes, held, summary)
@@ -115,7 +130,7 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
     return (*sentences[:-1], replace(last, rest=f"{last.rest} {rest.text}"))
 
 
-def _groups(roles: Sequence[Role], codes: Int[np.ndarray, "roles heads"]) -> list[Group]:
+def _groups(roles: Sequence[Role], codes: Int[np.ndarray, "roles heads"], by_norm: bool) -> list[Group]:
     """Return the families of roles that could be tested, in the order of families."""
     groups = []
     for family in FAMILIES:
@@ -124,7 +139,8 @@ def _groups(roles: Sequence[Role], codes: Int[np.ndarray, "roles heads"]) -> lis
         ]
         if places:
             own = codes[places]
-            groups.append(Group(family, tuple(roles[k] for k in places), own, (own == ROLE).any(axis=0)))
+            held = (own == ROLE).any(axis=0)
+            groups.append(Group(family, tuple(roles[k] for k in places), own, held, by_norm))
     return groups
 
 
@@ -144,14 +160,46 @@ def _sink_sentence(group: Group, groups: Sequence[Group], summary: Summary) -> S
     )
 
 
+def _values_sentence(group: Group, summary: Summary) -> Sentence:
+    """Return how many heads attend to sinks, and how many of them take values there."""
+    place = group.valued
+    if place is None or len(group.roles) == 1:
+        return _sentence(group, summary)
+    rows = [row for row in range(len(group.roles)) if row != place]
+    held, codes = (group.codes[rows] == ROLE).any(axis=0), group.codes[place]
+    roles = tuple(group.roles[row] for row in rows)
+    attending = Group(group.family, roles, group.codes[rows], held)
+    count = int(held.sum())
+    if not count:
+        return _sentence(Group(group.family, (group.roles[place],), codes[None], codes == ROLE), summary)
+    parked, taking, unclear = (
+        int((held & (codes == code)).sum()) for code in (ROLE, EXPLAINED, UNDETERMINED)
+    )
+    texts = []
+    if parked:
+        take = "it takes" if parked == 1 else "they take"
+        texts.append(f"{_part(parked, count)} {_is(parked)} parked: {take} hardly more there than elsewhere.")
+    texts += [f"{_part(taking, count)} {'takes' if taking == 1 else 'take'} values there."] if taking else []
+    texts += [f"{_part(unclear, count)} {_is(unclear)} undetermined."] if unclear else []
+    other = int((~held & (codes == ROLE)).sum())
+    texts += [f"{plural(other, 'other head')} {_is(other)} parked, too."] if other else []
+    places = " or ".join(_places(attending))
+    lead = f"{count:,} of {plural(held.size, 'head')} {'attends' if count == 1 else 'attend'} to {places}"
+    return Sentence(lead, _with(".", texts), roles[0].sieve, "role" if len(roles) == 1 else "family")
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _all_sinks(group: Group, only: int) -> list[str]:
     """Return how many heads park attention, those with other roles too; nothing where nothing is added."""
     held = int(group.held.sum())
     counts = ", ".join(_counts(group)) if len(group.roles) > 1 else ""
     if held == only:
         return [f"{counts}."] if counts else []
-    verb = "parks" if held == 1 else "park"
-    return [f"In all, {plural(held, 'head')} {verb} attention there{': ' if counts else ''}{counts}."]
+    does = ("takes values", "take values") if group.by_norm else ("parks attention", "park attention")
+    return [f"In all, {plural(held, 'head')} {does[held != 1]} there{': ' if counts else ''}{counts}."]
 
 
 def _sentence(group: Group, summary: Summary) -> Sentence:
@@ -166,11 +214,16 @@ def _sentence(group: Group, summary: Summary) -> Sentence:
 
 def _does(group: Group, count: int) -> str:
     """Return what so many heads of a family do; of a family of one role, what the role says."""
-    if len(group.roles) == 1 and group.family != "sinks":
+    if len(group.roles) == 1 and (group.family != "sinks" or group.valued is not None):
         return _phrase(group.roles[0].sieve, count)
+    words = TAKES_FROM if group.by_norm and group.family == "sinks" else WHOLES[group.family]
+    return words[count != 1].format(" or ".join(_places(group)))
+
+
+def _places(group: Group) -> list[str]:
+    """Return what the roles of sinks attend to, those that a head holds where any is held."""
     found = [role for role in group.roles if role.tally.role] or group.roles
-    places = list(dict.fromkeys(SINKS.get(role.sieve.partition(":")[0], "") for role in found))
-    return WHOLES[group.family][count != 1].format(" or ".join(places))
+    return list(dict.fromkeys(SINKS.get(role.sieve.partition(":")[0], "") for role in found))
 
 
 def _does_nowhere(group: Group) -> str:
@@ -236,8 +289,11 @@ def _open(group: Group) -> list[str]:
     missing = [role.sieve for role in group.roles if not role.tally.role]
     heads = "other head" if group.held.any() else "head"
     texts = []
-    if explained:
-        texts.append(f"Explained by {' or '.join(controls)}: {plural(explained, heads)}.")
+    if explained and controls.keys() == {CONTROLS[VALUES]}:
+        texts.append(f"{plural(explained, heads)} {'takes' if explained == 1 else 'take'} values there.")
+    elif explained:
+        verdicts = explained_list(controls)
+        texts.append(f"{verdicts[:1].upper()}{verdicts[1:]}: {plural(explained, heads)}.")
     if undetermined:
         texts.append(f"Undetermined: {f'{undetermined:,}' if texts else plural(undetermined, heads)}.")
     if missing and group.family in LISTED and group.held.any():

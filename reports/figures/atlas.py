@@ -5,11 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.assessment import SeveralRoles
 from headroles.records.atlas.atlas import Atlas
-from headroles.reports.figures.drawing import SOFT, Figure, add_cells, add_note, add_scatter, blank, set_axis
+from headroles.reports.figures.drawing import (
+    SOFT,
+    Figure,
+    add_cells,
+    add_note,
+    add_scatter,
+    blank,
+    error_bars,
+    set_axis,
+)
 from headroles.reports.figures.panel import Panel, plain
-from headroles.reports.figures.several import layer_rows
+from headroles.reports.figures.several import ends_of, layer_rows
 from headroles.reports.sections.atlas_sheets import agreement_sheet, layers_sheet, p_sheet
 from headroles.reports.words.several import CAPTION, percent
 from headroles.reports.words.words import plural, two_decimals
@@ -35,6 +43,16 @@ def atlas_panels(atlas: Atlas) -> tuple[Panel, ...]:
         if any(row.group == group for row in atlas.agreement)
     )
     return (*agreement, p_panel(atlas), several_panel(atlas))
+
+
+def largest_means(atlas: Atlas, role: str) -> dict[str, float]:
+    """Return the largest mean of a role over the runs of each statistic."""
+    tops: dict[str, float] = {}
+    for run, found in zip(atlas.runs, atlas.findings, strict=True):
+        if role in found.roles:
+            top = float(np.nanmax(found.numbers["mean"][found.of(role)], initial=0.0))
+            tops[run.statistic] = max(top, tops.get(run.statistic, 0.0))
+    return tops
 
 
 def p_counts(atlas: Atlas) -> Float[np.ndarray, "runs bins"]:
@@ -99,17 +117,12 @@ def several_panel(atlas: Atlas) -> Panel:
         shift = (number - (len(atlas.runs) - 1) / 2) * 0.05 / max(len(atlas.runs), 4) / max(run.layers, 1)
         depth = [(layer + 0.5) / run.layers + shift * 6 for layer in range(run.layers)]
         for part, (axis, _, _) in enumerate(parts):
-            ends = _ends_of(rows, part)
+            ends = ends_of(rows, part)
             tops[part] = max(tops[part], *(high for _, _, high in ends))
             add_scatter(
                 figure, x=depth, y=[value for value, _, _ in ends], yaxis=f"y{axis}", mode="lines+markers",
                 name=plain(run.name), meta={"role": number}, **_line(number),
-                error_y={
-                    "type": "data", "symmetric": False, "thickness": 1.1, "width": 2,
-                    "color": _colour(number),
-                    "array": [high - value for value, _, high in ends],
-                    "arrayminus": [value - low for value, low, _ in ends],
-                },
+                error_y=error_bars(ends, color=_colour(number), thickness=1.1, width=2),
                 customdata=[[layer, low, high] for layer, (_, low, high) in enumerate(ends)],
                 hovertemplate="%{fullData.name}, layer %{customdata[0]}: %{y:.2f} "
                 "[%{customdata[1]:.2f}, %{customdata[2]:.2f}]<extra></extra>",
@@ -159,13 +172,6 @@ def _depth_axis(figure: Figure, atlas: Atlas) -> None:
         figure, "xaxis", title=title, showgrid=False, range=[0, 1], tickmode="array", anchor="free",
         position=0, **ticks,
     )  # fmt: skip
-
-
-def _ends_of(rows: Sequence[SeveralRoles], part: int) -> list[tuple[float, float, float]]:
-    """Return roles a head (0), or the share of heads with several roles in per cent (1)."""
-    if part == 0:
-        return [(row.mean, row.mean_low, row.mean_high) for row in rows]
-    return [(100 * row.several, 100 * row.several_low, 100 * row.several_high) for row in rows]
 
 
 def _colour(number: int) -> str:

@@ -21,6 +21,7 @@ from headroles.reports.figures.drawing import (
     add_scatter,
     add_shape,
     blank,
+    error_bars,
     set_axis,
 )
 from headroles.reports.figures.panel import Panel, plain, tone
@@ -214,11 +215,10 @@ def _expected_strokes(figure: Figure, drawn: Sequence[Combination]) -> None:
     add_scatter(
         figure, x=[place + SHIFT for place, _ in known], y=[role_set.expected for _, role_set in known],
         mode="markers", marker={"symbol": "line-ew-open", "size": 12, "color": ACCENT, "line": {"width": 2}},
-        error_y={
-            "type": "data", "symmetric": False, "color": ACCENT, "thickness": 1.2, "width": 0,
-            "array": [role_set.expected_high - role_set.expected for _, role_set in known],
-            "arrayminus": [role_set.expected - role_set.expected_low for _, role_set in known],
-        },
+        error_y=error_bars(
+            [(role_set.expected, role_set.expected_low, role_set.expected_high) for _, role_set in known],
+            color=ACCENT, thickness=1.2, width=0,
+        ),
         hoverinfo="skip", name="by chance",
     )  # fmt: skip
 

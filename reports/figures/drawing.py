@@ -101,6 +101,24 @@ def add_scatter(figure: Figure, **trace: Any) -> None:
     figure["data"].append({"type": "scatter", **trace})
 
 
+def error_bars(
+    ends: Sequence[Sequence[float]], *, color: str, thickness: float, width: float
+) -> dict[str, Any]:
+    """Return intervals as error bars of a trace.
+
+    Args:
+        ends: Value, lower and upper end of each.
+        color: Of the bars.
+        thickness: Of the bars in pixels.
+        width: Of the strokes at their ends in pixels; 0 for none.
+    """
+    above = [high - value for value, _, high in ends]
+    below = [value - low for value, low, _ in ends]
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below} | {
+        "color": color, "thickness": thickness, "width": width,
+    }  # fmt: skip
+
+
 def add_bar(figure: Figure, **trace: Any) -> None:
     """Add bars."""
     figure["data"].append({"type": "bar", **trace})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.shown.controls import control_of
+from headroles.records.shown.controls import CONTROLS, VALUES, control_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.drawing import (
     FAINT,
@@ -207,8 +207,7 @@ def _axes(figure: Figure, summary: Summary, split: bool) -> None:
         domain=[0, SPLIT[0] if split else 1],
     )  # fmt: skip
     if split:
-        control = _control(summary.roles)
-        title = f"beyond {control}" if control else "contrast"
+        title = _contrast_title(summary.roles)
         set_axis(figure, "xaxis2", title=title, showline=True, nticks=4, domain=[SPLIT[1], 1], anchor="y")
     names = [plain(role.sieve) for role in summary.roles]
     rows: dict[str, Any] = {"range": [-0.6, max(size, 1) - 0.4], "showgrid": False}
@@ -226,9 +225,12 @@ def _axes(figure: Figure, summary: Summary, split: bool) -> None:
         )  # fmt: skip
 
 
-def _control(roles: Sequence[Role]) -> str:
+def _contrast_title(roles: Sequence[Role]) -> str:
     """Return what the contrasts of a run control for, in words, a line each."""
-    return "<br>or ".join(sorted({control_of(role.contrast) for role in roles if role.contrast} - {""}))
+    controls = sorted({control_of(role.contrast) for role in roles if role.contrast} - {""})
+    if controls == [CONTROLS[VALUES]]:
+        return "minus the score by norm"
+    return f"beyond {'<br>or '.join(controls)}" if controls else "contrast"
 
 
 def _quantiles(mean: Float[np.ndarray, " shown"]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from headroles.reports.figures.drawing import (
     add_note,
     add_scatter,
     blank,
+    error_bars,
     set_axis,
 )
 from headroles.reports.figures.panel import Panel
@@ -54,16 +55,9 @@ def several_figure(rows: Sequence[SeveralRoles]) -> Figure:
     """
     layers = layer_rows(rows)
     figure = blank(HEIGHT, margin={"l": 56, "r": 16, "t": 24, "b": 48})
-    parts = (
-        ("", "Roles a head", [(row.mean, row.mean_low, row.mean_high) for row in layers], (0.58, 1.0)),
-        (
-            "2",
-            "Heads with two or more roles, %",
-            [(100 * row.several, 100 * row.several_low, 100 * row.several_high) for row in layers],
-            (0.0, 0.42),
-        ),
-    )
-    for axis, title, ends, domain in parts:
+    parts = (("", "Roles a head", (0.58, 1.0)), ("2", "Heads with two or more roles, %", (0.0, 0.42)))
+    for part, (axis, title, domain) in enumerate(parts):
+        ends = ends_of(layers, part)
         add_means(figure, ends, yaxis=f"y{axis}", colour=INK)
         top = max(high for _, _, high in ends)
         set_axis(
@@ -87,6 +81,13 @@ def layer_rows(rows: Sequence[SeveralRoles]) -> list[SeveralRoles]:
     return [row for row in rows if row.scope not in ("all", MIDDLE)]
 
 
+def ends_of(rows: Sequence[SeveralRoles], part: int) -> list[tuple[float, float, float]]:
+    """Return roles a head (0) with their ends, or the share of heads with several roles in per cent (1)."""
+    if part == 0:
+        return [(row.mean, row.mean_low, row.mean_high) for row in rows]
+    return [(100 * row.several, 100 * row.several_low, 100 * row.several_high) for row in rows]
+
+
 def add_means(
     figure: Figure, ends: Sequence[tuple[float, float, float]], *, colour: str, **trace: object
 ) -> None:
@@ -101,11 +102,7 @@ def add_means(
     add_scatter(
         figure, x=list(range(len(ends))), y=[mean for mean, _, _ in ends], mode="lines+markers",
         line={"color": FAINT, "width": 1}, marker={"color": colour, "size": 8},
-        error_y={
-            "type": "data", "symmetric": False, "color": colour, "thickness": 1.4, "width": 3,
-            "array": [high - mean for mean, _, high in ends],
-            "arrayminus": [mean - low for mean, low, _ in ends],
-        },
+        error_y=error_bars(ends, color=colour, thickness=1.4, width=3),
         customdata=[[low, high] for _, low, high in ends],
         hovertemplate="layer %{x}: %{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<extra></extra>",
         **trace,

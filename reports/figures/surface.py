@@ -9,7 +9,7 @@ from jaxtyping import Float
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean
 from headroles.reports.figures import drawing
-from headroles.reports.figures.drawing import SOFT, SYMBOLS, add_scatter, blank, set_axis
+from headroles.reports.figures.drawing import SOFT, SYMBOLS, add_scatter, blank, error_bars, set_axis
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.words.surface import (
     DECISION_WORDS,
@@ -193,18 +193,14 @@ def _heads(figure: drawing.Figure, labelling: Labelling, series: Series, shift: 
 
 def _means(figure: drawing.Figure, series: Series, rows: Sequence[LayerMean], shift: float) -> None:
     """Draw a line through the layers' means, each with its 95 % interval."""
-    mean = np.array([row.mean for row in rows])
-    ends = [np.array([getattr(row, name) for row in rows]) for name in ("low", "high")]
+    ends = [(row.mean, row.low, row.high) for row in rows]
     add_scatter(
-        figure, x=np.array([row.layer + shift for row in rows]), y=mean, mode="lines+markers",
-        name=plain(series.label), meta={"role": series.number},
+        figure, x=np.array([row.layer + shift for row in rows]), y=np.array([row.mean for row in rows]),
+        mode="lines+markers", name=plain(series.label), meta={"role": series.number},
         line={"color": series.colour, "width": 2},
         marker={"symbol": "line-ew-open", "size": 11, "color": series.colour, "line": {"width": 3}},
-        error_y={
-            "type": "data", "array": ends[1] - mean, "arrayminus": mean - ends[0], "symmetric": False,
-            "color": series.colour, "thickness": 1.5, "width": 4,
-        },
-        customdata=np.column_stack([[row.layer for row in rows], *ends]),
+        error_y=error_bars(ends, color=series.colour, thickness=1.5, width=4),
+        customdata=np.array([(row.layer, row.low, row.high) for row in rows]),
         hovertemplate="%{fullData.name}, mean of layer %{customdata[0]}<br>%{y:.4~g} "
         "[%{customdata[1]:.4~g}, %{customdata[2]:.4~g}]<extra></extra>",
     )  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Any
 
 from headroles.records.example import Decision
 from headroles.records.findings import Labelling
-from headroles.reports.words.words import BOTH, CORRECTIONS, FAMILIES, TESTS, plural
+from headroles.reports.words.words import BOTH, FAMILIES, TESTS, correction_words, plural
 
 
 def decision_sentence(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:
@@ -21,7 +21,7 @@ def decision_sentence(decision: Decision, units: int, families: Mapping[str, str
         ['correction: Benjamini–Hochberg (fdr_bh) over the heads of one sieve', 'alpha 0.05', '160 units.']
     """
     over = families.get(decision.family, decision.family)
-    correction = CORRECTIONS.get(decision.correction, decision.correction)
+    correction = correction_words(decision.test, decision.correction)
     if decision.correction != "none":
         correction += f" over {over}"
     return (

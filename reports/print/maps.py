@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.findings import DECISIONS
+from headroles.records.shown.controls import explained_list
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.drawing import (
     GAP,
     INK,
     RULE,
     SOFT,
+    STRONG,
     Figure,
     add_bar,
     add_note,
@@ -40,8 +43,6 @@ SIDE = 26
 """Pixels at the left of a map for the numbers of layers."""
 TALLEST = 1.3
 """Height of a cell by its width at most."""
-DARK = 0.55
-"""Part of the scale above which marks are white."""
 QUIET: dict[str, Any] = {
     "showgrid": False, "ticks": "", "tickmode": "linear", "tick0": 0, "automargin": False
 }  # fmt: skip
@@ -61,29 +62,56 @@ def maps(summary: Summary, width: float) -> Figure | None:
     if not summary.roles or summary.many:
         return None
     layers, heads = summary.table.layers, summary.table.heads
-    across = min(_across(heads, width), len(summary.roles))
-    down = math.ceil(len(summary.roles) / across)
+    figure, frames = map_frames((layers, heads), len(summary.roles), width)
+    top = max(float(np.nanmax(_means(summary, role), initial=0.0)) for role in summary.roles) or 1.0
+    for place, (role, frame) in enumerate(zip(summary.roles, frames, strict=True)):
+        _map(figure, summary, place, top, frame.axes)
+        map_title(figure, phrase_of(role.sieve).title, plural(role.tally.role, "head"), frame)
+    figure["layout"]["meta"] = {"sentence": _sentence(summary)}
+    return with_legend(figure, _entries(summary))
+
+
+@dataclass(frozen=True, slots=True)
+class MapFrame:
+    """Where a small map stands in its figure.
+
+    Attributes:
+        axes: Names of its axes, as traces name them.
+        left: Left end of its title, as a part of the width.
+        top: Upper end of its title, as a part of the height.
+        right: Right end of its title.
+    """
+
+    axes: Mapping[str, str]
+    left: float
+    top: float
+    right: float
+
+
+def map_frames(shape: tuple[int, int], number: int, width: float) -> tuple[Figure, tuple[MapFrame, ...]]:
+    """Return a figure of empty maps side by side, with layers as rows, and where each map stands.
+
+    Args:
+        shape: Layers, and heads of a layer.
+        number: Of maps, at least one.
+        width: Of the figure in millimetres.
+    """
+    layers, heads = shape
+    across = min(_across(heads, width), number)
+    down = math.ceil(number / across)
     wide = pixels(width) - 24
     cell = (wide / across - SIDE) / heads
     high = TITLE + FOOT + layers * max(min(cell * TALLEST, 18.0), 4.0)
     figure = blank(round(down * high) + 12, margin={"l": 12, "r": 12, "t": 4, "b": 8}, barmode="overlay")
-    top = max(float(np.nanmax(_means(summary, role), initial=0.0)) for role in summary.roles) or 1.0
-    for place, role in enumerate(summary.roles):
+    frames = []
+    for place in range(number):
         row, column = divmod(place, across)
-        _add_map(figure, summary, place, top)
-        number = place + 1 if place else ""
-        left, bottom = column / across + SIDE / wide, 1 - (row + 1) / down + FOOT / (down * high)
-        set_axis(
-            figure, f"xaxis{number}", anchor=f"y{number}", dtick=_ticks(heads), **QUIET,
-            domain=[left, (column + 1) / across - 6 / wide], range=[-0.5, heads - 0.5],
-        )  # fmt: skip
-        set_axis(
-            figure, f"yaxis{number}", anchor=f"x{number}", dtick=_ticks(layers), **QUIET,
-            domain=[bottom, 1 - row / down - TITLE / (down * high)], range=[layers - 0.5, -0.5],
-        )  # fmt: skip
-        _title(figure, role, (left, 1 - row / down), (column + 1) / across - 6 / wide)
-    figure["layout"]["meta"] = {"sentence": _sentence(summary)}
-    return with_legend(figure, _entries(summary))
+        left, right = column / across + SIDE / wide, (column + 1) / across - 6 / wide
+        upper, lower = 1 - row / down, 1 - (row + 1) / down + FOOT / (down * high)
+        domains = [left, right], [lower, upper - TITLE / (down * high)]
+        axes = add_map_axes(figure, place + 1, domains, (layers, heads), **QUIET)
+        frames.append(MapFrame(axes, left, upper, right))
+    return figure, tuple(frames)
 
 
 def _across(heads: int, width: float) -> int:
@@ -108,75 +136,125 @@ def _means(summary: Summary, role: Role) -> Float[np.ndarray, "layers heads"]:
     return means.reshape(summary.table.layers, summary.table.heads)
 
 
-def _add_map(figure: Figure, summary: Summary, place: int, top: float) -> None:
+def _map(figure: Figure, summary: Summary, place: int, top: float, axes: Mapping[str, Any]) -> None:
     """Draw the cells of one role and their marks."""
-    role, number = summary.roles[place], place + 1 if place else ""
-    axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
-    mean = _means(summary, role)
+    role, mean = summary.roles[place], _means(summary, summary.roles[place])
     decided = summary.table.decided(role.position).reshape(mean.shape)
+    open_heads = decided == DECISIONS.index("undetermined")
+    colours = add_map(
+        figure, mean, top, open_heads, tone(role), name=plain(role.sieve), meta={"role": place}, **axes
+    )
+    holds = decided == DECISIONS.index("role")
+    strong, explained = summary.strong[place], decided == DECISIONS.index("explained")
+    for sign, symbol, size, chosen in (("•", "circle", 4, holds & ~strong), ("◆", "diamond", 6, strong)):
+        mark = {"symbol": symbol, "size": size, "color": colours[chosen].tolist()}
+        add_marks(figure, chosen, mode="markers", marker=mark, name=sign, **axes)
+    font = {"size": 11, "color": colours[explained].tolist()}
+    text = ["~"] * int(explained.sum())
+    add_marks(figure, explained, mode="text", text=text, textfont=font, name="~", **axes)
+
+
+def add_map_axes(
+    figure: Figure,
+    number: int,
+    domains: tuple[list[float], list[float]],
+    shape: tuple[int, int],
+    edge: float = 0.5,
+    **settings: Any,
+) -> dict[str, str]:
+    """Add the axes of a map, layers downwards, and return their names for its traces.
+
+    Args:
+        figure: Is changed.
+        number: Of the map, from 1.
+        domains: Where it lies in the figure, from left to right and from bottom to top.
+        shape: Layers and heads.
+        edge: Cells from the centre of an outer cell to the end of its axis.
+        settings: Of both axes, as plotly names them.
+    """
+    name, (layers, heads) = number if number > 1 else "", shape
+    ranges = [-edge, heads - 1 + edge], [layers - 1 + edge, -edge]
+    for along, other, size, domain, ends in zip("xy", "yx", (heads, layers), domains, ranges, strict=True):
+        anchors: dict[str, Any] = {"anchor": f"{other}{name}", "domain": domain, "range": ends}
+        set_axis(figure, f"{along}axis{name}", dtick=_ticks(size), **anchors, **settings)
+    return {"xaxis": f"x{name}", "yaxis": f"y{name}"}
+
+
+def add_map(
+    figure: Figure,
+    mean: Float[np.ndarray, "layers heads"],
+    top: float,
+    hatched: Bool[np.ndarray, "layers heads"],
+    colour: str,
+    *,
+    fine: bool = False,
+    **trace: Any,
+) -> np.ndarray:
+    """Draw a cell for every head, and return the colours of marks on them, white on dark ones.
+
+    Args:
+        figure: Is changed.
+        mean: Is the shade of the cells.
+        top: Mean of the full colour.
+        hatched: Which cells are hatched.
+        colour: The full colour.
+        fine: Whether lines and hatching are fine, as small cells need.
+        trace: Further settings of the trace.
+    """
     rows, columns = (index.ravel() for index in np.indices(mean.shape))
-    shade = np.nan_to_num(mean.ravel().clip(0, top))
-    hatched = decided.ravel() == DECISIONS.index("undetermined")
+    shade = np.nan_to_num(mean.clip(0, top))
     add_bar(
         figure, x=columns, base=rows - 0.5 + GAP / 2, y=np.full(rows.size, 1 - GAP), width=1 - GAP,
-        name=plain(role.sieve), hoverinfo="skip", meta={"role": place},
+        hoverinfo="skip",
         marker={
-            "color": shade, "cmin": 0, "cmax": top, "colorscale": [[0, "var(--panel)"], [1, tone(role)]],
-            "line": {"width": 0.7, "color": RULE},
+            "color": shade.ravel(), "cmin": 0, "cmax": top,
+            "colorscale": [[0, "var(--panel)"], [1, colour]],
+            "line": {"width": 0.6 if fine else 0.7, "color": RULE},
             "pattern": {
-                "shape": ["/" if cell else "" for cell in hatched.tolist()], "fillmode": "overlay",
-                "fgcolor": SOFT, "size": 4, "solidity": 0.2,
+                "shape": np.where(hatched.ravel(), "/", "").tolist(), "fillmode": "overlay",
+                "fgcolor": SOFT, "size": 3 if fine else 4, "solidity": 0.2,
             },
         },
-        **axes,
+        **trace,
     )  # fmt: skip
-    dark = shade.reshape(mean.shape) > DARK * top
-    holds = decided == DECISIONS.index("role")
-    signs = {"•": holds & ~summary.strong[place], "◆": summary.strong[place]}
-    signs["~"] = decided == DECISIONS.index("explained")
-    for sign, chosen in signs.items():
-        _signs(figure, sign, chosen, dark, axes)
+    return np.where(shade > STRONG * top, "var(--on-tone)", INK)
 
 
-def _signs(
-    figure: Figure,
-    sign: str,
-    chosen: Bool[np.ndarray, "layers heads"],
-    dark: Bool[np.ndarray, "layers heads"],
-    axes: Mapping[str, str],
-) -> None:
-    """Write one sign into the cells that bear it, white on dark ones."""
+def add_marks(figure: Figure, chosen: Bool[np.ndarray, "layers heads"], **trace: Any) -> None:
+    """Add a trace with a mark in every chosen cell; nothing where none is chosen."""
     layer, head = np.nonzero(chosen)
-    if not layer.size:
-        return
-    colours = ["var(--on-tone)" if cell else INK for cell in dark[chosen].tolist()]
-    marks = {"•": "circle", "◆": "diamond"}
-    mark = {"symbol": marks.get(sign), "size": 4 if sign == "•" else 6, "color": colours}
-    looks = (
-        {"mode": "markers", "marker": mark}
-        if sign in marks
-        else {"mode": "text", "text": [sign] * layer.size, "textfont": {"size": 11, "color": colours}}
-    )
-    add_scatter(figure, x=head, y=layer, name=sign, hoverinfo="skip", **looks, **axes)
+    if layer.size:
+        add_scatter(figure, x=head, y=layer, hoverinfo="skip", **trace)
 
 
-def _title(figure: Figure, role: Role, corner: tuple[float, float], right: float) -> None:
-    """Write what a role is and how many heads hold it above its map."""
-    left, top = corner
-    place: dict[str, Any] = {"xref": "paper", "yref": "paper", "y": top, "yanchor": "top"}
-    title = phrase_of(role.sieve).title
-    add_note(figure, f"<b>{plain(title)}</b>", color=INK, x=left, xanchor="left", **place)
-    add_note(figure, plural(role.tally.role, "head"), x=right, xanchor="right", **place)
+def map_title(figure: Figure, title: str, note: str, frame: MapFrame) -> None:
+    """Write what a map shows above it, and a note at its right end."""
+    add_title(figure, f"<b>{plain(title)}</b>", frame.left, frame.top, color=INK)
+    add_title(figure, note, frame.right, frame.top, xanchor="right")
+
+
+def add_title(
+    figure: Figure, text: str, x: float, y: float, *, xanchor: str = "left", color: str = SOFT
+) -> None:
+    """Write a line above maps, with its upper corner at a part of the width and of the height."""
+    place: dict[str, Any] = {
+        "x": x,
+        "xref": "paper",
+        "xanchor": xanchor,
+        "y": y,
+        "yref": "paper",
+        "yanchor": "top",
+    }
+    add_note(figure, text, color=color, **place)
 
 
 def _entries(summary: Summary) -> list[Entry]:
     """Return what the marks mean, those that are drawn."""
     kinds = " or ".join(sorted({role.stronger for role in summary.roles if role.tally.strong}))
-    parts = [part for role in summary.roles if role.tally.explained for part in role.control.split(" or ")]
-    controls = " or ".join(dict.fromkeys(parts))
+    verdicts = explained_list(role.control for role in summary.roles if role.tally.explained)
     entries = [Entry("holds the role", INK, "circle")]
     entries += [Entry(f"strong, beyond {kinds}", INK, "diamond")] if kinds else []
-    entries += [Entry(f"~  explained by {controls}")] if controls else []
+    entries += [Entry(f"~  {verdicts}")] if verdicts else []
     open_heads = any(role.tally.undetermined for role in summary.roles)
     return entries + ([Entry("▨  undetermined")] if open_heads else [])
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from headroles.kinds import kind_of
 from headroles.records.arrays import key_groups
-from headroles.records.assessment import SeveralRoles
+from headroles.records.assessment import SeveralRoles, ValueDrop
 from headroles.records.findings import Labelling
 from headroles.records.probes import BestHead
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
 from headroles.reports.records import Interval, Role, Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
-from headroles.reports.sections.role_sheets import q_of, roles_sheet
+from headroles.reports.sections.role_sheets import q_of, roles_sheet, values_sheet
 from headroles.reports.sections.several_sheets import p_sheet, several_sheet
 from headroles.reports.sections.surface_sheets import statistics_sheet
 from headroles.reports.sheets import (
@@ -33,6 +33,7 @@ from headroles.reports.sheets import (
     columns_of_frame,
     columns_of_records,
     count_cell,
+    place_cell,
     word_cell,
 )
 from headroles.reports.summary.summary import summarise
@@ -153,13 +154,14 @@ SHARED = "; heads of one layer with the same kv group share keys and values, and
 
 
 def role_tables(labelling: Labelling) -> Sheets:
-    """Return tables of a run of sieves by name: roles, heads, several roles, p values and findings."""
+    """Return tables of a run of sieves by name: roles, heads, several roles, p, values and findings."""
     return {
         "roles": partial(_roles, labelling),
         "heads": partial(_heads, labelling),
         **({"several": partial(_several, labelling)} if _counted(labelling) else {}),
         "p-values": partial(_p_values, labelling),
-        "findings": partial(_findings, labelling),
+        **({"values": partial(_values, labelling)} if _drops(labelling) else {}),
+        "findings": partial(findings_table, labelling),
     }
 
 
@@ -169,7 +171,7 @@ def cluster_tables(labelling: Labelling) -> Sheets:
         "roles": partial(_roles, labelling),
         "heads": partial(_heads, labelling),
         "clusters": partial(clusters_table, labelling),
-        "findings": partial(_findings, labelling),
+        "findings": partial(findings_table, labelling),
     }
 
 
@@ -181,7 +183,27 @@ def probe_tables(labelling: Labelling) -> Sheets:
 
 def surface_tables(labelling: Labelling) -> Sheets:
     """Return tables of a surface run by name: statistics and findings."""
-    return {"statistics": partial(statistics_table, labelling), "findings": partial(_findings, labelling)}
+    return {
+        "statistics": partial(statistics_table, labelling),
+        "findings": partial(findings_table, labelling),
+    }
+
+
+def _drops(labelling: Labelling) -> tuple[ValueDrop, ...]:
+    """Return the scores by attention and by norm of a run; none where no role asks for them."""
+    return labelling.assessment.drops if labelling.assessment else ()
+
+
+def _values(labelling: Labelling) -> Sheet:
+    """Return scores by attention and by norm-weighted attention of every head."""
+    return replace(
+        values_sheet(summarise(labelling), _drops(labelling)),
+        caption=(
+            f"Mean scores of heads by attention, and by attention weighted by the norms of the values it "
+            f"moves{inputs_text(labelling.manifest)}, with the mean difference over units and its 95\u00a0% "
+            f"interval."
+        ),
+    )
 
 
 def _roles(labelling: Labelling) -> Sheet:
@@ -310,7 +332,7 @@ def _p_values(labelling: Labelling) -> Sheet:
     )
 
 
-def _findings(labelling: Labelling) -> Sheet:
+def findings_table(labelling: Labelling) -> Sheet:
     """Return every test; in runs of probes with both intervals, of the accuracy and of the difference."""
     columns, values = columns_of_frame(labelling.frame())
     families = kind_of(labelling).families(labelling)
@@ -347,7 +369,7 @@ def _finding(row: Mapping[str, Any], ends: Interval, probes: bool) -> tuple[Cell
     known = not math.isnan(ends.mean)
     return (
         word_cell(row["sieve"]),
-        Cell(f"{row['layer']}-{row['head']}", row["layer"] + row["head"] / 10_000),
+        place_cell(row["layer"], row["head"]),
         count_cell(row["count"]),
         Cell(interval(ends), ends.mean) if known else MISSING,
         Cell(number(row["null"]), row["null"]),

@@ -13,7 +13,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.print.writers import FORMS, as_csv, as_latex, as_markdown
-from headroles.reports.sections import atlas_sheets
+from headroles.reports.sections import across_sheets, atlas_sheets
 from headroles.reports.sections.compare_sheets import changes_sheet, differences_sheet
 from headroles.reports.sheets import Sheet, Sheets
 from headroles.reports.words.compare import run_names, test_line
@@ -50,6 +50,9 @@ ATLAS_CAPTIONS = {
     "p-values": "P values before correction that lie near 0 or 1",
     "several": "Roles a head and heads with several roles by layer, with 95\u00a0% intervals over inputs",
     "findings": "All findings of all runs",
+    "in-runs": "Heads with each role in at least so many runs",
+    "consensus": "Heads with a role in some run, over all runs of a group",
+    "trends": "Trends of scores over the steps of a training, and the step from which a role holds",
 }
 """Captions of the tables of an atlas."""
 
@@ -63,6 +66,9 @@ def atlas_tables(atlas: Atlas) -> Sheets:
     sheets: Sheets = {
         "runs": partial(atlas_sheets.runs_sheet, atlas),
         "agreement": partial(atlas_sheets.agreement_sheet, atlas),
+        "in-runs": partial(across_sheets.counts_sheet, atlas),
+        "consensus": partial(across_sheets.consensus_sheet, atlas),
+        "trends": partial(across_sheets.trends_sheet, atlas),
         "roles": partial(atlas_sheets.roles_sheet, atlas),
         "p-values": partial(atlas_sheets.p_sheet, atlas),
         "several": partial(atlas_sheets.layers_sheet, atlas),

@@ -1,7 +1,7 @@
 """Tables of an atlas: its runs, heads with each role, agreement, p values, roles by layer, roles of heads."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 
 import numpy as np
@@ -19,16 +19,26 @@ from headroles.reports.sheets import (
     columns_of_frame,
     columns_of_records,
     count_cell,
+    place_cell,
+    range_cell,
     word_cell,
 )
 from headroles.reports.words.several import middle_row, middle_verdict, percent, surplus_text
-from headroles.reports.words.words import count, mean, p_text, share, two_decimals, with_range
+from headroles.reports.words.words import count, mean, p_text, share, two_decimals
 
 ROW_COLUMNS = (
     "run", "group", "inputs", "units", "tokens", "roles_held", "roles_a_head", "roles_a_head_low",
     "roles_a_head_high", "several", "several_low", "several_high", "near_0_or_1", "middle_surplus",
     "middle_low", "middle_high", "middle_p", "middle_reference",
 )  # fmt: skip
+
+
+def models_of(atlas: Atlas) -> list[list[int]]:
+    """Return the places of the runs of every model, which have the same heads."""
+    models: dict[tuple[object, ...], list[int]] = {}
+    for place, run in enumerate(atlas.runs):
+        models.setdefault((run.weights or run.model, run.layers, run.heads), []).append(place)
+    return list(models.values())
 
 
 def runs_sheet(atlas: Atlas) -> Sheet:
@@ -46,8 +56,8 @@ def runs_sheet(atlas: Atlas) -> Sheet:
                 count_cell(run.examples),
                 Cell(count(run.tokens), run.tokens),
                 count_cell(int(found.held.any(axis=0).sum())),
-                _ends(two_decimals, whole.mean, whole.mean_low, whole.mean_high),
-                _ends(share, whole.several, whole.several_low, whole.several_high),
+                range_cell(two_decimals, whole.mean, whole.mean_low, whole.mean_high),
+                range_cell(share, whole.several, whole.several_low, whole.several_high),
                 Cell(percent(near.share), near.share),
                 MISSING if middle is None else Cell(surplus_text(middle), middle.several),
                 word_cell("–" if middle is None else middle_verdict(middle)),
@@ -72,16 +82,11 @@ def runs_sheet(atlas: Atlas) -> Sheet:
     return Sheet("Runs", header, tuple(rows), columns=ROW_COLUMNS, values=tuple(values))
 
 
-def _ends(text: Callable[[float], str], value: float, low: float, high: float) -> Cell:
-    """Return a number with its interval."""
-    return Cell(with_range(*map(text, (value, low, high))), value)
-
-
 def roles_sheet(atlas: Atlas) -> Sheet:
     """Return heads with each role in every run, and those with the role in all of them."""
     rows: list[tuple[Cell, ...]] = []
     values: list[tuple[float | str | None, ...]] = []
-    alike = len({(run.layers, run.heads, run.weights or run.model) for run in atlas.runs}) == 1
+    alike = len(models_of(atlas)) == 1
     for place, role in enumerate(atlas.roles):
         counts = [
             int(found.held[found.of(role)].sum()) if role in found.tested else None
@@ -183,7 +188,7 @@ def heads_sheet(atlas: Atlas, places: Sequence[int]) -> Sheet:
             [role for number, role in enumerate(roles) if grid[number, layer, head]] for roles, grid in drawn
         ]
         cells = [word_cell(" ".join(marks[role] for role in own) or "–") for own in held]
-        rows.append((Cell(f"{layer}-{head}", layer + head / 10_000), *cells))
+        rows.append((place_cell(layer, head), *cells))
         values.append((layer, head, *(";".join(own) for own in held)))
     names = [atlas.runs[place].name for place in places]
     return Sheet(
@@ -201,7 +206,7 @@ def findings_sheet(atlas: Atlas) -> Sheet:
             Cell(row[place["run"]], number),
             word_cell(row[place["sieve"]]),
             Cell(f"{row[place['layer']]}-{row[place['head']]}", row[place["layer"]]),
-            _ends(mean, *(row[place[name]] for name in ("mean", "low", "high"))),
+            range_cell(mean, *(row[place[name]] for name in ("mean", "low", "high"))),
             Cell(p_text(row[place["q"]]), row[place["q"]]),
             word_cell(row[place["verdict"]]),
         )

@@ -17,7 +17,7 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import Panel
 from headroles.reports.records import Role
-from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, range_cell, word_cell
 from headroles.reports.words.cluster_facts import Group, head_name
 from headroles.reports.words.clusters import (
     CHOSEN,
@@ -29,7 +29,7 @@ from headroles.reports.words.clusters import (
     reference_text,
     three_decimals,
 )
-from headroles.reports.words.words import number, plural, two_decimals, with_range
+from headroles.reports.words.words import number, plural, two_decimals
 
 LAYERS = 6
 """Most layers that a cell names one by one."""
@@ -188,7 +188,7 @@ def _near(near: Neighbours, head: int, heads: int) -> Cell:
 def _distance(near: Neighbours, head: int, place: int) -> Cell:
     """Return the distance to one of the nearest heads, with its interval."""
     ends = [float(getattr(near, name)[head, place]) for name in ("distance", "low", "high")]
-    return Cell(with_range(*map(three_decimals, ends)), ends[0])
+    return range_cell(three_decimals, *ends)
 
 
 def pairs_sheet(clustered: ClusterResults, near: Neighbours, most: int) -> Sheet:

@@ -10,7 +10,16 @@ import numpy as np
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Interval
-from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_frame, count_cell, word_cell
+from headroles.reports.sheets import (
+    ENDS,
+    MISSING,
+    Cell,
+    Sheet,
+    columns_of_frame,
+    count_cell,
+    place_cell,
+    word_cell,
+)
 from headroles.reports.words.compare import swap_p
 from headroles.reports.words.words import count, interval, mean, number, p_text, with_range
 
@@ -121,7 +130,7 @@ def changed_sheet(comparison: Comparison, most: int) -> Sheet | None:
         ends = Interval(row["difference"], row["low"], row["high"])
         rows.append(
             (
-                Cell(f"{layer}-{head}", layer + head / 10_000),
+                place_cell(layer, head),
                 word_cell(differences.sieves[place]),
                 *(Cell(mean(row[name]), row[name]) for name in ("mean_a", "mean_b")),
                 Cell(interval(ends), ends.mean),
@@ -153,7 +162,7 @@ def _difference(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     ends = Interval(row["difference"], row["low"], row["high"])
     return (
         word_cell(row["sieve"]),
-        Cell(f"{row['layer']}-{row['head']}", row["layer"] + row["head"] / 10_000),
+        place_cell(row["layer"], row["head"]),
         count_cell(row["count"]),
         *(Cell(mean(row[name]), row[name]) for name in ("mean_a", "mean_b")),
         MISSING if math.isnan(ends.mean) else Cell(interval(ends), ends.mean),

@@ -1,11 +1,13 @@
 """Roles with their heads by decision and the strongest head, and the trend of every role over layers."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from headroles.records.assessment import Depth
+from headroles.records.assessment import Depth, ValueDrop
+from headroles.records.findings import DECISIONS
 from headroles.reports.records import Interval, Role, Summary, Support
-from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell
 from headroles.reports.words.words import interval, mean, p_text, share, two_decimals, with_range
 
 
@@ -90,6 +92,34 @@ def _steady(firmness: Support | None) -> Cell:
     if firmness is None or firmness.steady is None or not firmness.labels:
         return MISSING
     return Cell(f"{firmness.steady}/{firmness.labels}", firmness.steady / firmness.labels)
+
+
+def values_sheet(summary: Summary, drops: Sequence[ValueDrop]) -> Sheet:
+    """Return scores by attention and by norm-weighted attention, and the drop, of every head by role.
+
+    Args:
+        summary: Of the run, which has the verdicts.
+        drops: Those of the run.
+    """
+    places = {role.sieve: role for role in summary.roles}
+    lines = []
+    for row in drops:
+        role = places[row.sieve]
+        cell = row.layer * summary.table.heads + row.head
+        code = int(summary.table.decided(role.position)[cell])
+        verdict = "parked" if DECISIONS[code] == "role" else role.verdict if code == 4 else DECISIONS[code]
+        lines.append(
+            (
+                Cell(f"{row.layer}-{row.head}", cell),
+                Cell(mean(row.attention), row.attention),
+                Cell(mean(row.norm), row.norm),
+                Cell(with_range(*map(mean, (row.drop, row.low, row.high))), row.drop),
+                Cell(verdict, verdict),
+            )
+        )
+    header = ("head", "by attention", "by norm", f"drop {ENDS}", "verdict")
+    columns, values = columns_of_records(ValueDrop, drops)
+    return Sheet("Scores by attention and by norm", header, tuple(lines), columns=columns, values=values)
 
 
 def verdict_sheet(summary: Summary) -> Sheet:

@@ -1,15 +1,15 @@
 """Tables of heads with several roles and of p values near 0 or 1."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from headroles.records.assessment import ExtremeP, SeveralRoles, count_extreme_p
-from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell, range_cell
 from headroles.reports.words.several import percent
-from headroles.reports.words.words import p_text, share, two_decimals, with_range
+from headroles.reports.words.words import p_text, share, two_decimals
 
 P_HEADER = ("p of", "tests", "below 0.05", "above 0.95", "share", "below 0.01", "above 0.99", "their share")
 P_COLUMNS = (
@@ -27,8 +27,8 @@ def several_sheet(rows: Sequence[SeveralRoles]) -> Sheet:
         (
             Cell(row.scope, place),
             count_cell(row.heads),
-            _cell(two_decimals, (row.mean, row.mean_low, row.mean_high)),
-            _cell(share, (row.several, row.several_low, row.several_high)),
+            range_cell(two_decimals, row.mean, row.mean_low, row.mean_high),
+            range_cell(share, row.several, row.several_low, row.several_high),
             MISSING if math.isnan(row.p) else Cell(p_text(row.p), row.p),
             MISSING if math.isnan(row.reference) else Cell(share(row.reference), row.reference),
         )
@@ -39,11 +39,6 @@ def several_sheet(rows: Sequence[SeveralRoles]) -> Sheet:
         "layers", "heads", f"roles a head {ENDS}", f"two or more roles {ENDS}", "p", "choices as large",
     )  # fmt: skip
     return Sheet("Heads with several roles", header, lines, columns=columns, values=values)
-
-
-def _cell(text: Callable[[float], str], ends: tuple[float, float, float]) -> Cell:
-    """Return a number with its interval."""
-    return Cell(with_range(*map(text, ends)), ends[0])
 
 
 def p_sheet(p_values: Sequence[tuple[str, Float[np.ndarray, " heads"]]]) -> Sheet:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from headroles.records.findings import Labelling
 from headroles.records.surface import NoOp
 from headroles.reports.records import Interval
-from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
+from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, place_cell, word_cell
 from headroles.reports.words.surface import (
     GROUP,
     column_name,
@@ -46,7 +46,7 @@ def statistics_sheet(labelling: Labelling, names: Mapping[str, str] | None = Non
         cells += [Cell(str(count), count) for count in numbers]
         if has_scores(findings, column):
             top = peak(findings, column)
-            cells += [Cell(top.place, top.layer + top.head / 10_000), _mean(column, top.mean), _chance(top.q)]
+            cells += [place_cell(top.layer, top.head), _mean(column, top.mean), _chance(top.q)]
         else:
             cells += [MISSING] * 3
         layers = layers_of(labelling, column)

@@ -4,15 +4,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from headroles.addresses import last_name
 from headroles.records.assessment import Assessment
 from headroles.records.example import Decision
 from headroles.records.findings import Findings
 from headroles.reports.records import Account, Line
 from headroles.reports.words.words import (
     BOTH,
-    CORRECTIONS,
     FAMILIES,
     TESTS,
+    correction_words,
     exact,
     interval_name,
     isolate,
@@ -84,6 +85,7 @@ def account(
         warnings=(*notes, *(assessment.remarks if assessment else ())),
         model=_short_name(leaves),
         facts=_facts(leaves),
+        by_norm=leaves.get(("model", "weights")) == "norm",
     )
 
 
@@ -150,7 +152,7 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
     resamples = Line(DECISION, "resamples", f"{decision.resamples:,}, seed {decision.seed}")
     return [
         Line(DECISION, "test", TESTS.get(decision.test, decision.test)),
-        Line(DECISION, "correction", CORRECTIONS.get(decision.correction, decision.correction)),
+        Line(DECISION, "correction", correction_words(decision.test, decision.correction)),
         Line(DECISION, "family", family),
         Line(DECISION, "alpha", f"{decision.alpha:g}, for every decision by itself"),
         Line(DECISION, "margin", "; ".join(texts)),
@@ -193,19 +195,26 @@ def _subtitle(leaves: Mapping[tuple[str, ...], Any], findings: Findings) -> str:
 def _short_name(leaves: Mapping[tuple[str, ...], Any]) -> str:
     """Return the name of the model without its owner or folder."""
     name = leaves.get(("model", "name"))
-    return str(name).replace("\\", "/").rstrip("/").rpartition("/")[2] if _has_value(name) else ""
+    return last_name(str(name)) if _has_value(name) else ""
 
 
 def _facts(leaves: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
     """Return task and data, and the number of inputs; that of units where it is another."""
     source = leaves.get(("source", "name"))
     if leaves.get(("source", "kind")) == "file":
-        source = str(source).replace("\\", "/").rpartition("/")[2]
+        source = last_name(str(source))
     names = (leaves.get(("task",)), source)
     examples, units = (leaves.get(("counts", noun)) for noun in ("examples", "units"))
     counts = [plural(examples, "input")] if isinstance(examples, int) else []
-    if isinstance(units, int) and units != examples:
+    stopped, all_units = (leaves.get(("until", name)) for name in ("stopped", "of_units"))
+    if stopped:
+        counts.append(f"stopped at {units:,} of {all_units:,} units")
+    elif isinstance(units, int) and units != examples:
         counts.append(plural(units, "unit"))
+    if stopped is False:
+        counts.append("no early stop")
+    if leaves.get(("model", "weights")) == "norm":
+        counts.append("attention weighted by norms")
     return (*(str(name) for name in names if _has_value(name)), *counts)
 
 

@@ -66,6 +66,7 @@ def findings_json(summary: Summary, model: object = None) -> str:
                 "threshold": role.threshold,
                 "contrast": table.sieves.index(role.contrast) if role.contrast else -1,
                 "control": role.control,
+                "verdict": role.verdict,
                 "stronger": role.stronger,
                 "strong": np.flatnonzero(strong).tolist(),
                 "absent": np.flatnonzero(absent).tolist(),

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from headroles.errors import UnknownName
+from headroles.records.shown.controls import explained_words
 from headroles.records.shown.looks import looks_of, tone_of, without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewRoles
@@ -97,7 +98,7 @@ def _roles(roles: ViewRoles, kinds: Sequence[str]) -> dict[str, Any]:
         "tones": [look.tone for look in looks],
         "key_tones": [tone_of(look.family) for look in looks],
         "words": [
-            [*DECISION_WORDS[:-1], f"explained by {control or 'distance'}"] for control in roles.control
+            [*DECISION_WORDS[:-1], explained_words(control or "distance")] for control in roles.control
         ],
         "decision": ["".join(map(str, codes.ravel().tolist())) for codes in roles.decision],
         "drawn": ["".join(map(str, held.astype(int).ravel().tolist())) for held in drawn],

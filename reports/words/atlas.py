@@ -4,6 +4,12 @@ from headroles.records.assessment import MIDDLE, NEAR
 from headroles.records.atlas.atlas import Atlas
 from headroles.reports.words.words import isolate, join_names, plural
 
+COMBINATIONS = {
+    "fisher": "Fisher's method, because no two runs have a text in common",
+    "bonferroni": "Bonferroni's method, because runs may have texts in common",
+}
+"""Ways to combine p of runs, with the reason, in words."""
+
 
 def atlas_sentences(atlas: Atlas) -> list[str]:
     """Return how several runs were compared, one sentence each.
@@ -31,6 +37,27 @@ def atlas_sentences(atlas: Atlas) -> list[str]:
             "For the claim that heads with several roles sit in the middle layers, the share of heads with "
             "two or more roles in the middle third of layers less that in the others was tested over inputs, "
             "and set beside all choices of as many layers."
+        )
+    if atlas.consensus:
+        ways = dict.fromkeys(row.combination for row in atlas.consensus)
+        named = [COMBINATIONS[way] for way in ways]
+        sentences.append(
+            "Whether a head has a role in at least u of its k runs was tested by partial conjunction "
+            f"(Benjamini and Heller, 2008), with p combined by {join_names(named)}, and corrected over the "
+            "heads of each role."
+        )
+        if any(row.mean == row.mean for row in atlas.consensus):
+            sentences.append(
+                "Means over runs were pooled by random effects, with the variance between runs of Paule and "
+                "Mandel (Paule and Mandel, 1982) and the interval of Hartung and Knapp (Hartung and Knapp, "
+                "2001)."
+            )
+    if atlas.steps:
+        sentences.append(
+            "Trends over checkpoints are the least-squares slopes of the units over the order of the "
+            "steps, tested against 0 on both sides. The step from which a role holds was found by tests "
+            "in a fixed sequence (Westfall and Krishen, 2001), from the last step backwards, for the heads "
+            "that hold the role at the last step."
         )
     if atlas.agreement:
         sentences.append(

@@ -1,11 +1,14 @@
 """Works that a run rests on: headroles, the papers behind its sieves, its test and its correction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
+from headroles.reports.causal.methods import WORKS as ABLATION
+from headroles.reports.words.words import is_e_bh
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,12 @@ WORKS = (
         (("booktitle", "Proceedings of ACL"), ("doi", "10.18653/v1/P19-1580")),
     ),
     Reference(
+        "michel2019sixteen", "Michel et al., 2019", "inproceedings",
+        "Michel, Paul and Levy, Omer and Neubig, Graham",
+        "Are sixteen heads really better than one?", "2019",
+        (("booktitle", "Advances in Neural Information Processing Systems"), ("volume", "32")),
+    ),
+    Reference(
         "olsson2022induction", "Olsson et al., 2022", "misc", "Olsson, Catherine and others",
         "In-context learning and induction heads", "2022",
         (("howpublished", "Transformer Circuits Thread"),),
@@ -77,9 +86,27 @@ WORKS = (
         (("booktitle", "International Conference on Learning Representations"),),
     ),
     Reference(
+        "kobayashi2020attention", "Kobayashi et al., 2020", "inproceedings",
+        "Kobayashi, Goro and Kuribayashi, Tatsuki and Yokoi, Sho and Inui, Kentaro",
+        "Attention is not only a weight: Analyzing transformers with vector norms",
+        "2020",
+        (("booktitle", "Proceedings of EMNLP"), ("doi", "10.18653/v1/2020.emnlp-main.574")),
+    ),
+    Reference(
         "hall1992removal", "Hall, 1992", "article", "Hall, Peter",
         "On the removal of skewness by transformation", "1992",
         (("journal", SERIES_B), ("volume", "54"), ("number", "1")),
+    ),
+    Reference(
+        "waudbysmith2024estimating", "Waudby-Smith and Ramdas, 2024", "article",
+        "Waudby-Smith, Ian and Ramdas, Aaditya",
+        "Estimating means of bounded random variables by betting", "2024",
+        (("journal", SERIES_B), ("volume", "86"), ("number", "1")),
+    ),
+    Reference(
+        "wang2022false", "Wang and Ramdas, 2022", "article", "Wang, Ruodu and Ramdas, Aaditya",
+        "False discovery rate control with e-values", "2022",
+        (("journal", SERIES_B), ("volume", "84"), ("number", "3")),
     ),
     Reference(
         "benjamini1995controlling", "Benjamini and Hochberg, 1995", "article",
@@ -124,9 +151,33 @@ WORKS = (
         (("journal", "Educational and Psychological Measurement"), ("volume", "20"), ("number", "1"),
          ("pages", "37--46"), ("doi", "10.1177/001316446002000104")),
     ),
+    Reference(
+        "benjamini2008screening", "Benjamini and Heller, 2008", "article",
+        "Benjamini, Yoav and Heller, Ruth", "Screening for partial conjunction hypotheses", "2008",
+        (("journal", "Biometrics"), ("volume", "64"), ("number", "4"), ("pages", "1215--1222")),
+    ),
+    Reference(
+        "paule1982consensus", "Paule and Mandel, 1982", "article", "Paule, Robert C. and Mandel, John",
+        "Consensus values and weighting factors", "1982",
+        (("journal", "Journal of Research of the National Bureau of Standards"), ("volume", "87"),
+         ("number", "5"), ("pages", "377--385")),
+    ),
+    Reference(
+        "hartung2001refined", "Hartung and Knapp, 2001", "article", "Hartung, Joachim and Knapp, Guido",
+        "A refined method for the meta-analysis of controlled clinical trials with binary outcome", "2001",
+        (("journal", "Statistics in Medicine"), ("volume", "20"), ("number", "24"), ("pages", "3875--3889")),
+    ),
+    Reference(
+        "westfall2001optimally", "Westfall and Krishen, 2001", "article",
+        "Westfall, Peter H. and Krishen, Alok",
+        "Optimally weighted, fixed sequence and gatekeeper multiple testing procedures", "2001",
+        (("journal", "Journal of Statistical Planning and Inference"), ("volume", "99"), ("number", "1"),
+         ("pages", "25--40")),
+    ),
 )  # fmt: skip
 """All works that a methods text can cite, headroles left out."""
 BY_SHORT = {work.short: work for work in WORKS}
+NORMS = "Kobayashi et al., 2020"
 SIEVES = {
     "local": ("Pande et al., 2021",),
     "delimiter": ("Pande et al., 2021", "Clark et al., 2019"),
@@ -146,18 +197,29 @@ SIEVES = {
     "duplicate": ("Wang et al., 2023",),
     "induction": ("Olsson et al., 2022",),
     "rare": ("Voita et al., 2019",),
+    "parked": ("Clark et al., 2019", NORMS),
     "surface": ("Clark et al., 2019",),
     "dependency": ("Clark et al., 2019",),
     "trees": ("Clark et al., 2019",),
 }
 """Papers behind sieves, probes and statistics, by the first part of the name."""
-TESTS = {"t-skew": "Hall, 1992"}
+TESTS = {"t-skew": "Hall, 1992", "betting": "Waudby-Smith and Ramdas, 2024"}
 CORRECTIONS = {
     "fdr_bh": "Benjamini and Hochberg, 1995",
     "fdr_by": "Benjamini and Yekutieli, 2001",
     "holm": "Holm, 1979",
     "maxT": "Romano and Wolf, 2005",
 }
+
+
+def cited_correction(test: str, correction: str) -> str:
+    """Return the short reference of a correction; "" for none.
+
+    Example:
+        >>> cited_correction("t", "fdr_bh"), cited_correction("betting", "fdr_bh")
+        ('Benjamini and Hochberg, 1995', 'Wang and Ramdas, 2022')
+    """
+    return "Wang and Ramdas, 2022" if is_e_bh(test, correction) else CORRECTIONS.get(correction, "")
 
 
 def works_of(names: Iterable[str], test: str, correction: str, others: Iterable[str] = ()) -> tuple[str, ...]:
@@ -174,22 +236,50 @@ def works_of(names: Iterable[str], test: str, correction: str, others: Iterable[
         ('Pande et al., 2021', 'Hall, 1992', 'Holm, 1979')
     """
     sieves = [work for name in names for work in SIEVES.get(name.partition(":")[0], ())]
-    rest = (TESTS.get(test, ""), CORRECTIONS.get(correction, ""), *others)
+    rest = (TESTS.get(test, ""), cited_correction(test, correction), *others)
     return tuple(dict.fromkeys(work for work in (*sieves, *rest) if work))
+
+
+def reads_norms(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a run read attention weighted by the norms of values.
+
+    Example:
+        >>> reads_norms({"model": {"name": "m", "weights": "norm"}}), reads_norms({})
+        (True, False)
+    """
+    model = manifest.get("model")
+    return isinstance(model, Mapping) and model.get("weights") == "norm"
 
 
 def works_cited(result: Labelling | Comparison | Atlas) -> tuple[Reference, ...]:
     """Return the works that the methods of a run, a comparison or an atlas cite, headroles left out."""
     if isinstance(result, Atlas):
-        return (BY_SHORT["Cohen, 1960"],) if result.agreement else ()
+        return _of_atlas(result)
     if isinstance(result, Comparison):
         others: tuple[str, ...] = ("Schuirmann, 1987",)
         names = result.before.roles
     else:
         names = result.findings.roles
         others = ("Lin, 1991",) if result.clustered is not None else ()
+        if result.ablated is not None:
+            names = ()
+            others = ABLATION
+        others += (NORMS,) if reads_norms(result.manifest) else ()
     decision = result.decision
     return tuple(BY_SHORT[work] for work in works_of(names, decision.test, decision.correction, others))
+
+
+def _of_atlas(atlas: Atlas) -> tuple[Reference, ...]:
+    """Return the works that an atlas cites."""
+    pooled = any(row.mean == row.mean for row in atlas.consensus)
+    cited = {
+        "Cohen, 1960": bool(atlas.agreement),
+        "Benjamini and Heller, 2008": bool(atlas.consensus),
+        "Paule and Mandel, 1982": pooled,
+        "Hartung and Knapp, 2001": pooled,
+        "Westfall and Krishen, 2001": bool(atlas.steps),
+    }
+    return tuple(BY_SHORT[name] for name, used in cited.items() if used)
 
 
 def citation_bibtex(result: Labelling | Comparison | Atlas) -> str:

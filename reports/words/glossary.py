@@ -1,12 +1,14 @@
 """The words of a report, each explained once."""
 
+from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary
 from headroles.reports.words.words import ABSENT, ENOUGH_FOR_NOT, POWER, STEADY, promise, share
 
 
 def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Return the words that the report of a run uses, each with its meaning in a sentence or two."""
-    contrast = any(role.contrast for role in summary.roles)
+    contrast = any(role.contrast and role.control != CONTROLS[VALUES] for role in summary.roles)
+    values = any(role.control == CONTROLS[VALUES] for role in summary.roles)
     bounded = any(role.bounded for role in summary.roles)
     stronger = sorted({role.stronger for role in summary.roles if role.tally.strong})
     steady = any(support.steady is not None for support in summary.supports)
@@ -29,6 +31,15 @@ def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
                 "The mean lies significantly above the threshold, but the contrast significantly below its "
                 "margin. Nearness or position alone gives the score.",
             ),
+        ]
+    if values:
+        terms += [
+            (
+                "parked",
+                "The mean lies significantly above the threshold, but significantly below it where attention "
+                "is weighted by the norms of the values that it moves.",
+            ),
+            (TAKES, "Both means lie significantly above the threshold: the head attends there for values."),
         ]
     terms += [(f"beyond {kind}", f"A strong role: it holds beyond {kind}, too.") for kind in stronger]
     few = f"Fewer than {ENOUGH_FOR_NOT} units never show that."

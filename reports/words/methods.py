@@ -16,9 +16,11 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.example import Decision, Rule
 from headroles.records.findings import DECISIONS, Findings, Labelling
-from headroles.records.shown.controls import control_of
+from headroles.records.shown.controls import CONTROLS, VALUES, control_of
+from headroles.records.stops.look import stop_sentences
+from headroles.reports.causal.methods import ablation_sentences
 from headroles.reports.words.atlas import atlas_sentences
-from headroles.reports.words.citations import CORRECTIONS as CITED_CORRECTIONS
+from headroles.reports.words.citations import NORMS, cited_correction, reads_norms
 from headroles.reports.words.citations import SIEVES as CITED_SIEVES
 from headroles.reports.words.citations import TESTS as CITED_TESTS
 from headroles.reports.words.cluster_facts import NOISE
@@ -28,6 +30,7 @@ from headroles.reports.words.words import (
     ENOUGH_FOR_NOT,
     FAMILIES,
     interval_name,
+    is_e_bh,
     isolate,
     join_names,
     plural,
@@ -55,6 +58,7 @@ TEST_NAMES = {
     "sign-flip": "one-sided sign flips of score minus threshold",
     "wilcoxon": "the one-sided Wilcoxon signed-rank test",
     "sign": "the one-sided sign test",
+    "betting": "a one-sided test by betting, which holds at every look",
 }
 CORRECTION_NAMES = {
     "fdr_bh": "Benjamini-Hochberg", "fdr_by": "Benjamini-Yekutieli",
@@ -65,7 +69,7 @@ PACKAGES = {
     "python": "Python", "torch": "torch", "transformers": "transformers", "numpy": "numpy", "scipy": "scipy",
     "statsmodels": "statsmodels", "spacy": "spaCy",
 }  # fmt: skip
-COLUMNS = {"probe": "row and direction", "surface": "statistic"}
+COLUMNS = {"probe": "row and direction", "surface": "statistic", "ablate": "arm"}
 """Nouns of what is tested, by kind of run; roles in other kinds."""
 STORED = "stored maps"
 """How a manifest says that attention was read from files."""
@@ -92,16 +96,19 @@ def methods_text(result: Labelling | Comparison | Atlas) -> str:
 def _run(run: Labelling) -> list[str]:
     """Return the sentences of a run."""
     manifest, kind = run.manifest, kind_of(run).name
-    about = {"probe": _probe, "surface": _surface}.get(kind, _roles)
+    about = {"probe": _probe, "surface": _surface, "ablate": ablation_sentences}.get(kind, _roles)
+    stop = stop_sentences(manifest)
     return [
         _model(manifest, run.findings),
         *_inputs(manifest),
+        *stop,
         *_annotation(manifest),
+        *_weights(manifest),
         *about(run),
         *_clusters(run),
         *_decision(run.decision, run.findings, kind_of(run).families(run), COLUMNS.get(kind, "role")),
         *_guards(run),
-        *_left_out(run.skipped),
+        *_left_out([note for note in run.skipped if note not in stop]),
         _software(manifest),
     ]
 
@@ -197,6 +204,16 @@ def _annotation(manifest: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
+def _weights(manifest: Mapping[str, Any]) -> list[str]:
+    """Return how attention was weighted, where that is not usual."""
+    if not reads_norms(manifest):
+        return []
+    return [
+        f"Attention was weighted by the norms of the values that it moves ({NORMS}): each weight was "
+        f"multiplied by the norm of its value after the output projection, and rows were made to sum to 1."
+    ]
+
+
 def _roles(run: Labelling) -> list[str]:
     """Return the roles with chance value, margin and contrasts."""
     rules = [rule for rule in run.findings.rules if rule.role]
@@ -212,21 +229,35 @@ def _roles(run: Labelling) -> list[str]:
     by_name = {rule.sieve: rule for rule in run.findings.rules}
     contrasts = _contrast_groups(rules, by_name, "contrast")
     sentences += [
-        f"{_the_roles(group)} must also exceed what {control or 'the contrast'} alone gives by more than "
-        f"{_number(margin)}."
-        for (control, margin), group in contrasts.items()
+        _contrast_sentence(control, margin, group) for (control, margin), group in contrasts.items()
     ]
     sentences += [
         f"{_the_roles(group, tuple(contrasts.values()))} {'counts' if len(group) == 1 else 'count'} as "
         f"strong where the contrast with {control} lies above {_number(margin)}, too."
         for (control, margin), group in _contrast_groups(rules, by_name, "stronger").items()
     ]
-    if _tests_explained(run):
+    tests_explained, controls = _tests_explained(run), {control for control, _ in contrasts}
+    if tests_explained and controls != {CONTROLS[VALUES]}:
         sentences.append(
             "A score above its threshold with a contrast below its margin is explained by what the contrast "
             "controls for."
         )
+    if tests_explained and CONTROLS[VALUES] in controls:
+        sentences.append("A head takes values there if both scores lie above these thresholds.")
     return sentences
+
+
+def _contrast_sentence(control: str, margin: float, names: Sequence[str]) -> str:
+    """Return what a contrast asks of roles; that of values bounds the score of norm-weighted attention."""
+    if control == CONTROLS[VALUES]:
+        return (
+            f"For {_names(names)}, the mean score of the same keys must also lie below {_number(-margin)} "
+            f"where attention is weighted by the norms of the values that it moves ({NORMS})."
+        )
+    return (
+        f"{_the_roles(names)} must also exceed what {control or 'the contrast'} alone gives by more than "
+        f"{_number(margin)}."
+    )
 
 
 def _the_roles(names: Sequence[str], before: Sequence[Sequence[str]] = ()) -> str:
@@ -362,8 +393,9 @@ def _correction(decision: Decision, families: Mapping[str, str]) -> list[str]:
     if decision.correction == "none":
         return ["P values were not corrected for the number of tests."]
     over = families.get(decision.family, decision.family)
-    cited = CITED_CORRECTIONS.get(decision.correction)
+    cited = cited_correction(decision.test, decision.correction)
     name = CORRECTION_NAMES.get(decision.correction, decision.correction)
+    name = f"e-BH, {name} over inverse evidence" if is_e_bh(decision.test, decision.correction) else name
     if decision.correction.startswith("fdr"):
         promise = "which bounds the expected share of false labels"
     else:
@@ -379,7 +411,7 @@ def _guards(run: Labelling) -> list[str]:
     verdict = "below even attention" if kind_of(run).name == "surface" else "not"
     remarks = run.assessment.remarks if run.assessment else ()
     sentences = [f"The verdict “{verdict}” is a test of its own, and needs {ENOUGH_FOR_NOT} units."]
-    if run.moments is not None:
+    if run.moments is not None or kind_of(run).name == "ablate":
         sentences = []
     if any(WITHHELD in remark for remark in remarks):
         sentences.append("Labels that depend on few units were withheld, and their heads stay undetermined.")

@@ -42,6 +42,7 @@ TESTS = {
     "sign-flip": "one-sided sign flips of score − θ, unit by unit (sign-flip)",
     "wilcoxon": "one-sided Wilcoxon signed ranks, of the pseudo-median (wilcoxon)",
     "sign": "one-sided sign test, of the median (sign)",
+    "betting": "one-sided test of the mean by betting, valid at every look (betting)",
 }
 INTERVALS = {
     "t-skew": "Hall's t, corrected for skew (that of the test)",
@@ -51,10 +52,28 @@ INTERVALS = {
     "sign-flip": "Hall's t, corrected for skew (sign flips give none)",
     "wilcoxon": "Hall's t, corrected for skew (the test is one of the pseudo-median)",
     "sign": "Hall's t, corrected for skew (the test is one of the median)",
+    "betting": "means that no capital has refuted, valid at every look (that of the test)",
 }
 """The interval that a finding shows, by its test, unless the run chose another."""
 RESAMPLING = ("bootstrap-t", "sign-flip")
 """Tests that draw resamples."""
+
+
+def is_e_bh(test: str, correction: str) -> bool:
+    """Return whether Benjamini-Hochberg over the p of a test is the procedure e-BH."""
+    return (test, correction) == ("betting", "fdr_bh")
+
+
+def correction_words(test: str, correction: str) -> str:
+    """Return a correction in words, by its name; unknown names stay as they are.
+
+    Example:
+        >>> correction_words("t", "fdr_bh"), correction_words("betting", "fdr_bh")
+        ('Benjamini–Hochberg (fdr_bh)', 'e-BH: Benjamini–Hochberg over 1/E, under any dependence (fdr_bh)')
+    """
+    if is_e_bh(test, correction):
+        return "e-BH: Benjamini–Hochberg over 1/E, under any dependence (fdr_bh)"
+    return CORRECTIONS.get(correction, correction)
 
 
 def number(value: float) -> str:

@@ -16,9 +16,10 @@ from headroles.records.findings import Labelling
 from headroles.records.shown.controls import control_of
 from headroles.reports.print.methods import methods_document
 from headroles.reports.words.citations import BY_SHORT, SIEVES, WORKS, citation_bibtex, works_cited
-from headroles.reports.words.methods import HASH, WITHHELD, methods_text
-from headroles.reports.words.words import ENOUGH_FOR_NOT
+from headroles.reports.words.methods import HASH, TEST_NAMES, WITHHELD, methods_text
+from headroles.reports.words.words import ENOUGH_FOR_NOT, correction_words
 from headroles.stats.assessment import withheld
+from headroles.stats.methods.names import METHODS
 from headroles.storage.integrity.origin import PAGE_MARK
 from tests.support.clustered_runs import clustered_run
 
@@ -165,6 +166,17 @@ def test_withheld_labels_are_named_by_the_remark_of_the_run(real: Labelling) -> 
 def test_corrections_are_named_with_what_they_bound(real: Labelling, correction: str, words: str) -> None:
     run = replace(real, decision=replace(real.decision, correction=correction))
     assert words in methods_text(run)
+
+
+def test_a_run_labelled_by_betting_cites_e_bh_and_every_test_has_a_name(real: Labelling) -> None:
+    assert TEST_NAMES.keys() == METHODS.keys()
+    run = replace(real, decision=replace(real.decision, test="betting", correction="fdr_bh"))
+    text, cited = methods_text(run), {work.short for work in works_cited(run)}
+    assert "a one-sided test by betting, which holds at every look (Waudby-Smith and Ramdas, 2024)" in text
+    assert "e-BH, Benjamini-Hochberg over inverse evidence (Wang and Ramdas, 2022)" in text
+    assert {"Waudby-Smith and Ramdas, 2024", "Wang and Ramdas, 2022"} <= cited
+    assert "Benjamini and Hochberg, 1995" not in cited
+    assert correction_words("betting", "holm") == correction_words("t", "holm")
 
 
 def test_a_comparison_names_both_sides_its_bound_and_its_swaps(finished: Path) -> None:

@@ -22,7 +22,7 @@ const evidenceOf = (data) => {
   /* The decision in words. */
   function decisionOf(role, cell) {
     const code = decisions[rowOfHead(role.sieve, cell)];
-    if (code === 4) return `explained by ${role.control}`;
+    if (code === 4) return role.verdict;
     return code === 1 && isAbsent(role, cell) ? "absent" : NAMES[code] ?? "";
   }
 
@@ -80,6 +80,7 @@ const evidenceOf = (data) => {
   /* What the contrasts of some roles control for, as the heading of their column. */
   function headingOf(roles) {
     const controls = roles.filter((role) => role.contrast >= 0).map((role) => role.control);
+    if (controls.every((control) => control === "values")) return "minus the score by norm";
     const [shortest] = controls.toSorted((one, other) => one.length - other.length);
     return controls.every((control) => control.startsWith(shortest)) ? `beyond ${shortest}` : "contrast";
   }

@@ -25,7 +25,7 @@
   const nameOf = (cell) => `${Math.floor(cell / heads)}-${cell % heads}`;
   const verdictOf = (role, cell) => {
     const code = Number(role.code[cell]);
-    return words[code] + (code === EXPLAINED ? role.control : "");
+    return words[code] + (code === EXPLAINED ? role.verdict : "");
   };
   const linesOf = (role, cell) => {
     const center = role.means[cell];

@@ -19,7 +19,7 @@ function verdictWords(role, cell) {
   const code = decisions[rowOf(role, cell)];
   if (code === 0 && role.stronger) return `role${role.strong.has(cell) ? `, beyond ${role.stronger}` : `, beyond ${role.control} only`}`;
   if (code === 1 && role.absent.has(cell)) return "not, absent";
-  return code === 4 ? `explained by ${role.control}` : WORDS[code];
+  return code === 4 ? role.verdict : WORDS[code];
 }
 
 /* How far the mean of a head lies beyond chance; the largest such number of every role, and of all. */

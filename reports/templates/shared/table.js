@@ -4,6 +4,7 @@ const pageRows = () => Number(document.getElementById("rows")?.value ?? 100);
 const roleOf = new Map(findings.roles.map((role) => [role.sieve, role]));
 const hasContrasts = findings.roles.some((role) => role.contrast >= 0);
 const isSurface = findings.sieves.some((name) => name.startsWith("surface:"));
+const columnNoun = isSurface ? "statistic" : document.getElementById("ablation") ? "column" : "role";
 /* An interval of its own where the findings have that of a difference; a design effect where units are groups of examples. */
 const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
 const hasGroups = hasNumbers("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
@@ -42,7 +43,7 @@ function contrastText(row) {
 
 function decisionWord(row) {
   const role = roleOf.get(placeOf(row).sieve);
-  return WORDS[decisions[row]] === "explained" && role?.control ? `explained by ${role.control}` : WORDS[decisions[row]];
+  return WORDS[decisions[row]] === "explained" && role?.control ? role.verdict : WORDS[decisions[row]];
 }
 
 /* The columns that stand always, then those on request. A key sorts, and a column of words is left-aligned. */
@@ -50,7 +51,7 @@ const hasChance = columns.null.some((chance) => chance !== 0 && !Number.isNaN(ch
 const chance = { name: isSurface ? "even" : hasOwnEnds ? "baseline" : "chance", ...numberColumn("null") };
 const CONTRAST = { name: "contrast [95 %]", text: contrastText, key: (row) => columns.mean[contrastRow(row)] ?? NaN };
 const FIRST = [
-  { name: isSurface ? "statistic" : "role", text: (row) => findings.sieves[placeOf(row).sieve], key: placeColumn("sieve") },
+  { name: columnNoun, text: (row) => findings.sieves[placeOf(row).sieve], key: placeColumn("sieve") },
   { name: "head", text: (row) => `${placeOf(row).layer}-${placeOf(row).head}`, key: (row) => row % perSieve },
   { name: "mean", ...numberColumn("mean") },
   { name: "95 % interval", text: (row) => ends(...ENDS, row), key: (row) => columns[ENDS[0]][row] },

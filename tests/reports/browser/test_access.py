@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headroles.records.causal.pruning import Pruning
 from headroles.records.findings import Labelling
 from headroles.reports.atlas_page import atlas_page
+from headroles.reports.causal.pruning_page import pruning_page
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.document import template
 from headroles.reports.page import page, page_of
 from tests.support.browser import DRAW, Listener, Opened, chromium
+from tests.support.causal.ablated_runs import ablated_run
+from tests.support.causal.pruned import pruning
 from tests.support.clustered_runs import clustered_run
 from tests.support.hostile_runs import FACTS, LONG, NAMES, charted, compared, labelled
 
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PLAIN = ("local", "block", "delimiter")
-PAGES = ("label", "cluster", "probe", "surface", "compare", "atlas")
+PAGES = ("label", "cluster", "probe", "surface", "compare", "atlas", "ablate", "prune")
 SETTINGS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 400, "height": 900}, "color_scheme": "dark"},
@@ -100,6 +104,7 @@ def test_controls_are_bordered_by_a_colour_that_can_be_seen() -> None:
         "compare/compare.css",
         "probes/probes.css",
         "surface/surface.css",
+        "causal/causal.css",
     ):
         for rule in re.findall(r"[^{}]+\{[^{}]*\}", template(name)):
             if re.search(r"(button|input|select)[^{]*\{", rule):
@@ -127,9 +132,23 @@ def html_of(name: str, hostile: bool = False) -> str:
     if name == "cluster":
         run = clustered_run(3, 4, names)
         return page_of(told(run) if hostile else run)
+    if name == "prune":
+        return pruning_page(pruned(hostile))
     if name == "atlas":
         return atlas_page(charted(names))
     return comparison_page(compared(names, (40, 3, 4)))
+
+
+def pruned(hostile: bool) -> Pruning:
+    """A made pruning, with whatever data may bring in its manifest."""
+    from dataclasses import replace
+
+    made = pruning()
+    return (
+        replace(made, manifest=dict(made.manifest) | FACTS, remarks=tuple(FACTS["notes"]))
+        if hostile
+        else made
+    )
 
 
 def told(run: Labelling) -> Labelling:
@@ -152,6 +171,9 @@ def written(
             made: dict[str, Callable[[], Labelling]] = {
                 "probe": lambda: _probed(probed_run, hostile),
                 "surface": lambda: surface_run((40, 3, 4)),
+                "ablate": lambda: ablated_run(
+                    (60, 3, 4), roles=("syntactic", *(NAMES if hostile else PLAIN))
+                ),
             }
             if name in made:
                 text = page_of(told(made[name]()) if hostile else made[name]())
@@ -207,7 +229,7 @@ def test_every_figure_has_a_name_a_sentence_and_a_table_behind_it(opened: Opened
     told = window.evaluate("""plots.map((plot) => [plot.getAttribute("aria-label"), plot.getAttribute("role"),
       [...plot.querySelectorAll(".main-svg")].every((each) => each.getAttribute("aria-hidden") === "true"),
       Boolean(plot.closest("section").querySelector("table"))])""")
-    assert len(told) > 2
+    assert len(told) > (0 if name == "prune" else 2)
     for label, role, quiet, table in told:
         assert len(label) > 15
         assert (role, quiet, table) == ("figure", True, True)
@@ -222,7 +244,9 @@ def test_names_from_data_are_text_and_widen_no_page(opened: Opened, name: str) -
     assert wide <= inner
     assert window.evaluate("document.querySelectorAll('main script:not([type])').length") == 0
     assert "<script>alert(1)</script>" in window.inner_text("main")
-    assert window.evaluate("plots.every((plot) => plot.querySelector('.main-svg').getBBox().width > 0)")
+    assert window.evaluate(
+        "plots.every((p) => p.closest('[hidden]') || p.querySelector('.main-svg').getBBox().width > 0)"
+    )
 
 
 @pytest.mark.browser

@@ -10,12 +10,14 @@ import pytest
 
 from headroles.records.comparison import OUTCOMES
 from headroles.records.findings import DECISIONS
+from headroles.reports.causal.page import ablation_page
 from headroles.reports.clusters_page import clusters_page
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.probes_page import probe_maps, probes_page
 from headroles.reports.surface_page import surface_page
 from tests.reports.test_compare import comparison
 from tests.support.browser import Listener, chromium
+from tests.support.causal.ablated_runs import ablated_run
 from tests.support.clustered_runs import clustered_run
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 PLACES = {
     "surface": "surface-maps",
+    "ablate": "ablation-maps",
     "probe": "probe-maps",
     "cluster": "cluster-heads",
     "compare": "compare-maps",
@@ -37,6 +40,7 @@ def opened(
     folder, heard = tmp_path_factory.mktemp("maps"), Listener()
     made: dict[str, Callable[[], str]] = {
         "surface": lambda: surface_page(surface_run()),
+        "ablate": lambda: ablation_page(ablated_run()),
         "probe": lambda: probes_page(probed_run()),
         "cluster": lambda: clusters_page(clustered_run()),
         "compare": lambda: comparison_page(comparison()),

@@ -1,0 +1,108 @@
+"""Methods of a run that takes heads out, as sentences for a paper."""
+
+from collections.abc import Mapping, Sequence
+
+from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
+from headroles.records.causal.columns import EVEN, WHOLE, Column, parse_column
+from headroles.records.findings import Labelling
+from headroles.reports.causal.words import (
+    ablation_of,
+    arm_name,
+    arm_of,
+    measure_of,
+    rows_of,
+    threshold_text,
+)
+from headroles.reports.words.words import isolate, join_names, plural
+
+PUT = {
+    "mean": "its mean over other inputs",
+    "zero": "zero",
+    "resample": "its output on other inputs",
+}
+"""What replaces the output of a head."""
+WORKS = ("Michel et al., 2019", "Voita et al., 2019", "Schuirmann, 1987")
+"""Works that the sentences cite, by their short references."""
+NAMED = 16
+"""Most roles that the sentences name."""
+
+
+def ablation_sentences(labelling: Labelling) -> list[str]:
+    """Return what was taken out, what damage is, its threshold, and how roles were tested.
+
+    Args:
+        labelling: Of a run that takes heads out. What it does not record is left out.
+    """
+    ablated = ablation_of(labelling)
+    arms = [parse_column(arm) for arm in ablated.damage.arms]
+    names = ablated.damage.arms
+    firsts = dict(zip((arm.outcome for arm in arms[::-1]), names[::-1], strict=True)).values()
+    facts = labelling.manifest.get("ablation")
+    facts = facts if isinstance(facts, Mapping) else {}
+    sentences = [
+        f"We took out one head at a time (Michel et al., 2019; Voita et al., 2019): {_acts(arms)}.",
+    ]
+    if any(arm.what == "mean" for arm in arms):
+        references = facts.get("references")
+        number = references.get("inputs") if isinstance(references, Mapping) else None
+        drawn = f" of {number:,} inputs" if isinstance(number, int) else " of other inputs"
+        sentences.append(
+            f"Means are those{drawn}, by class of token (first, special, other), and cross-fitted over units."
+        )
+    sentences.append(f"Damage is the {join_names([measure_of(labelling, arm) for arm in [*firsts][::-1]])}.")
+    limits = [f"{threshold_text(labelling, arm)} for {arm_name(arm)}" for arm in ablated.damage.arms]
+    sentences += [
+        f"The smallest damage that counts was fixed at {join_names(limits)}.",
+        "A head is needed if its damage lies significantly above this threshold, interfering if it lies "
+        "below minus the threshold, and negligible if two one-sided tests show it within both "
+        "(Schuirmann, 1987).",
+        f"“Negligible” and “interfering” need {ENOUGH_FOR_LITTLE} units, and must hold with three more units "
+        f"as bad as the worst. Below {FEWEST_UNITS} units nothing was decided.",
+    ]
+    return [*sentences, *_roles(labelling)]
+
+
+def _acts(arms: Sequence[Column]) -> str:
+    """Return what was done to a head, in the past."""
+    what = [name for name in WHOLE if any(arm.what == name for arm in arms)]
+    outputs = [PUT[name] for name in what if name in PUT]
+    parts = [f"its output was replaced by {', or by '.join(outputs)}"] * bool(outputs)
+    parts += ["its attention was replaced by even attention"] * (EVEN in what)
+    return ", or ".join(parts)
+
+
+def _roles(labelling: Labelling) -> list[str]:
+    """Return how the roles of a label run were held and tested; [] without one."""
+    ablated = ablation_of(labelling)
+    held = ablated.held
+    if held is None:
+        return []
+    names = [isolate(role) for role in held.roles[:NAMED]]
+    rest = len(held.roles) - NAMED
+    sentences = [
+        f"Heads held {join_names([*names, plural(rest, 'other')] if rest > 0 else names)} as decided on "
+        f"{plural(len(held.units), 'unit')} of a label run, and damage of roles was measured on other units.",
+    ]
+    if ablated.roles:
+        sentences.append(
+            "For every role, the area under the curve between holding it and damage was computed over the "
+            "heads of each layer in every unit, and its mean over units was tested against 0.5 in both "
+            "directions."
+        )
+    if ablated.sites:
+        sentences.append(
+            "At the sites of a role, the damage of its heads was compared with that at other tokens of like "
+            "loss, and with that of heads of the layer without the role; both had to be larger."
+        )
+    if ablated.cells:
+        sentences.append(
+            "Attention on the cells of a role was removed and compared with removing the same mass from "
+            "other cells at the same offsets."
+        )
+    groups = rows_of(ablated.groups, arm_of(labelling))
+    if groups:
+        sentences.append(
+            f"All heads of a role were taken out together and compared with {groups[0].sets} random sets of "
+            "as many heads in each layer, of like norm."
+        )
+    return sentences

@@ -1,0 +1,1 @@
+"""Pages, figures, tables and sentences of runs that take heads out, and of pruned models."""
