@@ -201,14 +201,31 @@ def measured(
     ]
 
 
+def model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of the timed network to a command."""
+    options = (
+        click.option("--pairs", default=5, show_default=True, help="Alternating runs of each side."),
+        click.option("--threads", default=1, show_default=True),
+        click.option("--hidden", default=768, show_default=True),
+        click.option("--layers", default=12, show_default=True),
+        click.option("--embedded", is_flag=True, help="The embedded encoder instead of random weights."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def model_of(network: Any, way: str, place: torch.device) -> Model:
+    """Return a network whose attention is read in one way, without a tokenizer."""
+    config = network.config
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    return Model(network, None, CaptureMethod(way), layers, heads, place, None, {})
+
+
 @click.command()
 @click.option("--tokens", multiple=True, type=int, help="Lengths.  [default: 64, 128, 512, 2048]")
 @click.option("--batch", type=int, help="Inputs.  [default: 32, 8 of 512 tokens, 2 of 2,048]")
-@click.option("--pairs", default=5, show_default=True, help="Alternating runs of each side.")
-@click.option("--threads", default=1, show_default=True)
-@click.option("--hidden", default=768, show_default=True)
-@click.option("--layers", default=12, show_default=True)
-@click.option("--embedded", is_flag=True, help="The embedded encoder instead of random weights.")
+@model_options
 @click.option("--device", default="cpu", show_default=True)
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(sorted(DTYPES)))
 @click.option("--sieve", multiple=True, help="Sieves in addition to the built-in ones, such as patterns.")
@@ -239,17 +256,7 @@ def main(
         small = length <= WHOLE and place.type == "cpu" and dtype == "float32"
         way = EAGER if small else FUSED
         network.set_attn_implementation(way)
-        config = network.config
-        read = Model(
-            network,
-            None,
-            CaptureMethod(way),
-            config.num_hidden_layers,
-            config.num_attention_heads,
-            place,
-            None,
-            {},
-        )
+        read = model_of(network, way, place)
         name = torch.cuda.get_device_name(place) if place.type == "cuda" else platform.machine()
         shared = {
             "model": "embedded" if embedded else f"random BERT, {hidden} wide",

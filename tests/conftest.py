@@ -107,6 +107,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if ROOT / "tests" / "reports" in item.path.parents or item.get_closest_marker("with_report"):
         return (yield)
     from headroles.reports import clusters_page, page, probes_page, surface_page
+    from headroles.reports.causal import page as ablation
 
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
         @wraps(drawing)
@@ -121,4 +122,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
         patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
         patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
+        patch.setattr(ablation, "ablation_page", small_page_for(ablation.ablation_page))
         return (yield)

@@ -30,7 +30,7 @@ ORDER = (
     "errors", "progress", "tasks", "addresses", "kinds", "records", "plans", "presets", "sieves", "stats",
     "storage", "reports", "options", "extraction", "catalogue", "arrays", "plain", "testing", "planning",
     "inputs", "preprocessing", "maps", "converting", "judging", "shards", "viewing", "showing", "exporting",
-    "comparing", "terminal", "sharing", "runs", "cli", "__main__",
+    "comparing", "terminal", "sharing", "runs", "pruning", "cli", "__main__",
 )  # fmt: skip
 """Rooms of the package from the ground up; each imports only rooms before it."""
 MOST = 15

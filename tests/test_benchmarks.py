@@ -182,7 +182,9 @@ def test_columns_of_a_run_are_simulated_and_join_the_page(tmp_path: Path) -> Non
     headroles.label("MRPC", limit=60, sieve=["local", "block"], out=str(folder))
     out = tmp_path / "docs"
     out.mkdir()
-    (out / "calibration.json").write_text((DOCS / "calibration.json").read_text("utf-8"), "utf-8")
+    shipped = json.loads((DOCS / "calibration.json").read_text("utf-8"))
+    del shipped["columns"]
+    (out / "calibration.json").write_text(json.dumps(shipped), "utf-8")
     script = [sys.executable, str(SCRIPT.with_name("columns.py")), str(folder)]
     options = ["--runs", "50", "--units", "60", "--jobs", "1", "--out", str(out)]
     done = subprocess.run([*script, *options], capture_output=True, text=True, check=False)
@@ -194,6 +196,68 @@ def test_columns_of_a_run_are_simulated_and_join_the_page(tmp_path: Path) -> Non
     assert block["contrast"].startswith("block:")
     assert len(block["errors"]["at the margin, guarded"]) == 9
     assert "All default columns on real scores" in (out / "calibration-tables.md").read_text("utf-8")
+
+
+def test_every_claim_about_heads_that_are_taken_out_was_simulated_and_is_on_both_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(SCRIPT.parent), *sys.path])
+    claims = [claim for own in import_module("intervention_tables").CLAIMS.values() for claim in own]
+    found = json.loads((DOCS / "calibration.json").read_text("utf-8"))["interventions"]
+    assert {cell["claim"] for cell in found["cells"]} == set(claims)
+    assert {cell["units"] for cell in found["cells"]} == {50, 75, 100, 200, 400}
+    assert found["about"]["runs"] == 1000
+    tables, summary = (
+        (DOCS / name).read_text("utf-8") for name in ("calibration-tables.md", "calibration.md")
+    )
+    assert all(f"### Claim: {claim}" in tables for claim in claims)
+    assert all(f"| {claim} | 0.05 |" in summary for claim in claims)
+
+
+@pytest.mark.slow
+def test_interventions_are_simulated_and_join_the_page(tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text((DOCS / "calibration.json").read_text("utf-8"), "utf-8")
+    script = [sys.executable, str(SCRIPT.with_name("interventions.py")), "--runs", "20", "--units", "60"]
+    done = subprocess.run([*script, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "calibration.json").read_text("utf-8"))
+    assert {cell["units"] for cell in data["interventions"]["cells"]} == {60}
+    assert all(0 <= cell["false"] <= 0.5 for cell in data["interventions"]["cells"])
+    assert "columns" in data
+    assert "| damage over units | 60 |" in (tmp_path / "calibration-tables.md").read_text("utf-8")
+
+
+def test_every_claim_about_many_runs_was_simulated_and_is_on_both_pages() -> None:
+    found = json.loads((DOCS / "calibration.json").read_text("utf-8"))["across"]
+    assert found["about"]["times"] >= 1000
+    tables, summary = (
+        (DOCS / name).read_text("utf-8") for name in ("calibration-tables.md", "calibration.md")
+    )
+    claims = {cell["claim"] for cell in found["cells"]}
+    assert {f"in at least u of 4 runs, {name}" for name in ("bonferroni", "simes", "fisher")} <= claims
+    for claim in claims:
+        assert f"### Many runs: {claim}" in tables
+        assert f"| {claim} | 0.{'95' if 'interval' in claim else '05'} |" in summary
+
+
+@pytest.mark.slow
+def test_many_runs_are_simulated_and_join_the_page(tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text((DOCS / "calibration.json").read_text("utf-8"), "utf-8")
+    script = [sys.executable, str(SCRIPT.with_name("across.py")), "--times", "3"]
+    done = subprocess.run([*script, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "calibration.json").read_text("utf-8"))
+    assert data["across"]["about"]["times"] == 3
+    assert all(0 <= cell.get("false", cell.get("covers")) <= 1 for cell in data["across"]["cells"])
+    assert "interventions" in data
+    tables, summary = (
+        (tmp_path / name).read_text("utf-8") for name in ("calibration-tables.md", "calibration.md")
+    )
+    claims = {cell["claim"] for cell in data["across"]["cells"]}
+    assert {f"in at least u of 4 runs, {name}" for name in ("bonferroni", "simes", "fisher")} <= claims
+    for claim in claims:
+        assert f"### Many runs: {claim}" in tables
+        assert f"| {claim} | 0.{'95' if 'interval' in claim else '05'} |" in summary
 
 
 @pytest.mark.slow

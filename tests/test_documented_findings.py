@@ -100,3 +100,17 @@ def test_means_with_intervals_are_those_of_the_run(findings: pd.DataFrame) -> No
         assert text == f"{row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
     counts = findings[findings["decision"] == "role"]["sieve"].value_counts()
     assert _row(page, "heads that look at the class token")[1] == str(counts["delimiter:cls"])
+
+
+def test_damage_on_the_shipped_sample_is_that_of_the_run(run: Path, tmp_path: Path) -> None:
+    headroles.ablate(roles=str(run), out=str(tmp_path / "ablate"))
+    damage = pd.read_csv(tmp_path / "ablate" / "damage.csv")
+    roles = pd.read_csv(tmp_path / "ablate" / "prediction.csv")
+    page = _page("findings/ablation.md")
+    for place, arm in enumerate(("representation:mean", "tokens:mean"), start=1):
+        verdicts = damage.loc[damage["arm"] == arm, "verdict"]
+        for verdict in ("needed", "negligible", "undetermined"):
+            assert _row(page, verdict)[place] == str((verdicts == verdict).sum())
+        special = roles[(roles["arm"] == arm) & (roles["role"] == "delimiter")].iloc[0]
+        counts = f"{special['negligible']} of {special['heads']}"
+        assert _row(page, "negligible heads of those that look at special tokens")[place] == counts

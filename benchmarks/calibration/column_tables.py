@@ -18,10 +18,22 @@ NOTABLE = 0.08
 """Errors above this are listed one by one."""
 
 
-def column_cells(data: dict[str, Any], units: int | None = None, role: bool | None = None) -> list[Cell]:
-    """Return the cells of one number of units and one kind of column."""
+PARKED = "parked"
+"""A sieve that is not among the default ones; its columns have a table of their own."""
+
+
+def column_cells(
+    data: dict[str, Any], units: int | None = None, role: bool | None = None, parked: bool = False
+) -> list[Cell]:
+    """Return the cells of one number of units and one kind of column, of default sieves or of parked."""
     cells = data.get("columns", {}).get("cells", [])
-    return [cell for cell in cells if units in (None, cell["units"]) and role in (None, cell["role"])]
+    return [
+        cell
+        for cell in cells
+        if units in (None, cell["units"])
+        and role in (None, cell["role"])
+        and cell["sieve"].startswith(PARKED) == parked
+    ]
 
 
 def column_units(data: dict[str, Any]) -> list[int]:
@@ -124,6 +136,17 @@ def decisions(data: dict[str, Any]) -> list[str]:
             rows.append([setting, str(units), *texts])
     header = [f"{claim}, {guard}" for claim in CLAIMS for guard in ("bare", "guarded")]
     return table(["contrast", "n", *header], rows)
+
+
+def parked(data: dict[str, Any]) -> list[str]:
+    """Return the errors of the role parked, with heads at θ by weight, and with all at the margin by norm."""
+    rows = []
+    for cell in column_cells(data, role=True, parked=True):
+        by_weight, by_norm = cell["errors"]["all, guarded"][0], cell["errors"]["at the margin, guarded"]
+        numbers = (by_weight, by_norm[0], by_norm[6])
+        rows.append([cell["task"], str(cell["units"]), *(share(number) for number in numbers)])
+    header = ["task", "n", "s at θ: beyond θ", "t at its margin: parked", "t at its margin: takes values"]
+    return table(header, rows)
 
 
 def kept(data: dict[str, Any]) -> list[str]:

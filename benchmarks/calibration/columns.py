@@ -276,13 +276,13 @@ def one(real: Real, units: int, runs: int, seed: int) -> dict[str, object]:
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True)
-@click.option("--runs", default=1_000, show_default=True, help="Runs of every cell, a multiple of 50.")
+@click.option("--runs", default=400, show_default=True, help="Runs of every cell, a multiple of 50.")
 @click.option("--units", multiple=True, type=int, default=UNITS, show_default=True, help="Repeatable.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.option("--out", default=str(OUT), show_default=True, help="Folder with calibration.json.")
 def main(folders: tuple[str, ...], runs: int, units: tuple[int, ...], seed: int, jobs: int, out: str) -> None:
-    """Simulate the columns of run folders (headroles label), and add them to the other figures."""
+    """Simulate the columns of run folders (headroles label); others in calibration.json stay."""
     if runs < CHUNK or runs % CHUNK:
         sys.exit(f"runs are simulated {CHUNK} at a time, but got {runs}; give a multiple of {CHUNK}")
     requests = [(real, size) for folder in folders for real in real_columns(folder) for size in units]
@@ -293,7 +293,17 @@ def main(folders: tuple[str, ...], runs: int, units: tuple[int, ...], seed: int,
     about = {"runs": runs, "seed": seed, "units": list(units), "alpha": ALPHA, "test": TEST}
     place = Path(out)
     data = json.loads((place / FIGURES).read_text(encoding="utf-8"))
-    written(data | {"columns": {"about": about, "cells": cells}}, place)
+    before = data.get("columns", {"about": about, "cells": []})
+    if before["about"] != about:
+        sys.exit(f"figures of columns share their settings, but {place / FIGURES} has {before['about']}")
+    new = {_place(cell) for cell in cells}
+    kept = [cell for cell in before["cells"] if _place(cell) not in new]
+    written(data | {"columns": {"about": about, "cells": kept + cells}}, place)
+
+
+def _place(cell: dict[str, object]) -> tuple[object, ...]:
+    """Return task, column and units of a cell."""
+    return cell["task"], cell["sieve"], cell["units"]
 
 
 if __name__ == "__main__":

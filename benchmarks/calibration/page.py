@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import across_tables
 import column_tables
+import intervention_tables
 import tables
 from limits import Cell, Figure, covers, error_of, errors, limits
 from plots import PICTURES
@@ -219,6 +221,7 @@ COLUMN_SECTIONS = (
     ),
     ("Labels of a run under fdr_bh, mean over runs: what the guard withholds", column_tables.kept),
     ("95 % intervals of single heads", column_tables.intervals),
+    ("The role parked: runs with a false claim under holm", column_tables.parked),
 )
 
 SECTIONS = (
@@ -254,6 +257,8 @@ def page(data: Data) -> str:
         *failing(data),
         *simulated(data),
         *columns_simulated(data),
+        *intervention_tables.interventions(data),
+        *across_tables.across(data),
     ]
     for title, section in SECTIONS:
         lines += [f"## {title}", "", *section(data)]

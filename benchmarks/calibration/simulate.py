@@ -79,27 +79,33 @@ def written(data: dict[str, Any], out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     cells = ",\n".join(json.dumps(cell, separators=(",", ":"), allow_nan=False) for cell in data["cells"])
     head = json.dumps(data["about"], allow_nan=False)
-    text = f'{{"about": {head},\n"cells": [\n{cells}\n]{_columns_text(data)}}}\n'
+    text = f'{{"about": {head},\n"cells": [\n{cells}\n]{_added_text(data)}}}\n'
     (out / FIGURES).write_text(text, encoding="utf-8")
     for name, content in pages(json.loads(text)).items():
         (out / name).write_text(content, encoding="utf-8")
 
 
-def _columns_text(data: dict[str, Any]) -> str:
-    """Return the figures of columns.py with one line per cell; nothing where there are none."""
-    if "columns" not in data:
-        return ""
-    about, cells = data["columns"]["about"], data["columns"]["cells"]
-    lines = ",\n".join(json.dumps(cell, separators=(",", ":"), allow_nan=False) for cell in cells)
-    return f',\n"columns": {{"about": {json.dumps(about)},\n"cells": [\n{lines}\n]}}'
+ADDED = ("columns", "interventions", "across")
+"""Figures of columns.py, interventions.py and across.py, which simulate.py does not renew."""
 
 
-def _kept_columns(place: Path) -> dict[str, Any]:
-    """Return the figures of columns.py that a folder holds, which simulate.py does not renew."""
+def _added_text(data: dict[str, Any]) -> str:
+    """Return the figures of other scripts with one line per cell; nothing where there are none."""
+    texts = []
+    for name in ADDED:
+        if name in data:
+            about, cells = data[name]["about"], data[name]["cells"]
+            lines = ",\n".join(json.dumps(cell, separators=(",", ":"), allow_nan=False) for cell in cells)
+            texts.append(f',\n"{name}": {{"about": {json.dumps(about)},\n"cells": [\n{lines}\n]}}')
+    return "".join(texts)
+
+
+def _kept(place: Path) -> dict[str, Any]:
+    """Return the figures of other scripts that a folder holds."""
     if not (place / FIGURES).is_file():
         return {}
     data = json.loads((place / FIGURES).read_text(encoding="utf-8"))
-    return {"columns": data["columns"]} if "columns" in data else {}
+    return {name: data[name] for name in ADDED if name in data}
 
 
 def fresh(
@@ -131,9 +137,7 @@ def main(again: bool, out: str, **chosen: Any) -> None:
     """Simulate, and report which promises hold and which do not."""
     place = Path(out)
     data = (
-        json.loads((place / FIGURES).read_text(encoding="utf-8"))
-        if again
-        else fresh(**chosen) | _kept_columns(place)
+        json.loads((place / FIGURES).read_text(encoding="utf-8")) if again else fresh(**chosen) | _kept(place)
     )
     written(data, place)
     click.echo("\n".join(limits_table(limits(data))))

@@ -39,6 +39,8 @@ FIGURES = {
     "surface.svg": ("surface", "separators.svg"),
     "entropy.svg": ("surface", "entropy.svg"),
     "clusters.svg": ("cluster", "cluster-map-layer.svg"),
+    "damage.svg": ("ablate", "damage.svg"),
+    "prediction.svg": ("ablate", "prediction.svg"),
 }
 """Pictures that are figures for print: run and file."""
 
@@ -53,6 +55,7 @@ def make_runs(folder: Path, treebank: str) -> None:
         "probe": lambda: headroles.probe("dependency", data=treebank, limit=200, out=folder / "probe"),
         "surface": lambda: headroles.surface("QNLI", limit=60, out=folder / "surface"),
         "cluster": lambda: headroles.cluster("QNLI", limit=60, out=folder / "cluster"),
+        "ablate": lambda: headroles.ablate(roles=str(folder / "label"), out=folder / "ablate"),
         "tuned": lambda: subprocess.run(trained, check=True),
         "before": lambda: headroles.label("MRPC", out=before),
         "after": lambda: headroles.label("MRPC", model=tuned, out=after),
@@ -105,6 +108,11 @@ def probe_top(browser: Browser, runs: Path) -> bytes:
     return take_picture(open_page(browser, figure(runs, "probe", "probe-0.svg"), 541, width=752))
 
 
+def ablate(browser: Browser, runs: Path) -> bytes:
+    """Return a picture of the answer of a run that takes heads out, and of its maps."""
+    return take_picture(open_page(browser, runs / "ablate" / "report.html", 960, width=1280))
+
+
 def compare(browser: Browser, runs: Path) -> bytes:
     """Return a picture of the answer of a comparison."""
     return take_picture(open_page(browser, runs / "compare" / "report.html", 900))
@@ -153,6 +161,7 @@ PICTURES: dict[str, Callable[[Browser, Path], bytes]] = {
     "means.png": means,
     "probe.png": probe,
     "probe-top.png": probe_top,
+    "ablate.png": ablate,
     "compare.png": compare,
     "notebook.png": notebook,
     "view.png": view,

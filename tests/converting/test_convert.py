@@ -218,6 +218,70 @@ def test_a_small_file_that_stands_for_billions_of_values_is_refused(tmp_path: Pa
         headroles.convert(write_pickle(tmp_path / "old.pkl", old), out=tmp_path / "maps.npz")
 
 
+@pytest.mark.parametrize(
+    ("held", "ending", "takes"),
+    [
+        ("maps", "npz", "tokens"),
+        ("scores", "csv", "score_name"),
+        ("scores by head", "csv", "score_name"),
+        ("scores of a folder", "csv", "task"),
+        ("labels", "csv", ""),
+        ("trees", "jsonl", ""),
+    ],
+)
+def test_an_option_that_does_not_fit_the_file_is_refused(
+    held: str, ending: str, takes: str, tmp_path: Path
+) -> None:
+    path, out, grid = tmp_path / "old.pkl", tmp_path / f"new.{ending}", np.full((2, 1, 2), 0.5)
+    if held == "trees":
+        path = write_trees(tmp_path / "dev.json", 1)
+    elif held == "scores by head":
+        path = tmp_path / "heads.json"
+        path.write_text('{"0-0": [0.5]}')
+    elif held == "scores of a folder":
+        path = write_scores(tmp_path / "old", "qnli", {"local": grid})
+    else:
+        write_pickle(path, {"maps": old_pairs(1), "scores": grid, "labels": -np.ones((4, 11))}[held])
+    given: dict[str, Any] = {"task": "qnli", "tokens": tmp_path / "tokens.json", "score_name": "mine"}
+    given.pop(takes, None)
+    kind, holder = held.partition(" ")[0], "folder" if path.is_dir() else "file"
+    for name, value in given.items():
+        words = f"'{path}' is a {holder} of {kind}; leave the option out"
+        with pytest.raises(BadInput, match=f"^--{name.replace('_', '-')} .*{re.escape(words)}"):
+            headroles.convert(path, out=out, **{name: value})
+        assert not out.exists()
+
+
+def test_tokens_are_refused_where_the_maps_have_their_own(tmp_path: Path) -> None:
+    old, tokens = write_pickle(tmp_path / "old.pkl", old_pairs(1)), tmp_path / "tokens.json"
+    tokens.write_text(json.dumps([old_pairs(1)[0]["tokens"]]))
+    with pytest.raises(BadInput, match=r"--tokens gives the tokens of maps, but '.*' has its own"):
+        headroles.convert(old, out=tmp_path / "maps.npz", tokens=tokens)
+
+
+@pytest.mark.parametrize("text", ["[]", "[1]", "3", '[{"words": []}, 1]'])
+def test_json_of_something_else_than_objects_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "old.json"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=r"is an object or a list of objects, but '.*old\.json' holds "):
+        headroles.convert(file, out=tmp_path / "new.jsonl")
+
+
+def test_a_file_of_json_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headroles.extraction.texts import files
+
+    opened: list[Any] = []
+    binary = files.open_binary
+
+    def count(where: Any) -> Any:
+        opened.append(where)
+        return binary(where)
+
+    monkeypatch.setattr(files, "open_binary", count)
+    headroles.convert(write_trees(tmp_path / "dev.json", 2), out=tmp_path / "dev.jsonl")
+    assert opened == [tmp_path / "dev.json"]
+
+
 def test_pieces_find_their_characters_or_none() -> None:
     assert align_pieces(["a"], "a b") is None
     assert align_pieces(["a", "b", "c"], "a b") is None

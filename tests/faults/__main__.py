@@ -19,7 +19,8 @@ SHARES = {"kills": 0.5, "errors": 0.15, "flips": 0.2, "mutations": 0.15}
 """Parts, and their shares of the time."""
 SHORT = (
     "label", "label --overwrite", "judge label", "report label", "moments --overwrite", "maps --overwrite",
-    "surface --overwrite", "cluster --overwrite", "probe --overwrite", "compare --overwrite", "extract",
+    "surface --overwrite", "cluster --overwrite", "probe --overwrite", "ablate --overwrite",
+    "prune --overwrite", "prune --check", "compare --overwrite", "extract",
     "scores --overwrite", "atlas --overwrite", "convert maps --overwrite",
 )  # fmt: skip
 """The commands that the short mode interrupts."""
@@ -76,22 +77,24 @@ def _strike(settings: Settings, part: str, prepared: list[Prepared]) -> Figures:
     until, kills = settings.until(part), part == "kills"
     planned = (strikes.kills if kills else strikes.errors)(prepared, settings.seed)
     if settings.short:
-        planned = planned[: 42 if kills else 20]
+        planned = planned[: 48 if kills else 22]
     done = strikes.do_strikes(planned, settings.work, settings.jobs, until)
     return strikes.figures(part, done)
 
 
 def _damage(settings: Settings) -> Figures:
-    """Damage finished runs: half of the time for verify, half for judge."""
+    """Damage finished runs and a pruned model: half of the time for verify, half for judge."""
     start, until = time.monotonic(), settings.until("flips")
     kinds = ("label",) if settings.short else tuple(run_kinds())
     runs = {kind: damage.finish(kind, settings.work) for kind in kinds}
-    to_verify = damage.damages_for_verify(runs, settings.seed)
+    runs_and_pruning = runs | {"prune": damage.finish_pruning(settings.work)}
+    to_verify = damage.damages_for_verify(runs_and_pruning, settings.seed)
     to_judge = damage.damages_for_judge(runs, settings.seed, 1 if settings.short else 12)
     if settings.short:
         to_verify = [chunk for chunk in to_verify if chunk.file == "manifest.json" or len(chunk.damages) < 6]
         to_judge = [chunk for chunk in to_judge if damage.decides(chunk.file)][:30]
-    count, faults = damage.do_damages(runs, to_verify, settings.work, settings.jobs, (start + until) / 2)
+    half = (start + until) / 2
+    count, faults = damage.do_damages(runs_and_pruning, to_verify, settings.work, settings.jobs, half)
     line, groups = damage.figures("flips, verify", count, faults)
     count, faults = damage.do_damages(runs, to_judge, settings.work, settings.jobs, until)
     more, more_groups = damage.figures("judge", count, faults)

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from headroles.stats.decision import ENOUGH_FOR_NOT
 from tests.faults.children import Ended, keep_warm, run_command, run_in_fork
 
 Words = tuple[str, ...]
 VERIFY: Words = ("verify", "run")
+PRUNED, FRESH = 2 * ENOUGH_FOR_NOT + 10, 60
+"""Inputs of the run whose model is pruned, and those on which the certificate is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,9 @@ def _line(text: str) -> Words:
     return tuple(text.replace("$I", "../../inputs").split())
 
 
+PRUNE = _line("prune $I/ablated --bound 0.5 --sizes 2 --out run")
+
+
 def _runs() -> dict[str, tuple[Words, Words]]:
     """Return, for each kind of run, its command line, and that of another run whose place it takes."""
     lines = {
@@ -64,6 +70,10 @@ def _runs() -> dict[str, tuple[Words, Words]]:
         "probe": (
             "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj "
             "--max-length 48 --shard-size 16",
+            "--limit 12",
+        ),
+        "ablate": (
+            "ablate --roles $I/labelled $TEXTS --by mean --by cells --groups --shard-size 4",
             "--limit 12",
         ),
         "maps": ("label --attention $I/maps.safetensors $STORED $SIEVES --maps 4", "--alpha 0.2"),
@@ -125,12 +135,24 @@ def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
     ):
         new, older = (_line(f"convert $I/{old.format(number)} --out {out}") for number in (0, 1))
         cases += [Case(name, new), Case(f"{name} --overwrite", (*new, "--overwrite"), (older,))]
-    for name in ("label", "moments", "surface", "cluster", "probe", "probe maps"):
+    cases += _prune_cases()
+    for name in ("label", "moments", "surface", "cluster", "probe", "ablate", "probe maps"):
         words, older = runs[name]
         two = (*words, "--workers", "2")
         cases.append(Case(f"{name} --workers 2", two, sharded=True, workers=2))
         cases.append(Case(f"{name} -w 2 --overwrite", (*two, "--overwrite"), (older,), VERIFY, True, 2))
     return cases
+
+
+def _prune_cases() -> list[Case]:
+    """Return the commands that write and check a model without some of its heads."""
+    older = _line("prune $I/ablated --bound 0.5 --sizes 1 --out run")
+    check = _line("prune run --check --data $I/fresh.tsv")
+    return [
+        Case("prune", PRUNE),
+        Case("prune --overwrite", (*PRUNE, "--overwrite"), (older,), VERIFY),
+        Case("prune --check", check, (PRUNE,), VERIFY),
+    ]
 
 
 def cases() -> tuple[Case, ...]:
@@ -219,6 +241,9 @@ def make_inputs(folder: Path) -> None:
         save_planted(folder / "model")
         write_pairs(folder / "pairs.tsv")
         rows = [line.split("\t") for line in (folder / "pairs.tsv").read_text().splitlines()[1:17]]
+        header, *many = write_pairs(folder / "many.tsv", FRESH + PRUNED).read_text().splitlines(keepends=True)
+        for name, lines in (("fresh", many[:FRESH]), ("many", many[FRESH:])):
+            (folder / f"{name}.tsv").write_text("".join([header, *lines]))
         texts = [{"text": row[:2], "group": row[2]} for row in rows]
         header, *lines = (folder / "pairs.tsv").read_text().splitlines(keepends=True)
         (folder / "others.tsv").write_text("".join([header, *lines[30:]]))
@@ -240,6 +265,13 @@ def make_inputs(folder: Path) -> None:
     extract = "extract {0}.jsonl --model model --max-length 48 --precision float32 --out {1}.safetensors"
     for line in (trees, extract.format("texts", "maps"), extract.format("sentences", "sentences")):
         _succeed(run_command(line.split(), folder), line.split())
+    place = folder.parent / "made" / "finished"  # where the paths of inputs are those of all cases
+    place.mkdir(parents=True)
+    for line in (
+        "label $TEXTS $SIEVES --maps 0 --out $I/labelled",
+        "ablate --task QNLI --data $I/many.tsv --model $I/model --max-length 24 --out $I/ablated",
+    ):
+        _succeed(run_command(_line(line), place), _line(line))
 
 
 def _scores(seed: int) -> dict[str, list[float]]:

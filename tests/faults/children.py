@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -43,7 +44,10 @@ CROSSING = ("os.rename", "os.link")
 """The changes that can meet EXDEV, which is an error of two file systems."""
 GROWING = ("open", "os.mkdir")
 """The changes that fail on a full disk, however long it stays full."""
-PAGES = ("page", "surface_page", "probes_page", "clusters_page", "comparison_page", "atlas_page")
+PAGES = (
+    "page", "surface_page", "probes_page", "clusters_page", "ablation_page", "pruning_page",
+    "comparison_page", "atlas_page",
+)  # fmt: skip
 """Functions that draw a page."""
 CRASHED = 70
 """Exit code of a command that ended with an exception."""
@@ -152,6 +156,7 @@ def run_command(
         from headroles.cli.main import main
 
         sys.argv = ["headroles", *words]
+        _count_time()
         if not full_page:
             _draw_small_pages()
         main()
@@ -159,10 +164,17 @@ def run_command(
     return run_in_fork(act, where, strike)
 
 
+def _count_time() -> None:
+    """Have the clock of what pruning gains count its readings, so that two runs write the same seconds."""
+    from headroles.extraction.pruning import cut
+
+    vars(cut)["perf_counter"] = count().__next__
+
+
 def _draw_small_pages() -> None:
     """Have every module of this process draw a page of the manifest alone."""
 
-    def small(result: Any) -> str:
+    def small(result: Any, *others: Any) -> str:
         return f"<!doctype html><pre>{json.dumps(dict(result.manifest), default=str)}</pre>"
 
     for name, module in list(sys.modules.items()):

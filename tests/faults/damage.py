@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.cases import Words, contents, differences, run_kinds
+from tests.faults.cases import PRUNE, Words, contents, differences, run_kinds
 from tests.faults.children import Ended, keep_warm, run_command
 from tests.faults.parallel import do_in_forks
 from tests.faults.strikes import LEFTOVERS
@@ -64,12 +64,12 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A finished run of one kind.
+    """A finished run of one kind, or a pruned model.
 
     Attributes:
         folder: Folder in which it is, as ``run``.
         files: Bytes of its files.
-        judged: The same after ``judge`` with another level.
+        judged: The same after ``judge`` with another level; empty for what has none.
     """
 
     folder: Path
@@ -90,6 +90,18 @@ def finish(kind: str, work: Path) -> Finished:
     _succeed(run_command(JUDGE, copy))
     files = {path: data for path, data in contents(folder / "run").items() if data is not None}
     return Finished(folder, files, contents(copy))
+
+
+def finish_pruning(work: Path) -> Finished:
+    """Make a model without some of its heads; nothing judges it.
+
+    Raises:
+        RuntimeError: When the command fails.
+    """
+    folder = work / "finished" / "prune"
+    folder.mkdir(parents=True)
+    _succeed(run_command(PRUNE, folder))
+    return Finished(folder, {path: data for path, data in contents(folder / "run").items() if data}, {})
 
 
 def _succeed(ended: Ended) -> None:
@@ -147,7 +159,7 @@ def do_damages(
 def _verify(run: Finished, chunk: Chunk, place: Path) -> Iterator[str | None]:
     """Damage a file in a copy of a run, and have verify refuse it; each time the file is put back."""
     from headroles.errors import HeadrolesError
-    from headroles.shards.verify import verify
+    from headroles.pruning.verify import verify_any
 
     folder = place / chunk.kind / "run"
     if not folder.exists():
@@ -155,7 +167,7 @@ def _verify(run: Finished, chunk: Chunk, place: Path) -> Iterator[str | None]:
     for damage in chunk.damages:
         _write(folder / chunk.file, damage.of(run.files[chunk.file]))
         try:
-            verify(folder)
+            verify_any(folder)
             yield f"verify passes: {_words(chunk, damage)}"
         except HeadrolesError as error:
             yield None if "\n" not in str(error) else f"no sentence: {_words(chunk, damage)}: {error}"

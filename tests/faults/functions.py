@@ -90,6 +90,7 @@ SHARDS = SIEVES | {
     "gpus": (0.0, 0.5),
     "cache": ("none", None),
 }
+STOPS = {"until": (None, "decided"), "decided": (0.5, 1.0), "units_per_look": (1, 64)}
 
 
 def functions(work: Path) -> tuple[Function, ...]:
@@ -123,6 +124,33 @@ def functions(work: Path) -> tuple[Function, ...]:
         "epochs": (1, 100),
         "minutes": (None, 0.5),
     }
+    ablate = {
+        "roles": (None, run, "nowhere"),
+        "by": ("mean", ["zero", "cells"], ["mean", "resample", "cells", "cells:matched"]),
+        "outcome": ((), "loss", ["representation", "tokens"]),
+        "groups": (False, True),
+        "sets": (99, 999),
+        "screen": (None, 3),
+        "donors": (5, 1),
+        "references": (200, 2),
+        "label": (None, "x"),
+        "mask": (0.15,),
+    }
+    prune = {
+        "folder": (run, "nowhere"),
+        "bound": (0.05, None),
+        "outcome": (None, "loss", "accuracy"),
+        "sizes": ((), "1-4,8", [1, 2]),
+        "check": (False, True),
+        "data": (None, "nowhere.tsv"),
+        "label": (None, "x"),
+        "alpha": (0.05,),
+        "seed": (0, 5),
+        "device": ("auto", "cpu"),
+        "batch_size": (1, 32),
+        "out": (None, "pruned"),
+        "overwrite": (False, True),
+    }
     subset = ("limit", "first", "seed")
     extract = {name: COMMON[name] for name in (*subset, "batch_size", "device", "dtype", "overwrite")}
     extract |= {"group": (None, "page"), "kind": (None, "decoder")}
@@ -147,10 +175,12 @@ def functions(work: Path) -> tuple[Function, ...]:
     compare |= {"dir_a": ("nowhere", run), "dir_b": ("nowhere",), "bound": (0.05,), "swaps": (0, 99)}
     tables = {"name": (None, "roles", "heads", "findings"), "format": ("markdown", "latex", "csv")}
     return (
-        Function("label", on_nothing(headroles.label), SHARDS, 2),
+        Function("label", on_nothing(headroles.label), SHARDS | STOPS, 2),
         Function("cluster", on_nothing(headroles.cluster), SIEVES | cluster, 2),
         Function("surface", on_nothing(headroles.surface), INPUTS | surface, 2),
         Function("probe", on_nothing(headroles.probe), COMMON | probe, 2),
+        Function("ablate", on_nothing(headroles.ablate), INPUTS | ablate, 2),
+        Function("prune", headroles.prune, prune, 4),
         Function("extract", headroles.extract, extract),
         Function("view", lambda **options: headroles.view(model="nowhere", **options), view),
         Function(
@@ -213,6 +243,10 @@ _COMMANDS = (
     ("probe", "dependency", "--data", "nowhere.conllu", "--relations", "nsubj,det", "--max-length", "64"),
     ("surface", "--data", "nowhere.csv", "--text-a", "a", "--marks", ".,", "--margin", "0.1"),
     ("cluster", "--data", "nowhere.csv", "--text-a", "a", "--draws", "20", "--clusters", "3"),
+    ("ablate", "--task", "QNLI", "--data", "nowhere.tsv", "--by", "zero", "--screen", "3", "--margin", "0.1"),
+    ("ablate", "--roles", "nowhere", "--by", "mean", "--by", "cells", "--groups", "--sets", "99"),
+    ("prune", "nowhere", "--bound", "0.1", "--sizes", "1-4,8", "--outcome", "accuracy", "--out", "pruned"),
+    ("prune", "nowhere", "--check", "--data", "nowhere.tsv", "--label", "x"),
     ("table", "nowhere", "--name", "roles", "--format", "latex"),
     ("report", "nowhere", "--figures", "svg", "--width", "89"),
     ("judge", "nowhere", "--margin", "0.1", "--interval", "bca"),

@@ -116,7 +116,7 @@ def mutate_arguments(usual: dict[str, tuple[Any, ...]], chance: random.Random) -
 
 NEEDED = (
     "probes", "file", "out", "text", "effect", "head_count", "dir_a", "dir_b", "form", "attention",
-    "example", "words",
+    "example", "words", "folder",
 )  # fmt: skip
 """Arguments without which a function does not begin; they are given in any case."""
 
