@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from math import isfinite, isnan
 from pathlib import Path
@@ -314,9 +315,27 @@ def _check_bounds(sieve: Sieve) -> None:
 def installed_plugins() -> dict[str, list[EntryPoint]]:
     """Return the entry points of all installed plug-ins, by their names."""
     points: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=GROUP):
+    for point in _offered(tuple((folder, _changed(folder)) for folder in sys.path)):
         points.setdefault(point.name, []).append(point)
     return points
+
+
+@lru_cache(maxsize=1)
+def _offered(folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """Return all entry points of plug-ins; they are listed anew where a folder of the path has changed.
+
+    Args:
+        folders: Folders of the path, each with the time of its last change.
+    """
+    return tuple(entry_points(group=GROUP))
+
+
+def _changed(folder: str) -> int:
+    """Return when a folder of the path was changed, in nanoseconds; 0 for one that is not there."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 def owner_of(point: EntryPoint) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headroles.storage.places import Place
     from headroles.viewing import Viewed
 
-KINDS = ("label", "cluster", "surface", "probe", "ablate")
+KINDS = ("label", "cluster", "surface", "probe", "ablate", "why")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""
 
 

@@ -1,7 +1,10 @@
 """Names of tests, corrections, families and intervals, and checks of decisions and plans without scipy."""
 
+import math
+from collections.abc import Sequence
+
 from headroles.errors import BadInput, UnknownName
-from headroles.records.example import Decision
+from headroles.records.example import Decision, Rule
 from headroles.stats.correction import CORRECTIONS
 from headroles.stats.families import FAMILIES
 
@@ -75,6 +78,33 @@ def check_betting(decision: Decision) -> None:
         raise BadInput(
             f"the test {BETTING!r} has an interval that holds at every look, but {decision.interval!r} holds "
             f"at one; leave the interval out, or take another test"
+        )
+
+
+def check_bounds(decision: Decision, rules: Sequence[Rule], *, summed: bool = False) -> None:
+    """Refuse the test ``betting`` where bounds of scores are not stated before any data.
+
+    Args:
+        decision: Test of the run.
+        rules: One per column.
+        summed: Whether only sums over the inputs are kept.
+
+    Raises:
+        BadInput: For columns without stated bounds, pooled ones, and sums.
+    """
+    if decision.test != BETTING:
+        return
+    wrong = [rule.sieve for rule in rules if rule.pooled or math.isnan(rule.stated_low + rule.stated_high)]
+    if wrong:
+        raise BadInput(
+            f"the test {decision.test!r} needs the smallest and largest score that can occur, stated before "
+            f"any score is seen, but {', '.join(wrong)} {'has' if len(wrong) == 1 else 'have'} none; leave "
+            f"{'it' if len(wrong) == 1 else 'them'} out, or take another test"
+        )
+    if summed:
+        raise BadInput(
+            f"the test {decision.test!r} needs the score of every input, but only sums were kept; keep all "
+            f"scores, or take another test"
         )
 
 

@@ -2,13 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from jaxtyping import config as shapes
 
 from tests.support import PHASE
 
@@ -58,9 +59,17 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def stories(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a trained decoder, converted from the reference data."""
-    from tests.support.stories import convert
+    from importlib.util import module_from_spec, spec_from_file_location
 
-    return convert(shared / "models" / "stories260K", tmp_path_factory.mktemp("models") / "stories")
+    spec = spec_from_file_location("stories", ROOT / "examples" / "atlas" / "stories.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    folder: Path = module.convert(
+        shared / "models" / "stories260K", tmp_path_factory.mktemp("models") / "stories"
+    )
+    return folder
 
 
 Command = Callable[..., tuple[int, str, str]]
@@ -97,6 +106,15 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return tried
 
 
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Types as they are outside tests: not checked, so that the records' own sentences are reached."""
+    before = shapes.jaxtyping_disable
+    shapes.update("jaxtyping_disable", True)
+    yield
+    shapes.update("jaxtyping_disable", before)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Let runs write a small page in place of the report, which takes longer to draw than a tiny run.
@@ -108,6 +126,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     from headroles.reports import clusters_page, page, probes_page, surface_page
     from headroles.reports.causal import page as ablation
+    from headroles.reports.why import page as origins
 
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
         @wraps(drawing)
@@ -123,4 +142,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
         patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
         patch.setattr(ablation, "ablation_page", small_page_for(ablation.ablation_page))
+        patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)

@@ -11,7 +11,7 @@ from headroles.errors import BadInput
 from headroles.inputs.sketch import shared_share
 from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.findings import Labelling
-from headroles.stats.across.conjunction import conjunction_q, partial_conjunction_p
+from headroles.stats.across.conjunction import conjunctions
 from headroles.stats.across.meta import pool_means
 from headroles.stats.across.replicability import replicability_r
 from headroles.stats.across.steps import emergence, losses, trends
@@ -89,16 +89,16 @@ def consensus_rows(group: str, runs: Sequence[JudgedRun]) -> list[Consensus]:
         p, held, means, errors = (
             np.stack(part) for part in zip(*map(_evidence, having, places), strict=True)
         )
-        q, at_least = conjunction_q(p, combination, correction, decision.alpha)
+        held_in = conjunctions(p, combination, correction, decision.alpha)
         known = (~np.isnan(p)).sum(axis=0)
-        p_all = partial_conjunction_p(p, len(having), combination)
+        p_all, q_all = held_in.p[-1], held_in.q[-1]
         r = replicability_r(p[0], p[1], decision.alpha) if len(having) == 2 else np.full(p.shape[1], np.nan)
         heads = having[0].labelling.scores.heads
         for head in range(p.shape[1]):
             rows.append(
                 Consensus(
                     group, role, head // heads, head % heads, int(known[head]), int(held[:, head].sum()),
-                    int(at_least[head]), float(p_all[head]), float(q[-1, head]), combination,
+                    int(held_in.at_least[head]), float(p_all[head]), float(q_all[head]), combination,
                     float(r[head]), *astuple(pool_means(means[:, head], errors[:, head])),
                 )
             )  # fmt: skip

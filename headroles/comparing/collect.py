@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from headroles.addresses import last_name
-from headroles.comparing.across import consensus_rows, judged_run, step_rows
+from headroles.comparing.across import JudgedRun, consensus_rows, judged_run, step_rows
 from headroles.comparing.parts import WHOLE, merge_parts
 from headroles.errors import BadInput
 from headroles.kinds import kind_of
+from headroles.records.assessment import SeveralRoles
 from headroles.records.atlas.across import Consensus
 from headroles.records.atlas.atlas import Agreement, Atlas, AtlasRun, RunRoles
 from headroles.records.findings import Labelling
 from headroles.reports.words.words import join_names, plural
-from headroles.stats.assessment.several import fresh_roles, several_roles
+from headroles.stats.assessment.several import fresh_roles, relabels, several_roles
 from headroles.stats.comparing.agreement import Labels, agreements
-from headroles.stats.engine import evidence_columns
 from headroles.stats.relabel import Grid
 from headroles.storage.folder import MANIFEST
 from headroles.storage.remote import local_copy
@@ -117,29 +117,23 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
     """
     folders = [run.folder for run in runs][parts:]
     labels = _groups(runs)
-    names = _names(runs, labels)
+    names = _step_names(runs) if steps else []
+    names = names or _names(runs, labels)
     rows = tuple(_run(run, name, label) for run, name, label in zip(runs, names, labels, strict=True))
     findings = tuple(_findings(run.labelling) for run in runs)
-    drawn = _draw_labels(runs, rows, findings)
-    several = tuple(
-        run.labelling.assessment.several
-        if run.labelling.assessment and run.labelling.assessment.several
-        else several_roles(own.roles, own.held, own.fresh, _grid(run.labelling), run.labelling.decision.seed)
-        for run, own in zip(runs, drawn, strict=True)
-    )
-    agreement = [
-        line
-        for group in dict.fromkeys(labels)
-        for line in agreements(
-            group, [own for own, label in list(zip(drawn, labels, strict=True))[parts:] if label == group]
-        )
-    ]
     judged = [judged_run(name, run.labelling) for name, run in zip(names, runs, strict=True)]
+    drawn = _draw_labels(judged, findings)
+    several = tuple(_several(run.labelling, own) for run, own in zip(runs, drawn, strict=True))
+    agreement: list[Agreement] = []
     consensus: list[Consensus] = []
+    own_inputs = range(1 if parts else 0, len(runs))  # the whole has those of its parts
     for group in dict.fromkeys(labels):
-        own = [run for run, label in list(zip(judged, labels, strict=True))[parts:] if label == group]
-        consensus += consensus_rows(group, own) if len(own) > 1 else []
-    remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *_apart(rows, agreement))
+        members = [place for place in own_inputs if labels[place] == group]
+        agreement += agreements(group, [drawn[place] for place in members])
+        if len(members) > 1:
+            consensus += consensus_rows(group, [judged[place] for place in members])
+    alone = [] if steps else _apart(rows, agreement)  # weights of checkpoints differ on purpose
+    remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *alone)
     manifest = {
         "headroles": version("headroles"),
         "kind": "atlas",
@@ -154,6 +148,15 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
     }
     trends = tuple(step_rows(judged)) if steps else ()
     return Atlas(rows, findings, several, tuple(agreement), tuple(consensus), trends, manifest, remarks)
+
+
+def _several(labelling: Labelling, own: Labels) -> tuple[SeveralRoles, ...]:
+    """Return roles a head by layer: those of the run, or else of its fresh samples; none where it bets."""
+    if labelling.assessment is not None and labelling.assessment.several:
+        return labelling.assessment.several
+    if not relabels(labelling.decision):
+        return ()
+    return several_roles(own.roles, own.held, own.fresh, _grid(labelling), labelling.decision.seed)
 
 
 def _read(folder: str) -> ReadRun:
@@ -202,10 +205,16 @@ def _names(runs: Sequence[ReadRun], groups: Sequence[str]) -> list[str]:
         for name, word in zip(names, words, strict=True):
             known.setdefault(name, set()).add(word)
         names = [
-            f"{name} {word}" if len(known[name]) > 1 else name
+            name if len(known[name]) == 1 else word if word.startswith(name) else f"{name} {word}"
             for name, word in zip(names, words, strict=True)
         ]
     return names
+
+
+def _step_names(runs: Sequence[ReadRun]) -> list[str]:
+    """Return the names of the folders of checkpoints on one task; nothing where two are alike."""
+    names = [last_name(run.folder) for run in runs]
+    return names if len(set(names)) == len(runs) and len({run.task for run in runs}) == 1 else []
 
 
 def _run(run: ReadRun, name: str, group: str) -> AtlasRun:
@@ -252,21 +261,18 @@ def _findings(labelling: Labelling) -> RunRoles:
     )
 
 
-def _draw_labels(
-    runs: Sequence[ReadRun], rows: Sequence[AtlasRun], findings: Sequence[RunRoles]
-) -> list[Labels]:
+def _draw_labels(judged: Sequence[JudgedRun], findings: Sequence[RunRoles]) -> list[Labels]:
     """Return the labels of every run, and those of fresh samples; equal inputs are drawn together."""
-    inputs = list(dict.fromkeys(run.labelling.scores.examples for run in runs))
+    inputs = list(dict.fromkeys(run.labelling.scores.examples for run in judged))
     drawn = []
-    for run, row, found in zip(runs, rows, findings, strict=True):
+    for run, found in zip(judged, findings, strict=True):
         labelling = run.labelling
         decision = labelling.decision
-        columns = evidence_columns(labelling.scores, labelling.findings.rules, decision, labelling.moments)
         seed = decision.seed + inputs.index(labelling.scores.examples)
-        fresh = fresh_roles(columns, _grid(labelling), decision, seed)
+        fresh = fresh_roles(run.columns, _grid(labelling), decision, seed)
         size = len(found.roles)
         tested = ~np.isnan(found.numbers["p"]).reshape(size, -1)
-        drawn.append(Labels(row.name, found.roles, found.held.reshape(size, -1), tested, fresh))
+        drawn.append(Labels(run.name, found.roles, found.held.reshape(size, -1), tested, fresh))
     return drawn
 
 

@@ -162,3 +162,18 @@ class ListCorpus:
 
     def close(self) -> None:
         """Do nothing: the passages are in memory."""
+
+
+def first_part(corpus: Corpus, count: int) -> ListCorpus:
+    """Return the first inputs of a corpus, as a corpus of their own.
+
+    Args:
+        corpus: The inputs in their order.
+        count: Number of inputs.
+
+    Raises:
+        HeadrolesError: When the inputs cannot be read.
+    """
+    units = None if corpus.units is None else corpus.units[:count]
+    source = {name: value for name, value in corpus.source.items() if name != "sha256"}  # of all inputs
+    return ListCorpus(list(islice(corpus, count)), source, units)

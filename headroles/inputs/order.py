@@ -1,7 +1,6 @@
 """Inputs in random order of their units, for runs that may stop before all inputs are read."""
 
 from hashlib import blake2b
-from itertools import islice
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus, ListCorpus
@@ -43,16 +42,6 @@ class ShuffledUnits(ListCorpus):
         super().__init__(
             [passages[place] for place in order], dict(corpus.source), [names[place] for place in order]
         )
-
-    def first(self, count: int) -> ListCorpus:
-        """Return the first inputs in this order, as a corpus of their own.
-
-        Args:
-            count: Number of inputs.
-        """
-        units = None if self.units is None else self.units[:count]
-        source = {name: value for name, value in self.source.items() if name != "sha256"}  # of all inputs
-        return ListCorpus(list(islice(self, count)), source, units)
 
 
 def _rank(name: str, seed: int) -> bytes:

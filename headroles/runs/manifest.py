@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from headroles.records.shown.controls import SWAP
 from headroles.records.stops.look import stop_record, stop_words
 from headroles.reports.words.words import number
 from headroles.runs.scored import ScoredRun
+from headroles.shards.identity import version_of
 from headroles.sieves.selection import FEWEST_PAIRS
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
@@ -89,7 +89,7 @@ def common_record(options: CommonOptions, scored: ScoredRun, max_length: int) ->
     machine = model.pop("machine", {})
     counts = counts_of(scored.scores, scored.moments) | {"truncated": scored.truncated}
     return {
-        "headroles": version("headroles"),
+        "headroles": version_of("headroles"),
         "command": options.command(),
         "source": scored.source,
         "tokenizer": {"class": tokenizer, "max_length": max_length},
@@ -97,7 +97,7 @@ def common_record(options: CommonOptions, scored: ScoredRun, max_length: int) ->
         "preset": options.preset,
         "settings": options.settings(),
         "counts": counts,
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "versions": {"python": platform.python_version()} | {name: version_of(name) for name in PACKAGES},
         "machine": {
             "system": platform.platform(),
             "processor": platform.machine(),

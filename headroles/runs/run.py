@@ -9,14 +9,12 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
 from headroles.extraction.model.borrow import borrow
-from headroles.inputs.corpora import Corpus
-from headroles.inputs.order import ShuffledUnits
+from headroles.inputs.corpora import Corpus, first_part
 from headroles.kinds import RunKind, kind_named
 from headroles.options.run import CommonOptions
 from headroles.progress import LOAD, PARSE, REPORT, SCORE, TEST, Advance, Phases, Progress, phases_of
@@ -25,6 +23,7 @@ from headroles.runs.checks import check_named
 from headroles.runs.scored import ScoredRun
 from headroles.shards.engines import engine_of, threads_per_worker, uses_other_processes
 from headroles.shards.files import find_finished_shard, shard_name
+from headroles.shards.identity import version_of
 from headroles.shards.moment_runs import assemble_run, drop_shards, files_in_manifest, write_final_sums
 from headroles.shards.moments import RunningSums
 from headroles.shards.receipts import Receipts
@@ -143,10 +142,10 @@ def _run_shards(
 
 def _read_inputs(inputs: Corpus, survey: Survey, tally: Receipts) -> tuple[Corpus, Survey]:
     """Return the inputs of the shards that count and their survey: all inputs, unless the run stopped."""
-    if not tally.stopped or not isinstance(inputs, ShuffledUnits):
+    if not tally.stopped:
         return inputs, survey
     count = sum(receipt.examples for receipt in tally.receipts)
-    read = inputs.first(count)
+    read = first_part(inputs, count)
     return read, count_inputs(read, count, stream=False)
 
 
@@ -180,7 +179,7 @@ def _with_record(
 def run_record(options: CommonOptions, survey: Survey, facts: Facts) -> dict[str, Any]:
     """Return the record of a run that is written before its first shard, in JSON types."""
     return {
-        "headroles": version("headroles"),
+        "headroles": version_of("headroles"),
         "settings": options.settings(),
         "inputs": survey.digest,
         "examples": survey.count,

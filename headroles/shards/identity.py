@@ -4,8 +4,11 @@ Shards with equal identity and equal inputs have equal scores, so they need not 
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterable
+from functools import cache
+from glob import glob
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +22,7 @@ from headroles.stats.decision import BETTING
 PACKAGE = Path(__file__).parents[1]
 """The folder of the package headroles."""
 SIEVES = Path(base.__file__).parent
-"""The folder of the sieves, which may be behind a link that ``rglob`` does not follow."""
+"""The folder of the sieves, which need not lie in that of the package."""
 SCORING_LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "spacy")
 """Libraries whose versions can change scores."""
 SETTINGS_AFTER_SCORING = frozenset(
@@ -67,9 +70,15 @@ def scoring_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return kept | ({"test": BETTING} if settings.get("test") == BETTING else {})
 
 
+@cache
+def version_of(name: str) -> str:
+    """Return the version of an installed library; it is read once, as a process keeps what it has loaded."""
+    return version(name)
+
+
 def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that can change scores."""
-    return {name: version(name) for name in SCORING_LIBRARIES}
+    return {name: version_of(name) for name in SCORING_LIBRARIES}
 
 
 def code() -> str:
@@ -77,13 +86,19 @@ def code() -> str:
 
     The digest does not depend on how the package is installed.
     """
-    files = {file.relative_to(PACKAGE): file for file in PACKAGE.rglob("*.py")}
-    files |= {"sieves" / file.relative_to(SIEVES): file for file in SIEVES.rglob("*.py")}
+    files = _modules(PACKAGE) | {f"sieves/{name}": file for name, file in _modules(SIEVES).items()}
+    others = tuple(f"{path}/" for path in NOT_SCORING)
     digest = sha256()
-    for name, file in sorted(files.items()):
-        if not any(name.is_relative_to(path) for path in NOT_SCORING):
-            digest.update(name.as_posix().encode() + b"\0" + file.read_bytes())
-    return f"{version('headroles')} {digest.hexdigest()}"
+    for name in sorted(name for name in files if not f"{name}/".startswith(others)):
+        with open(files[name], "rb") as file:
+            digest.update(name.encode() + b"\0" + file.read())
+    return f"{version_of('headroles')} {digest.hexdigest()}"
+
+
+def _modules(folder: Path) -> dict[str, str]:
+    """Return the files of all modules below a folder, by their path in it with slashes."""
+    names = glob("**/*.py", root_dir=folder, recursive=True)
+    return {name.replace(os.sep, "/"): os.path.join(folder, name) for name in names}
 
 
 def sieves_digest(sieves: Iterable[Sieve]) -> dict[str, str]:

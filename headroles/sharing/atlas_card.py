@@ -7,7 +7,7 @@ from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet
 from headroles.reports.sections.atlas_sheets import roles_sheet
 from headroles.reports.sheets import Sheet
 from headroles.reports.words.citations import citation_bibtex
-from headroles.sharing.markdown import HEADING, bullets, code_block, hash_words, link_line, number_words
+from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
 from headroles.terminal.answers import MARKS
 
 ATLAS_SCHEMA = "atlas.schema.json"
@@ -37,19 +37,18 @@ def atlas_block(atlas: Atlas, files: str = "") -> str:
         The block, ending with a line feed. Text from data is no markup in it.
     """
     answer = answer_of(atlas)
-    parts = [
-        HEADING,
-        f"{markdown_text(answer.title.translate(MARKS))} {markdown_text(answer.line.translate(MARKS))}.",
-        bullets([sentence.text for sentence in answer.sentences]),
-        *(as_markdown(sheet).strip() for sheet in _sheets(atlas)),
-        bullets([_about(run) for run in atlas.runs]),
-        f"The command was:\n\n{code_block(str(atlas.manifest.get('command') or 'headroles atlas'))}",
+    return block(
+        [
+            f"{markdown_text(answer.title.translate(MARKS))} {markdown_text(answer.line.translate(MARKS))}.",
+            bullets([sentence.text for sentence in answer.sentences]),
+            *(as_markdown(sheet).strip() for sheet in _sheets(atlas)),
+        ],
+        [_about(run) for run in atlas.runs],
+        str(atlas.manifest.get("command") or "headroles atlas"),
         link_line({name: words for name, words in ABOUT.items() if name in _tables(atlas)}, files),
-    ]
-    if atlas.remarks:
-        parts.append(f"What to know before concluding anything:\n\n{bullets(atlas.remarks)}")
-    parts.append(f"To cite it:\n\n{code_block(citation_bibtex(atlas).strip(), 'bibtex')}")
-    return "\n\n".join(part for part in parts if part) + "\n"
+        atlas.remarks,
+        citation_bibtex(atlas),
+    )
 
 
 def atlas_dataset_card(atlas: Atlas) -> str:
@@ -58,25 +57,14 @@ def atlas_dataset_card(atlas: Atlas) -> str:
     Args:
         atlas: The atlas as it is uploaded.
     """
-    from huggingface_hub import DatasetCardData
-
     title = answer_of(atlas).title.translate(MARKS)
     names = [name.removesuffix(".csv") for name in _tables(atlas) if name.endswith(".csv")]
-    header = DatasetCardData(
-        pretty_name=f"headroles atlas: {title}",
-        tags=["headroles", "attention-heads", "interpretability"],
-        configs=[
-            {"config_name": name, "data_files": f"{name}.csv", **({"default": True} if first else {})}
-            for name, first in zip(names, [True] + [False] * len(names), strict=False)
-        ],
-    ).to_yaml()
     about = (
         "This data set is an atlas of headroles: several label runs together. It holds no text of an input. "
         "Download it, and `headroles show FOLDER` prints it, `headroles table FOLDER` writes its tables. "
         f"`{ATLAS_SCHEMA}` describes the manifest and the rows of the tables."
     )
-    begin = f"---\n{header.strip()}\n---\n\n# {markdown_text(title)}\n\n{about}\n\n"
-    return begin + atlas_block(atlas, "./")
+    return hub_card(f"headroles atlas: {title}", title, names, about, atlas_block(atlas, "./"))
 
 
 def _tables(atlas: Atlas) -> list[str]:

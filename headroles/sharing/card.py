@@ -11,7 +11,7 @@ from headroles.reports.records import Interval
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.words import error_rate, interval
-from headroles.sharing.markdown import HEADING, bullets, code_block, hash_words, link_line, number_words
+from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
 from headroles.terminal.answers import title_of
 from headroles.terminal.facts import run_facts
 
@@ -40,19 +40,18 @@ def card_block(labelling: Labelling, files: str = "") -> str:
         The block, ending with a line feed. Text from data is no markup in it.
     """
     facts = run_facts(labelling)
-    parts = [
-        HEADING,
-        f"{markdown_text(facts['title'])}. {markdown_text(facts['line'])}.",
-        bullets(facts["sentences"]),
-        as_markdown(_counts_sheet(labelling, facts)).strip(),
-        bullets(_about(labelling)),
-        f"The command was:\n\n{code_block(str(labelling.manifest.get('command') or 'headroles'))}",
+    return block(
+        [
+            f"{markdown_text(facts['title'])}. {markdown_text(facts['line'])}.",
+            bullets(facts["sentences"]),
+            as_markdown(_counts_sheet(labelling, facts)).strip(),
+        ],
+        _about(labelling),
+        str(labelling.manifest.get("command") or "headroles"),
         link_line(ABOUT, files),
-    ]
-    if facts["notes"]:
-        parts.append(f"What to know before concluding anything:\n\n{bullets(facts['notes'])}")
-    parts.append(f"To cite it:\n\n{code_block(citation_bibtex(labelling).strip(), 'bibtex')}")
-    return "\n\n".join(part for part in parts if part) + "\n"
+        facts["notes"],
+        citation_bibtex(labelling),
+    )
 
 
 def dataset_card(labelling: Labelling, *, maps: bool) -> str:
@@ -62,17 +61,7 @@ def dataset_card(labelling: Labelling, *, maps: bool) -> str:
         labelling: The run as it is uploaded.
         maps: Whether attention maps and texts of inputs are among the files.
     """
-    from huggingface_hub import DatasetCardData
-
     title = title_of(labelling)
-    header = DatasetCardData(
-        pretty_name=f"headroles {kind_of(labelling).name}: {title}",
-        tags=["headroles", "attention-heads", "interpretability"],
-        configs=[
-            {"config_name": name, "data_files": f"{name}.csv", **({"default": True} if first else {})}
-            for name, first in (("findings", True), ("labels", False))
-        ],
-    ).to_yaml()
     texts = (
         "It holds pieces and attention maps of some inputs."
         if maps
@@ -83,8 +72,8 @@ def dataset_card(labelling: Labelling, *, maps: bool) -> str:
         f"checks it, `headroles show FOLDER` prints it, `headroles judge FOLDER` decides again by another "
         f"rule. `manifest.schema.json` and `heads.schema.json` describe the two JSON files."
     )
-    begin = f"---\n{header.strip()}\n---\n\n# {markdown_text(title)}\n\n{about}\n\n"
-    return begin + card_block(labelling, "./")
+    name = f"headroles {kind_of(labelling).name}: {title}"
+    return hub_card(name, title, ("findings", "labels"), about, card_block(labelling, "./"))
 
 
 def _counts_sheet(labelling: Labelling, facts: Mapping[str, Any]) -> Sheet:

@@ -10,6 +10,55 @@ HEADING = "## Attention heads"
 """First line of a block."""
 
 
+def block(
+    opening: Sequence[str],
+    about: Sequence[str],
+    command: str,
+    links: str,
+    notes: Sequence[str],
+    citation: str,
+) -> str:
+    """Return a block of Markdown for a model card, ending with a line feed.
+
+    Args:
+        opening: Its first paragraphs in Markdown: answer, sentences and tables.
+        about: Lines on the model and the inputs.
+        command: The command that was run.
+        links: Links to the files, in Markdown; "" for none.
+        notes: What must be known before one concludes anything.
+        citation: BibTeX.
+    """
+    parts = [
+        HEADING, *opening, bullets(about), f"The command was:\n\n{code_block(command)}", links,
+        f"What to know before concluding anything:\n\n{bullets(notes)}" if notes else "",
+        f"To cite it:\n\n{code_block(citation.strip(), 'bibtex')}",
+    ]  # fmt: skip
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def hub_card(name: str, title: str, tables: Sequence[str], about: str, content: str) -> str:
+    """Return the card of a data set on the hub: a header in YAML, and a block.
+
+    Args:
+        name: Name that the hub shows.
+        title: Heading of the card.
+        tables: Names of its tables in CSV, without the ending; the hub shows the first.
+        about: What the data set is, in Markdown.
+        content: The block.
+    """
+    from huggingface_hub import DatasetCardData
+
+    header = DatasetCardData(
+        pretty_name=name,
+        tags=["headroles", "attention-heads", "interpretability"],
+        configs=[
+            {"config_name": table, "data_files": f"{table}.csv", **({} if place else {"default": True})}
+            for place, table in enumerate(tables)
+        ],
+    ).to_yaml()
+    return f"---\n{header.strip()}\n---\n\n# {markdown_text(title)}\n\n{about}\n\n{content}"
+
+
 def bullets(lines: Sequence[str]) -> str:
     """Return lines as a list, no text of them as markup."""
     return "\n".join(f"- {markdown_text(line.translate(MARKS))}" for line in lines)

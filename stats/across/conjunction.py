@@ -4,6 +4,7 @@ Source: Benjamini and Heller (2008), "Screening for partial conjunction hypothes
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -83,10 +84,25 @@ COMBINATIONS: Mapping[str, Callable[[Sorted], Float[np.ndarray, " tests"]]] = Ma
 """Combinations of the p that are left after the u − 1 smallest."""
 
 
-def conjunction_q(
+@dataclass(frozen=True, slots=True, eq=False)
+class Conjunctions:
+    """The tests of "in at least u of k runs" for every u.
+
+    Attributes:
+        p: Row u − 1 for u, in [0, 1]; NaN where fewer than u runs could test the head.
+        q: The same p, adjusted over the heads.
+        at_least: The largest u that holds, per head; 0 for none.
+    """
+
+    p: Float[np.ndarray, "runs heads"]
+    q: Float[np.ndarray, "runs heads"]
+    at_least: Int[np.ndarray, " heads"]
+
+
+def conjunctions(
     p: Float[np.ndarray, "runs heads"], combination: str, correction: str, alpha: float
-) -> tuple[Float[np.ndarray, "runs heads"], Int[np.ndarray, " heads"]]:
-    """Return adjusted p of "in at least u of k runs" for every u, and the largest u that holds.
+) -> Conjunctions:
+    """Return p and adjusted p of "in at least u of k runs" for every u, and the largest u that holds.
 
     Family: the heads of one role, at each u by itself. So at most alpha of the heads said to have the role in
     at least u runs are false, for each u (false discovery rate, where the correction controls it). "At least
@@ -98,16 +114,12 @@ def conjunction_q(
         correction: A name of ``stats.correction``.
         alpha: Level of every family.
 
-    Returns:
-        Adjusted p, row u − 1 for u, NaN where fewer than u runs could test the head; and the largest u per
-        head, 0 for none.
-
     Example:
         >>> p = np.array([[0.001, 0.6], [0.002, 0.01]])
-        >>> conjunction_q(p, "bonferroni", "fdr_bh", 0.05)[1].tolist()
+        >>> conjunctions(p, "bonferroni", "fdr_bh", 0.05).at_least.tolist()
         [2, 1]
     """
     each = np.stack([partial_conjunction_p(p, u, combination) for u in range(1, len(p) + 1)])
     q = adjust(each, correction, alpha)
     holds = np.logical_and.accumulate(significant(q, alpha, each), axis=0)
-    return q, holds.sum(axis=0)
+    return Conjunctions(each, q, holds.sum(axis=0))

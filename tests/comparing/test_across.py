@@ -1,8 +1,9 @@
 """What an atlas says over all its runs: in how many a head has a role, and from which step of a training."""
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from headroles.inputs.sketch import TextSketch
 from headroles.records.example import Decision, Rule, Scores
 from headroles.reports.answer.atlas import answer_of
 from headroles.reports.atlas_page import atlas_page
+from headroles.reports.figures.atlas import agreement_panel
 from headroles.reports.print.tables import atlas_tables
 from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet
 from headroles.reports.words.citations import works_cited
 from headroles.reports.words.methods import methods_text
 from headroles.stats.across.meta import pool_means
 from headroles.stats.engine import judge
+from headroles.terminal.facts import result_json
 
 ROLES = ("local", "block")
 LAYERS, HEADS = 2, 4
@@ -108,6 +111,21 @@ def test_two_runs_have_r_values_and_five_have_pooled_means() -> None:
         assert row.low < LEVELS[row.layer * HEADS + row.head] + 0.05
 
 
+def test_a_role_that_no_run_could_test_is_counted_nowhere() -> None:
+    runs = [_run(LEVELS, seed) for seed in (1, 2)]
+    for place, run in enumerate(runs):
+        values = run.scores.values.copy()
+        values[1] = np.nan
+        scores = replace(run.scores, values=values)
+        judged = judge(scores, run.findings.rules, run.decision)
+        runs[place] = replace(run, scores=scores, findings=judged)
+    sheet = counts_sheet(_atlas(runs))
+    row = dict(zip(sheet.columns, sheet.values[1], strict=True))
+    assert (row["role"], row["runs"], row["at_least_1"], row["labelled_in_all"]) == ("block", 0, None, None)
+    assert sheet.texts[1][-1] == "–"
+    assert sheet.values[0][-1] > 0
+
+
 def test_roles_of_one_run_only_and_groups_of_one_run_have_no_row() -> None:
     runs = [_run(LEVELS, 1), _run(LEVELS, 2, names=ROLES[:1])]
     assert {row.sieve for row in _atlas(runs).consensus} == {"local"}
@@ -171,6 +189,20 @@ def test_planted_steps_are_found(training: Atlas) -> None:
         assert (never.emerged, never.latest, never.lost) == ("", "", "")
 
 
+def test_checkpoints_on_one_task_have_the_names_of_their_folders() -> None:
+    weights = [
+        {"model": {"name": "tiny", "weights_sha256": str(place)}, "task": "MRPC"} for place in range(4)
+    ]
+    runs = [replace(run, manifest=fact) for run, fact in zip(_checkpoints(), weights, strict=True)]
+    found = _atlas(runs, steps=True)
+    assert [run.name for run in found.runs] == ["run0", "run1", "run2", "run3"]
+    assert {row.emerged for row in found.steps} == {"", "run0", "run2"}
+    assert found.remarks == ()
+    title = re.sub("[\u2066-\u2069]", "", answer_of(found).title)
+    assert title == "Which roles come and go from run0 to run3?"
+    assert "no other run of the same model" in " ".join(_atlas(runs).remarks)
+
+
 def test_slopes_are_those_of_the_means(training: Atlas) -> None:
     runs = _checkpoints()
     for row in training.steps:
@@ -193,6 +225,17 @@ def test_the_page_and_the_answer_tell_the_steps(training: Atlas) -> None:
     assert [dict(zip(sheet.columns, row, strict=True))[names[2]] for row in sheet.values] == [1, 1]
     assert "fixed sequence" in " ".join(methods_text(training).split())
     assert 'id="steps"' in atlas_page(training)
+    assert atlas_page(training).count('aria-label="Roles of every head"') == 1
+
+
+def test_a_map_of_many_pairs_has_no_numbers_and_names_pairs_on_hover() -> None:
+    few, many = (_atlas([_run(LEVELS, seed) for seed in range(count)]) for count in (3, 6))
+    for found, written in ((few, True), (many, False)):
+        figure = agreement_panel(found, 0, found.groups[0]).figure
+        assert any(figure["data"][0]["text"]) == written
+        assert len(figure["data"][0]["hovertext"]) == len(figure["data"][0]["text"])
+        assert len(figure["layout"]["xaxis"]["ticktext"]) == (4 if written else 0)
+    assert "task 0 and task 1" in figure["data"][0]["hovertext"]
 
 
 def test_every_work_that_the_methods_name_is_cited(training: Atlas) -> None:
@@ -210,6 +253,13 @@ def test_every_table_of_a_training_can_be_printed(training: Atlas) -> None:
         assert len(table.columns or table.header) > 1, name
     assert len(atlas_tables(training)["trends"]().values) == len(training.steps)
     assert len(atlas_tables(training)["consensus"]().values) == len(training.consensus)
+
+
+def test_json_has_every_row_of_the_training(training: Atlas) -> None:
+    facts = json.loads(result_json(training, "atlas/steps"))
+    assert [tuple(row.values()) for row in facts["trends"]] == [astuple(row) for row in training.steps]
+    assert len(facts["consensus"]) == len(training.consensus)
+    assert [row["labelled_in_all"] for row in facts["in_runs"]] == [1, 1]
 
 
 def _other_units(run: Labelling) -> Labelling:

@@ -263,6 +263,14 @@ def test_the_command_prints_the_answer_or_json(
         facts["runs"][0]["p"]["tests"]
         == count_extreme_p(headroles.load(finished).findings.p[[0, 1, 2]]).tests
     )
+    assert "null" in printed
+    assert "NaN" not in printed
+    for key, name in (("agreement", "agreement"), ("in_runs", "in-runs"), ("consensus", "consensus")):
+        table = list(csv.DictReader(headroles.table(out, name, "csv").splitlines()))
+        assert len(facts[key]) == len(table) > 0
+        for row, line in zip(facts[key], table, strict=True):
+            assert {column: "" if cell is None else str(cell) for column, cell in row.items()} == line
+    assert facts["trends"] == []
     code, _, error = command("show", out, "--grid")
     assert (code, "an atlas has none" in error) == (1, True)
     assert command("show", out, "--verbose")[1].count("kappa") > 1

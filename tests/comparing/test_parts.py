@@ -110,7 +110,7 @@ def test_an_atlas_shows_the_whole_beside_its_parts(tables: list[Path], label: La
     roles = [place for place, role in enumerate(found.findings[1].roles) if role in found.findings[2].tested]
     same = int((one[roles] == other[roles]).all(axis=0).sum())
     assert (
-        answer_of(found).sentences[0].text.startswith(f"{same} of 6 heads hold the same roles in all 2 runs")
+        answer_of(found).sentences[0].text.startswith(f"{same} of 6 heads hold the same roles in both runs")
     )
 
 

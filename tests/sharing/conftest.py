@@ -137,7 +137,8 @@ def runs(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     headroles.surface("QNLI", limit=8, out=str(desk / "surface"), **given)
     headroles.probe("dependency", data=str(desk / "dev.conllu"), out=str(desk / "probe"), **given)
     headroles.ablate("QNLI", limit=8, out=str(desk / "ablate"), **given)
-    return {name: desk / name for name in ("label", "cluster", "surface", "probe", "ablate")}
+    headroles.why(str(desk / "label"), rotations=99, out=str(desk / "why"))
+    return {name: desk / name for name in ("label", "cluster", "surface", "probe", "ablate", "why")}
 
 
 @pytest.fixture

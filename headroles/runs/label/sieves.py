@@ -16,7 +16,7 @@ from headroles.sieves.base import COUNTED
 from headroles.sieves.built_in.syntactic import named_relations
 from headroles.sieves.language.relations import check_relations, unknown_relations
 from headroles.sieves.selection import Selection
-from headroles.stats.decision import BETTING
+from headroles.stats.decision import BETTING, check_bounds
 
 
 def selection_of_run(options: Options) -> Selection:
@@ -57,12 +57,14 @@ def check_sieves(options: Options) -> None:
     """Refuse sieves, data and a parser that do not exist, before anything is opened.
 
     A relation that no scheme has is refused here where only the parser of headroles can read the inputs.
+    Where the test bets, sieves without stated bounds are refused here, unless workers may leave them out.
 
     Raises:
         UnknownName: For a sieve or relation that does not exist, with the nearest name.
-        HeadrolesError: When a sieve breaks its contract, or the data cannot be read.
+        HeadrolesError: When a sieve breaks its contract or has no bounds, or the data cannot be read.
     """
     selection = selection_of_run(options)
+    check_bounds(options.decision, selection.fitting(frozenset()).rules(options.margin))
     if "mentions" in selection.needs:
         return
     check_data(options)

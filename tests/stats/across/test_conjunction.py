@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.stats import combine_pvalues, norm
 from statsmodels.stats.multitest import multipletests
 
-from headroles.stats.across.conjunction import COMBINATIONS, conjunction_q, partial_conjunction_p
+from headroles.stats.across.conjunction import COMBINATIONS, conjunctions, partial_conjunction_p
 
 PAPER = tuple(COMBINATIONS)
 TABLES = hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.just(6)), elements=st.floats(0, 1))
@@ -77,10 +77,12 @@ def test_an_unknown_combination_is_an_error() -> None:
 
 def test_a_head_counts_for_u_only_where_it_counts_for_less() -> None:
     p = np.random.default_rng(3).uniform(size=(4, 40)) ** 4
-    q, at_least = conjunction_q(p, "bonferroni", "fdr_bh", 0.05)
+    found = conjunctions(p, "bonferroni", "fdr_bh", 0.05)
+    q, at_least = found.q, found.at_least
     for u in range(1, 5):
-        wanted = multipletests(partial_conjunction_p(p, u, "bonferroni"), method="fdr_bh")[1]
-        np.testing.assert_allclose(q[u - 1], wanted)
+        own = partial_conjunction_p(p, u, "bonferroni")
+        np.testing.assert_array_equal(found.p[u - 1], own)
+        np.testing.assert_allclose(q[u - 1], multipletests(own, method="fdr_bh")[1])
     for head, most in enumerate(at_least):
         assert (q[:most, head] <= 0.05).all()
         assert most == 4 or q[most, head] > 0.05
