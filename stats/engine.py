@@ -11,7 +11,7 @@ from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
 from headroles.stats.correction import significant
-from headroles.stats.decision import BETTING, ENOUGH_FOR_NOT, check_decision
+from headroles.stats.decision import BETTING, ENOUGH_FOR_NOT, check_bounds, check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import (
     adjust_families,
@@ -29,7 +29,7 @@ from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
-from headroles.stats.resolution import check_bounds, check_resolution, check_rules
+from headroles.stats.resolution import check_resolution, check_rules
 
 
 @dataclass(frozen=True, slots=True, eq=False)

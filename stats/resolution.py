@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule
+from headroles.stats.decision import check_bounds
 from headroles.stats.families import family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.power import assumed_cut
@@ -27,33 +28,6 @@ def check_rules(rules: Sequence[Rule], sieves: Sequence[str]) -> None:
                 f"{rule.sieve!r} is a role only with its contrast {rule.contrast!r}, but no rule has that "
                 f"name; give the contrast's scores and rule too"
             )
-
-
-def check_bounds(decision: Decision, rules: Sequence[Rule], *, summed: bool = False) -> None:
-    """Refuse the test ``betting`` where bounds of scores are not stated before any data.
-
-    Args:
-        decision: Test of the run.
-        rules: One per column.
-        summed: Whether only sums over the inputs are kept.
-
-    Raises:
-        BadInput: For columns without stated bounds, pooled ones, and sums.
-    """
-    if METHODS[decision.test].bounded is None:
-        return
-    wrong = [rule.sieve for rule in rules if rule.pooled or math.isnan(rule.stated_low + rule.stated_high)]
-    if wrong:
-        raise BadInput(
-            f"the test {decision.test!r} needs the smallest and largest score that can occur, stated before "
-            f"any score is seen, but {', '.join(wrong)} {'has' if len(wrong) == 1 else 'have'} none; leave "
-            f"{'it' if len(wrong) == 1 else 'them'} out, or take another test"
-        )
-    if summed:
-        raise BadInput(
-            f"the test {decision.test!r} needs the score of every input, but only sums were kept; keep all "
-            f"scores, or take another test"
-        )
 
 
 def check_resolution(decision: Decision, rules: Sequence[Rule], layers: int, heads: int) -> None:

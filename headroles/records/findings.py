@@ -16,6 +16,7 @@ from headroles.errors import BadInput, shorten
 from headroles.records.arrays import key_groups, read_only
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.causal.ablation import Ablation
+from headroles.records.causal.origins import Origins
 from headroles.records.clusters import ClusterResults
 from headroles.records.example import Decision, Rule, Scores
 from headroles.records.kept_maps import KeptMaps
@@ -206,6 +207,7 @@ class Labelling:
         surface: Surface statistics of layers; None in other runs.
         clustered: Distances between heads, and clusters; None where not requested.
         ablated: Verdicts of heads that were taken out, and tests of roles; None in other runs.
+        origins: What makes heads attend where they do; None in other runs.
         exhibited: Typical inputs with their attention maps; None where none were kept.
         moments: Sums over random groups of all examples, where they were too many to keep all scores;
             ``scores`` are then those of a random subsample.
@@ -222,6 +224,7 @@ class Labelling:
     surface: SurfaceResults | None = None
     clustered: ClusterResults | None = None
     ablated: Ablation | None = None
+    origins: Origins | None = None
     exhibited: KeptMaps | None = None
     moments: Moments | None = None
     folder: str | None = None

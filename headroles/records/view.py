@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, UInt8
 
 from headroles.errors import BadInput
-from headroles.records.arrays import read_only
+from headroles.records.arrays import read_only, seal_arrays
 from headroles.records.example import Example
 from headroles.records.shown.brief import brief
 
@@ -132,6 +132,64 @@ class ViewRoles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Carriers:
+    """Parts of the dimensions of one head in one of its roles, as a run of ``headroles why`` found them.
+
+    Attributes:
+        role: Name of the role.
+        layer: Place of the layer in the maps.
+        head: Place of the head in the maps.
+        share: Part of the contrast by dimension or frequency pair; NaN where the contrast is not positive.
+        q: Adjusted p of "at most twice the fair share"; NaN where it could not be tested.
+        found: Whether the part is significantly more than twice the fair share.
+        text: What the run says of the role of the head, in sentences.
+
+    Raises:
+        BadInput: When the arrays differ in length.
+    """
+
+    role: str
+    layer: int
+    head: int
+    share: Float[np.ndarray, " parts"]
+    q: Float[np.ndarray, " parts"]
+    found: Bool[np.ndarray, " parts"]
+    text: str
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        """Check the lengths, and make the arrays read-only."""
+        seal_arrays(self, "parts of a role", {})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewOrigins:
+    """Which dimensions carry the roles of heads.
+
+    Attributes:
+        kind: Kind of the maps whose heads were tested, one of ``KINDS``.
+        group: Number of the part of each dimension: its own, or that of its frequency pair.
+        carriers: One per role of a head.
+    """
+
+    kind: str
+    group: Int[np.ndarray, " size"]
+    carriers: tuple[Carriers, ...]
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        """Make the array read-only."""
+        object.__setattr__(self, "group", read_only(self.group))
+
+    @property
+    def paired(self) -> bool:
+        """Whether dimensions turn in pairs, so that parts are those of frequency pairs."""
+        return len(np.unique(self.group)) < len(self.group)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class View:
     """A model's attention over one input.
 
@@ -141,6 +199,7 @@ class View:
         maps: One of kind "self", or one each of encoder, decoder and cross attention, in this order.
         notes: Notes on reading the maps, one sentence each.
         roles: Roles that a run found in these heads; None without a run.
+        origins: Dimensions that carry these roles; None without a run that asked for them.
     """
 
     model: str
@@ -148,5 +207,6 @@ class View:
     maps: tuple[Maps, ...]
     notes: tuple[str, ...] = ()
     roles: ViewRoles | None = None
+    origins: ViewOrigins | None = None
 
     __repr__ = brief

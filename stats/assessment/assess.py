@@ -15,7 +15,7 @@ from headroles.stats.assessment.drops import value_drops
 from headroles.stats.assessment.extent import absent_p, prevalence
 from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
 from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin
-from headroles.stats.assessment.several import fresh_roles, several_roles
+from headroles.stats.assessment.several import fresh_roles, relabels, several_roles
 from headroles.stats.assessment.stability import stability
 from headroles.stats.assessment.together import role_pairs, role_sets
 from headroles.stats.assessment.withheld import withheld_remarks
@@ -81,7 +81,7 @@ def assess(
             *withheld_remarks(columns, findings, decision, nots=nots),
         ),
         sets=role_sets(names, held, grid),
-        several=_several(columns, grid, decision, names, held) if absence else (),
+        several=_several(columns, grid, decision, names, held) if absence and relabels(decision) else (),
         drops=value_drops(columns, decision, grid.heads),
     )
 

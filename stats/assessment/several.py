@@ -11,6 +11,7 @@ from headroles.records.assessment import MIDDLE, SeveralRoles
 from headroles.records.example import Decision
 from headroles.records.shown.looks import without_wholes
 from headroles.stats.columns import Columns
+from headroles.stats.decision import BETTING
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.relabel import Grid, closed_form_decision, label_draws, split_draws
 
@@ -20,6 +21,15 @@ CHOICES = 9999
 """Choices of layers that a difference is compared with, where there are more in all."""
 FEWEST_LAYERS = 3
 """Layers below which there is no middle third."""
+
+
+def relabels(decision: Decision) -> bool:
+    """Return whether fresh samples are labelled about as strictly as the run itself.
+
+    ``betting`` needs about twice the units of the test that stands in for it, so its run holds fewer roles
+    than such samples would.
+    """
+    return decision.test != BETTING
 
 
 def fresh_roles(

@@ -151,7 +151,10 @@ def _places(families: Int[np.ndarray, " questions"]) -> Int[np.ndarray, " questi
         >>> _places(np.array([0, 1, 0, 1, 1])).tolist()
         [0, 0, 1, 1, 2]
     """
-    return np.array([int((families[:k] == family).sum()) for k, family in enumerate(families)])
+    order, sizes = np.argsort(families, kind="stable"), np.bincount(families)
+    places = np.empty(len(families), dtype=np.int64)
+    places[order] = np.arange(len(families)) - (np.cumsum(sizes) - sizes)[families[order]]
+    return places
 
 
 def _decision_of(decision: Decision, rules: Sequence[Rule], scores: Scores) -> Decision:

@@ -14,6 +14,7 @@ families: of normal, heavy-tailed and log-normal damage up to σ = 1.5, and of d
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float
 
 from headroles.records.example import Scores
 from headroles.stats.columns import unit_numbers
@@ -40,7 +41,7 @@ def with_unseen(scores: Scores, side: int) -> Scores:
     """
     numbers = unit_numbers(scores.units)
     worst = np.stack([_extreme(unit_means(values, numbers), side) for values in scores.values])
-    names = tuple(f"{len(scores.examples)}+{k} (no unit has this name)" for k in range(UNSEEN))
+    names = _names(len(scores.examples))
     more = worst[:, None].repeat(UNSEEN, axis=1).astype(np.float32)
     return replace(
         scores,
@@ -51,6 +52,28 @@ def with_unseen(scores: Scores, side: int) -> Scores:
         values=np.concatenate([scores.values, more], axis=1),
         null=np.concatenate([scores.null, scores.null[:, :1].repeat(UNSEEN, axis=1)], axis=1),
     )
+
+
+def with_further(
+    values: Float[np.ndarray, "units columns"], side: int
+) -> tuple[Float[np.ndarray, "more columns"], tuple[str, ...]]:
+    """Return values with 3 further rows, all at the most extreme value of each column, and their names.
+
+    Args:
+        values: A row for each unit; NaN where there is no value.
+        side: 1 for the largest value, −1 for the smallest.
+
+    Example:
+        >>> with_further(np.array([[0.1], [0.5]]), -1)[0].ravel().tolist()
+        [0.1, 0.5, 0.1, 0.1, 0.1]
+    """
+    worst = _extreme(values, side)
+    return np.concatenate([values, worst[None].repeat(UNSEEN, axis=0)]), _names(len(values))
+
+
+def _names(count: int) -> tuple[str, ...]:
+    """Return names for further units, which no unit has."""
+    return tuple(f"{count}+{k} (no unit has this name)" for k in range(UNSEEN))
 
 
 def _extreme(means: np.ndarray, side: int) -> np.ndarray:

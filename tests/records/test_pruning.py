@@ -1,10 +1,7 @@
 """Records of removed heads."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
-from jaxtyping import config
 
 from headroles.errors import BadInput
 from headroles.records.causal.pruning import NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep, Pruning
@@ -52,15 +49,6 @@ def test_the_table_has_a_row_for_every_set() -> None:
 def test_a_bound_of_the_loss_is_a_share() -> None:
     assert _pruning(WITHIN).relative
     assert not _pruning(WITHIN, outcome="representation").relative
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """Types as they are outside tests: not checked, so that the records' own sentences are reached."""
-    before = config.jaxtyping_disable
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -1,11 +1,9 @@
 """Records: what they refuse, that nobody can write into them, and how they look."""
 
-from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
-from jaxtyping import config
 
 from headroles import Example
 from headroles.errors import BadInput
@@ -30,15 +28,6 @@ def _scores(examples: int = 60) -> Scores:
         values=values.astype(np.float32),
         null=np.zeros((3, examples)),
     )
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """Types as they are outside tests: not checked, so that the records' own sentences are reached."""
-    before = config.jaxtyping_disable
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture

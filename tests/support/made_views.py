@@ -6,7 +6,18 @@ from dataclasses import replace
 import numpy as np
 
 from headroles.records.example import Example
-from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewRoles
+from headroles.records.view import (
+    CROSS,
+    DECODER,
+    ENCODER,
+    SELF,
+    Carriers,
+    Maps,
+    Neurons,
+    View,
+    ViewOrigins,
+    ViewRoles,
+)
 
 HOSTILE = "<script>alert(1)</script>"
 LONG = "a" * 10_000
@@ -128,6 +139,34 @@ def sunk() -> View:
 def grouped() -> View:
     """One text, with queries and keys."""
     return View("tiny/grouped", ("a b c",), (with_neurons([f"▁t{number}" for number in range(7)]),))
+
+
+def carried(*, paired: bool = False) -> View:
+    """The text of ``grouped`` with roles of two heads, and the dimensions that carry them."""
+    maps = with_neurons([f"▁t{number}" for number in range(7)])
+    names = ("delimiter:sep", "local")
+    decision = np.ones((2, 2, 4), dtype=np.int64)
+    decision[:, 0, 1] = decision[1, 1, 3] = 0
+    keys = (np.broadcast_to(np.arange(7) == 6, (7, 7)), None)
+    mean = np.where(decision == 0, [[[0.9]], [[0.4]]], 0.05)
+    roles = ViewRoles("runs/why", SELF, names, decision, mean, ("", ""), keys)
+    group = np.arange(8) % 4 if paired else np.arange(8)
+    share = np.array([0.02, 0.6, 0.1, -0.05, 0.03, 0.25, 0.04, 0.01])[: 4 if paired else 8]
+    found = share > 0.2
+    both = [
+        Carriers("delimiter:sep", 0, 1, share, np.where(found, 0.0001, 0.8), found, "0-1: <b>vertical</b>."),
+        Carriers("local", 0, 1, share * np.nan, share * np.nan, found & False, "0-1: not tested."),
+        Carriers(
+            "local", 1, 3, share[::-1].copy(), np.full(len(share), 0.5), found & False, "1-3: by query."
+        ),
+    ]
+    origins = ViewOrigins(SELF, group, tuple(both))
+    return View("tiny/carried", ("a b c",), (maps,), roles=roles, origins=origins)
+
+
+def paired() -> View:
+    """The same with frequency pairs."""
+    return carried(paired=True)
 
 
 def encoder_decoder() -> View:

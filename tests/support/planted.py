@@ -78,10 +78,12 @@ def real_report() -> Iterator[None]:
     """Draw the real report, also where a test's own runs write a small page."""
     from headroles.reports import clusters_page, page, probes_page, surface_page
     from headroles.reports.causal import page as ablation
+    from headroles.reports.why import page as origins
 
     drawings = (
         (page, "page"), (surface_page, "surface_page"), (probes_page, "probes_page"),
         (clusters_page, "clusters_page"), (ablation, "ablation_page"),
+        (origins, "why_page"),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         for module, name in drawings:

@@ -66,7 +66,7 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     if running is not None and running.reads(module):
         _hand_over_keys(running, key)
-        _hand_over(running, weights, attention_mask, norms=running.norms_of(value))
+        hand_over(running, weights, attention_mask, norms=running.norms_of(value))
     return output, None
 
 
@@ -76,7 +76,7 @@ def _hand_over_keys(running: ForwardPass, key: torch.Tensor) -> None:
         running.reader.read_keys(running.layer, key.shape[1])
 
 
-def _hand_over(
+def hand_over(
     running: ForwardPass,
     weights: torch.Tensor,
     mask: Any,
@@ -188,7 +188,7 @@ def _forward(
         returned = model(**arguments, output_attentions=True)
         decodes = way.kind in (DECODER, CROSS)
         for weights in getattr(returned, stacks.OUTPUT_NAMES[way.kind if decodes else SELF]):
-            _hand_over(running, weights, None, causal=way.causal)
+            hand_over(running, weights, None, causal=way.causal)
     else:
         token = _RUNNING.set(running)
         try:

@@ -86,8 +86,12 @@ def check_model(network: Any, entry: ViewInput) -> ModelStacks:
 
 
 @contextmanager
-def errors_in_one_sentence(network: Any) -> Iterator[None]:
+def errors_in_one_sentence(network: Any, ending: str = "it cannot be viewed") -> Iterator[None]:
     """Turn any error of a running model into one sentence.
+
+    Args:
+        network: The model.
+        ending: What follows from it.
 
     Raises:
         BadInput: For any error that the model raises.
@@ -98,7 +102,7 @@ def errors_in_one_sentence(network: Any) -> Iterator[None]:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(
             f"the model must run on a text alone and show its attention, but {type(network).__name__} failed "
-            f"at that ({type(error).__name__}: {reason}); it cannot be viewed"
+            f"at that ({type(error).__name__}: {reason}); {ending}"
         ) from error
 
 

@@ -98,12 +98,17 @@ def phrase_of(name: str) -> Phrase:
         ('looks from adjectives to their noun', 'look at neighbouring tokens')
         >>> phrase_of("dependency:obj:←").one, phrase_of("dependency:all:→").title
         ('looks from verbs to their objects', 'word → its head word')
+        >>> phrase_of("vertical:delimiter:sep").one
+        'looks at separators vertically'
         >>> phrase_of("mine")
         Phrase(title='mine', one='has the role mine', many='have the role mine')
     """
     if name in TITLES:
         return _phrase(*TITLES[name])
     root, _, rest = name.partition(":")
+    if root == "vertical" and rest:
+        whole = phrase_of(rest)
+        return Phrase(f"{whole.title}, vertical", f"{whole.one} vertically", f"{whole.many} vertically")
     if root == "syntactic" and rest:
         return _relation(rest, "→")
     if root == "dependency" and rest[-2:] in (":→", ":←"):

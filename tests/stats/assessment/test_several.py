@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from headroles.records.assessment import MIDDLE, SeveralRoles, count_extreme_p
 from headroles.records.example import Decision, Rule, Scores
+from headroles.stats.assessment.assess import assess
 from headroles.stats.assessment.several import FRESH, central_range, fresh_roles, middle_layers, several_roles
 from headroles.stats.engine import evidence_columns, judge
 from headroles.stats.relabel import Grid
@@ -52,6 +53,17 @@ def test_a_whole_is_not_counted_beside_its_part() -> None:
     assert (rows[2].mean, rows[2].several) == (0, 0)
     assert (rows[1].mean_low, rows[1].mean_high) == (rows[1].mean,) * 2
     assert isnan(rows[1].p)
+
+
+@pytest.mark.parametrize(("test", "told"), [("betting", False), ("t-skew", True)])
+def test_runs_that_bet_have_no_fresh_samples_of_several_roles(test: str, told: bool) -> None:
+    scores = _made(np.random.default_rng(3), np.full((2, 3, 4), 0.6), 60)
+    rules = [
+        Rule(name, margin=0.1, low=-9.0, high=9.0, stated_low=-9.0, stated_high=9.0) for name in scores.sieves
+    ]
+    decision = Decision(test=test)
+    findings = judge(scores, rules, decision)
+    assert bool(assess(scores, rules, decision, findings).several) == told
 
 
 @given(st.lists(st.integers(0, 4), min_size=3, max_size=9), st.integers(0, 99))

@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 
 from headroles.records.causal.ablation import HeldRoles, SiteTest
 from headroles.records.example import Decision, Rule, Scores
-from headroles.runs.ablate.labels import decide_roles
+from headroles.runs.held.labels import decide_roles
 from headroles.stats.causal.controls import CONTROLS
 from headroles.stats.causal.judge import judge_ablation
 from headroles.stats.causal.sites import cell_tests, site_tests

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from headroles.errors import BadInput
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.decision import ANYTIME, check_decision
+from headroles.stats.decision import ANYTIME, check_bounds, check_decision
 from headroles.stats.engine import judge
 from headroles.stats.families import joint_explained_p
 from headroles.stats.methods.betting import BETS, betting, log_capital
 from headroles.stats.moments import describe
-from headroles.stats.resolution import check_bounds
 
 LOW, HIGH, THETA = -0.5, 1.0, 0.1
 quick = settings(max_examples=30, deadline=None)
