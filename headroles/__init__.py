@@ -25,6 +25,7 @@ _HOMES = {
     "MaskSieve": "headroles.sieves.base",
     "Match": "headroles.sieves.masks",
     "Mention": "headroles.records.example",
+    "Origins": "headroles.records.causal.origins",
     "Pairs": "headroles.sieves.masks",
     "Pruning": "headroles.records.causal.pruning",
     "Replication": "headroles.records.replication",
@@ -67,6 +68,7 @@ _HOMES = {
     "surface_of": "headroles.arrays",
     "table": "headroles.exporting",
     "view": "headroles.viewing",
+    "why": "headroles.runs.why.run",
     "write_maps": "headroles.maps.write",
 }
 """Modules of the public names."""

@@ -24,6 +24,7 @@ from headroles.progress import Phases
 from headroles.pruning.cut import load_cut as load_cut
 from headroles.records.atlas.atlas import Atlas as Atlas
 from headroles.records.causal.ablation import Ablation as Ablation
+from headroles.records.causal.origins import Origins as Origins
 from headroles.records.causal.pruning import Pruning as Pruning
 from headroles.records.comparison import Comparison as Comparison
 from headroles.records.example import Arc as Arc
@@ -72,6 +73,7 @@ __all__ = [
     "MaskSieve",
     "Match",
     "Mention",
+    "Origins",
     "Pairs",
     "Pruning",
     "Replication",
@@ -114,6 +116,7 @@ __all__ = [
     "surface_of",
     "table",
     "view",
+    "why",
     "write_maps",
 ]
 
@@ -596,3 +599,49 @@ def view(
     kind: str | None = None,
 ) -> Viewed:
     """Read a model's attention over a sentence or a pair, stored maps or plain arrays, and return a view."""
+
+def why(
+    folder: str | Path,
+    *,
+    progress: Callable[[int, int], None] | Phases | None = None,
+    attention: str | Path | None = None,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
+    revision: str | None = None,
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    preset: str = "calibrated",
+    alpha: float | None = None,
+    test: str | None = None,
+    correction: str | None = None,
+    resamples: int | None = None,
+    resample_seed: int | None = None,
+    interval: str | None = None,
+    bayes: bool | None = None,
+    device: str = "auto",
+    device_map: str | None = None,
+    dtype: str = "float32",
+    batch_size: int = 32,
+    shard_size: int = 256,
+    workers: int = 1,
+    threads: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    gpus: float = 0.0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    task: str | None = None,
+    source: str = "sample",
+    data: str | Path | Any | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    group: str | None = None,
+    max_length: int = 128,
+    kind: str | None = None,
+    stream: bool = False,
+    rotations: int = 9999,
+    redeals: int = 19,
+    references: int = 200,
+) -> Labelling:
+    """Test what in queries and keys makes heads hold the roles of a label run."""

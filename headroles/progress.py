@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from headroles.records.stops.look import Look
 
-LOAD, PARSE, SCORE, TEST, KEEP, TRAIN, REPORT, EXTRACT, JUDGE, COMPARE, COLLECT = PHASES = (
-    "load model", "parse", "score", "test", "keep maps", "train probes", "report",
+LOAD, PARSE, SCORE, TEST, KEEP, TRAIN, KNOCK, REPORT, EXTRACT, JUDGE, COMPARE, COLLECT = PHASES = (
+    "load model", "parse", "score", "test", "keep maps", "train probes", "knock out", "report",
     "extract", "judge", "compare", "collect",
 )  # fmt: skip
 """Phases of a run in their order; those after "report" are single steps. "parse" and "score" overlap."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 from headroles.records import assessment, clusters, comparison, findings, probes, replication, surface
 from headroles.records.atlas import across, atlas
-from headroles.records.causal import ablation, pruning
+from headroles.records.causal import ablation, origins, pruning
 from headroles.records.shown.meanings import field_meanings
 from headroles.sharing.atlas_schema import FINDING_COLUMNS
 from headroles.storage import folder as names
@@ -271,6 +271,26 @@ ABLATED = (
     File(names.HELD, "Roles that were asked about: decisions, scores and units that decided, as arrays."),
     File(names.HEAD_SETS, "Sets of heads that were taken out together, and their damage, as arrays."),
 )
+ASKED = (
+    File(names.ORIGINS, "What the contrast of a role consists of.", "a role of a head", origins.Origin),
+    File(
+        names.DIMENSIONS,
+        "Parts of the contrast by dimension, or by frequency pair.",
+        "a role of a head and a dimension",
+        origins.DimensionTest,
+    ),
+    File(
+        names.KNOCKOUTS,
+        "Scores after directions were removed from queries.",
+        "a removal and a scored role",
+        origins.KnockOut,
+    ),
+    File(
+        names.PRODUCTS,
+        "Roles that were asked about, parts of contrasts by unit, and scores before and after removals, as "
+        "arrays.",
+    ),
+)
 COMPARED = (
     File(
         names.DIFFERENCES,
@@ -366,6 +386,11 @@ FOLDERS: tuple[tuple[str, str, tuple[File, ...]], ...] = (
         "Runs of `headroles ablate`",
         "They have these files, too. Those of roles are there when `--roles` names a label run.",
         ABLATED,
+    ),
+    (
+        "Runs of `headroles why`",
+        "They have these files, too. That of scores after removals is there when something was removed.",
+        ASKED,
     ),
     ("Comparisons", "`headroles compare` writes a folder of its own.", COMPARED),
     ("Atlases", "`headroles atlas` writes a folder of its own.", CHARTED),

@@ -77,7 +77,9 @@ The JSON object has these keys; a number that does not exist is `null`:
 `counts` are heads by outcome. `strongest` is the head with the largest mean among those with the first
 outcome: `layer`, `head`, `mean`, and the 95 % interval from `low` to `high`; or `null`. In a comparison
 `results` has `title`, `counts`, `gained` and `lost`. An atlas has
-`runs` and `agreement` in place of `layers`, `heads` and `results`.
+`runs`, `agreement`, `in_runs`, `consensus` and `trends` in place of `layers`, `heads` and `results`. These
+are lists of rows: `in_runs` as in `headroles table ATLAS --name in-runs --format csv`, the others with the
+columns of their files. `trends` is empty without `--steps`.
 
 """
 

@@ -1,4 +1,4 @@
-"""Commands that make a run: label, probe, surface, cluster, ablate."""
+"""Commands that make a run: label, probe, surface, cluster, ablate, why."""
 
 from collections.abc import Callable
 from typing import Any
@@ -123,6 +123,28 @@ def ablate_command(display: DisplayOptions, **given: Any) -> None:
     _run(ablate, given, display)
 
 
+@command(
+    "why",
+    "causal.why:WhyOptions",
+    SECTION,
+    "headroles why runs/QNLI-all-MiniLM-L6-v2",
+    "headroles why runs/QNLI-all-MiniLM-L6-v2 --redeals 0 --alpha 0.01",
+    "headroles why runs/QNLI-all-MiniLM-L6-v2 --data fresh.tsv --text-a sentence",
+    prints=PRINTS,
+)
+def why_command(display: DisplayOptions, **given: Any) -> None:
+    """Ask why heads attend where they do.
+
+    FOLDER is a label run. The contrast of a role is the mean logit of its cells minus that of other keys. A
+    head is vertical in a role when most of the contrast is the same for all queries, and by query when most
+    of it differs. The run also tests dimensions, compares them with random rotations, and looks for
+    directions. What it finds is removed from the queries, and the head is scored again.
+    """
+    from headroles.runs.why.run import why
+
+    _run(why, given, display)
+
+
 def _run(function: Callable[..., Any], given: dict[str, Any], display: DisplayOptions) -> None:
     """Make the run of checked options into its folder, and print the result."""
     from headroles.options.values import record_of
@@ -145,4 +167,4 @@ def _run(function: Callable[..., Any], given: dict[str, Any], display: DisplayOp
     print_result(labelling, folder, display)
 
 
-COMMANDS = (label_command, probe_command, surface_command, cluster_command, ablate_command)
+COMMANDS = (label_command, probe_command, surface_command, cluster_command, ablate_command, why_command)

@@ -198,7 +198,9 @@ class CommonOptions:
     def command(self) -> str:
         """Return the command line that repeats this run."""
         arguments = [option.name for option in described(type(self)) if option.option.argument]
-        words = [*self.COMMAND.split(), *(word for name in arguments for word in getattr(self, name))]
+        given = [getattr(self, name) for name in arguments]
+        words = self.COMMAND.split()
+        words += [word for value in given for word in ((value,) if isinstance(value, str) else value)]
         for field in self._deciding_fields():
             value = getattr(self, field.name)
             if value == field.default or field.name in arguments:

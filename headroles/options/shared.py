@@ -96,6 +96,7 @@ LOSS_LABEL = Option(
     "Questions",
     default="the model's own prediction",
 )
+REFERENCES = Option("Most reference inputs, from which means are taken.", "Questions", least=2)
 MASK_SHARE = Option(
     "Share of tokens that are masked, drawn by --seed; for losses of masked words.",
     "Questions",

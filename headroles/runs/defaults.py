@@ -12,7 +12,7 @@ from headroles.options.inputs import input_name
 from headroles.options.run import CommonOptions
 from headroles.storage.folder import MANIFEST, PLAN, read_manifest
 
-IN_NAME = {"attention", "data", "group", "model", "probes", "revision", "task", "text_a", "text_b"}
+IN_NAME = {"attention", "data", "folder", "group", "model", "probes", "revision", "task", "text_a", "text_b"}
 """Options that the first part of a folder's name stands for."""
 DECISION = "Decision"
 """Heading of the options that a stored run can be judged by again."""

@@ -45,6 +45,10 @@ DAMAGE, HELD, SITES, REMOVALS = "damage.csv", "held.npz", "sites.csv", "removals
 PREDICTION, GROUPS, MARGINS, HEAD_SETS = "prediction.csv", "groups.csv", "margins.csv", "sets.npz"
 ABLATION_FILES = (DAMAGE, HELD, SITES, REMOVALS, PREDICTION, GROUPS, MARGINS, HEAD_SETS)
 """Files that only runs that take heads out have; all but the first and ``margins.csv`` where not empty."""
+ORIGINS, DIMENSIONS, KNOCKOUTS = "origins.csv", "dimensions.csv", "knockouts.csv"
+PRODUCTS = "origins.npz"
+ORIGIN_FILES = (ORIGINS, DIMENSIONS, KNOCKOUTS, PRODUCTS)
+"""Files that only runs have that ask what makes heads attend; ``knockouts.csv`` where not empty."""
 TYPICAL, SHOWN, MAPS, CELLS = "typical.csv", "shown.parquet", "maps.parquet", "cells.parquet"
 KEPT_MAP_FILES = (TYPICAL, SHOWN, MAPS, CELLS)
 """Files of runs of sieves that keep attention maps; ``shown.parquet`` has the text of inputs, and
@@ -76,7 +80,9 @@ class Kind:
         return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
 
 
-PARTS = (*TABLES, *PROBE_FILES, *SURFACE_FILES, *CLUSTER_FILES, *ABLATION_FILES, *KEPT_MAP_FILES)
+PARTS = (
+    *TABLES, *PROBE_FILES, *SURFACE_FILES, *CLUSTER_FILES, *ABLATION_FILES, *ORIGIN_FILES, *KEPT_MAP_FILES,
+)  # fmt: skip
 RUN = Kind(
     "run",
     frozenset({MANIFEST, REPORT, SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN, *PARTS}),

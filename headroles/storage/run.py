@@ -26,6 +26,7 @@ from headroles.storage.folder import (
     LABELS,
     MANIFEST,
     MOMENTS,
+    ORIGIN_FILES,
     PARTS,
     PLAN,
     PROBE_FILES,
@@ -55,7 +56,7 @@ LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_R
 """Files and folders of a run that do not depend on the decision."""
 READ = frozenset({*TABLES, EXAMPLES, MOMENTS}) - {LABELS}
 """Files that every run is read from where they are there, besides those of its scores."""
-PART_FILES = (PROBE_FILES, SURFACE_FILES, CLUSTER_FILES, ABLATION_FILES, KEPT_MAP_FILES)
+PART_FILES = (PROBE_FILES, SURFACE_FILES, CLUSTER_FILES, ABLATION_FILES, ORIGIN_FILES, KEPT_MAP_FILES)
 """Files of the parts that only some runs have."""
 
 

@@ -139,10 +139,17 @@ def _number(cell: str) -> float:
     return float(cell or "nan")
 
 
+def _flag(cell: str) -> bool:
+    if cell not in ("True", "False"):
+        raise ValueError(f"a cell is True or False, but got {cell!r}")
+    return cell == "True"
+
+
 CELL_PARSERS: dict[str, Callable[[str], Any]] = {
     "float": _number,
     "int": int,
     "str": str,
+    "bool": _flag,
     "int | None": lambda cell: int(cell) if cell else None,
 }
 """Parser of a cell, by the type of its field."""

@@ -19,6 +19,7 @@ from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
+from headroles.reports.sections.across_sheets import counts_sheet
 from headroles.terminal.answers import MARKS, all_notes, title_of
 from headroles.terminal.causal.prune import pruning_facts
 
@@ -136,8 +137,8 @@ def comparison_facts(comparison: Comparison) -> dict[str, Any]:
 
 
 def atlas_facts(atlas: Atlas) -> dict[str, Any]:
-    """Return runs with their counts, agreement, sentences and notes of an atlas in JSON types."""
-    answer = atlas_answer(atlas)
+    """Return runs with their counts, all tables over runs, sentences and notes of an atlas in JSON types."""
+    answer, in_runs = atlas_answer(atlas), counts_sheet(atlas)
     runs = []
     for place, (run, found) in enumerate(zip(atlas.runs, atlas.findings, strict=True)):
         near = count_extreme_p(atlas.p_values(place))
@@ -154,6 +155,9 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         "notes": _plain(atlas.remarks),
         "runs": runs,
         "agreement": [without_nan(asdict(row)) for row in atlas.agreement],
+        "in_runs": [dict(zip(in_runs.columns, values, strict=True)) for values in in_runs.values],
+        "consensus": [without_nan(asdict(row)) for row in atlas.consensus],
+        "trends": [without_nan(asdict(row)) for row in atlas.steps],
     }
 
 

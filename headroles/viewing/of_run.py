@@ -1,12 +1,12 @@
 """What a view takes from a run: its model, an input of its own, the roles of heads, and the keys of roles."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 
 from headroles.catalogue import sieve_of
 from headroles.errors import BadInput, HeadrolesError
@@ -17,12 +17,24 @@ from headroles.records.kept_maps import TypicalInput
 from headroles.records.objects import ModelObject
 from headroles.records.passage import Passage
 from headroles.records.shown.controls import control_of
-from headroles.records.view import DECODER, ENCODER, SELF, Maps, View, ViewRoles
+from headroles.records.view import (
+    DECODER,
+    ENCODER,
+    SELF,
+    Carriers,
+    Maps,
+    View,
+    ViewOrigins,
+    ViewRoles,
+)
 from headroles.reports.views.opening import strongest_role
+from headroles.reports.why.answer import role_sentence
+from headroles.reports.why.words import dimensions_of
 from headroles.sieves.base import MaskSieve, Sieve
 from headroles.sieves.weights.cells import count_cells
+from headroles.storage.folder import read_manifest
 
-KINDS = ("label", "cluster")
+KINDS = ("label", "cluster", "why")
 """Kinds of run whose roles a view shows."""
 IN_MEMORY = "an object in memory"
 """Origin of a model that was given as an object."""
@@ -48,8 +60,8 @@ def open_run(run: str | Path | Labelling) -> Labelling:
     kind = kind_of(labelling).name
     if kind not in KINDS:
         raise BadInput(
-            f"a view shows the roles of a label or cluster run, but got a run of the kind {kind}; give "
-            "another run, or the text without --run"
+            f"a view shows the roles of a run of {', '.join(KINDS[:-1])} or {KINDS[-1]}, but got a run of "
+            f"the kind {kind}; give another run, or the text without --run"
         )
     if _settings(labelling).get("attention") is not None:
         raise BadInput(
@@ -170,21 +182,71 @@ def with_roles(view: View, run: Labelling, checkpoint: Checkpoint, passage: Pass
         raise BadInput(
             f"the run tested {kind} attention, which needs two texts (for encoder and decoder); give both"
         )
-    findings = run.findings
-    rows = [findings.of(name) for name in findings.roles]
-    grid = np.ix_(rows, maps.layers, maps.heads)
+    asked = _asked(run)
+    grid = np.ix_(range(len(asked.names)), maps.layers, maps.heads)
     keys, notes = keys_of_roles(run, checkpoint, passage, maps)
-    rules = {rule.sieve: rule for rule in findings.rules}
     roles = ViewRoles(
         run=run_name(run),
         kind=kind,
-        names=findings.roles,
-        decision=findings.decision[grid],
-        mean=findings.mean[grid],
-        control=tuple(control_of(rules[name].contrast) for name in findings.roles),
+        names=asked.names,
+        decision=asked.decision[grid],
+        mean=asked.mean[grid],
+        control=asked.control,
         keys=keys,
     )
-    return replace(view, roles=roles, notes=(*view.notes, *notes))
+    return replace(view, roles=roles, origins=_origins(run, maps), notes=(*view.notes, *notes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Roles of a run: those that it tests, or those that it takes from a label run.
+
+    Attributes:
+        names: Their names.
+        decision: Code of each decision.
+        mean: Mean scores.
+        control: What explains a score, by role.
+    """
+
+    names: tuple[str, ...]
+    decision: Int[np.ndarray, "roles layers heads"]
+    mean: Float[np.ndarray, "roles layers heads"]
+    control: tuple[str, ...]
+
+
+def _asked(run: Labelling) -> _Asked:
+    """Return the roles whose heads a view shows."""
+    if run.origins is not None:
+        held = run.origins.held
+        return _Asked(held.roles, held.decision, held.score, ("",) * len(held.roles))
+    findings = run.findings
+    rows = [findings.of(name) for name in findings.roles]
+    rules = {rule.sieve: rule for rule in findings.rules}
+    control = tuple(control_of(rules[name].contrast) for name in findings.roles)
+    return _Asked(findings.roles, findings.decision[rows], findings.mean[rows], control)
+
+
+def _origins(run: Labelling, maps: Maps) -> ViewOrigins | None:
+    """Return which dimensions carry the roles of the heads of some maps; None where the run did not ask."""
+    if run.origins is None:
+        return None
+    products = run.origins.products
+    carriers = []
+    for row in run.origins.origins:
+        tests = dimensions_of(run.origins, row)
+        if row.layer in maps.layers and row.head in maps.heads:
+            carriers.append(
+                Carriers(
+                    role=row.role,
+                    layer=maps.layers.index(row.layer),
+                    head=maps.heads.index(row.head),
+                    share=np.array([test.share for test in tests], dtype=np.float64),
+                    q=np.array([test.q for test in tests], dtype=np.float64),
+                    found=np.array([test.found for test in tests], dtype=np.bool_),
+                    text=role_sentence(run, row),
+                )
+            )
+    return ViewOrigins(maps.kind, products.group, tuple(carriers))
 
 
 def keys_of_roles(
@@ -198,7 +260,7 @@ def keys_of_roles(
         passage: The input.
         maps: Attention of the kind that the run tested.
     """
-    names = run.findings.roles
+    names, settings = _asked(run).names, _settings_of_roles(run)
     if maps.kind not in (SELF, ENCODER):
         what = "a decoder" if maps.kind == DECODER else "cross attention"
         return (None,) * len(names), [f"Keys of roles are not coloured in {what}."]
@@ -208,11 +270,11 @@ def keys_of_roles(
     unknown = []
     for name in names:
         try:
-            sieve = _sieve(name, _settings(run))
+            sieve = _sieve(name, settings)
             if not isinstance(sieve, MaskSieve):
                 raise BadInput(f"the sieve {name!r} counts no keys")
             if sieve.needs not in examples:
-                examples[sieve.needs] = _annotate(run, checkpoint, passage, sieve, maps)
+                examples[sieve.needs] = _annotate(settings, checkpoint, passage, sieve, maps)
             keys.append(count_cells(sieve, examples[sieve.needs], visible).counted)
         except HeadrolesError:
             keys.append(None)
@@ -223,7 +285,9 @@ def keys_of_roles(
     return tuple(keys), [f"Keys are not known here of {', '.join(unknown[:MOST_NAMED])}{more}."]
 
 
-def _annotate(run: Labelling, checkpoint: Checkpoint, passage: Passage, sieve: Sieve, maps: Maps) -> Any:
+def _annotate(
+    settings: Mapping[str, Any], checkpoint: Checkpoint, passage: Passage, sieve: Sieve, maps: Maps
+) -> Any:
     """Return the input as a sieve reads it, with the parser and the vectors of the run.
 
     Raises:
@@ -231,7 +295,6 @@ def _annotate(run: Labelling, checkpoint: Checkpoint, passage: Passage, sieve: S
     """
     from headroles.extraction.views.sieve_input import read_example
 
-    settings = _settings(run)
     example, _ = read_example(
         checkpoint,
         passage,
@@ -265,6 +328,17 @@ def _sieve(name: str, settings: Mapping[str, Any]) -> Sieve:
 def _settings(run: Labelling) -> dict[str, Any]:
     """Return the settings of a run as the options of today take them."""
     return stored_settings(run.manifest.get("settings") or {})
+
+
+def _settings_of_roles(run: Labelling) -> dict[str, Any]:
+    """Return the settings that the roles were scored with: those of the label run, if the roles are its own.
+
+    Where that run is gone, those of the run itself; sieves from files are then not known.
+    """
+    if run.origins is None:
+        return _settings(run)
+    settings = read_manifest(Path(run.origins.held.source)).get("settings")
+    return stored_settings(settings) if isinstance(settings, dict) else _settings(run)
 
 
 def _earlier(maps: Maps) -> Bool[np.ndarray, "queries keys"]:

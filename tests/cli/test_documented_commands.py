@@ -49,11 +49,12 @@ def _parse(words: list[str]) -> None:
 
 @pytest.fixture(autouse=True)
 def label_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand where the first documented command has been run: --roles takes its inputs from that run."""
-    folder = tmp_path / "runs" / "QNLI-all-MiniLM-L6-v2"
-    folder.mkdir(parents=True)
-    settings = {"sieve": ["local"], "task": "QNLI"}
-    (folder / "manifest.json").write_text(json.dumps({"headroles": "0.1.0", "settings": settings}))
+    """Stand where documented label runs have been made: ``ablate`` and ``why`` take their inputs."""
+    for name in ("QNLI-all-MiniLM-L6-v2", "label-qnli", "label-stories"):
+        folder = tmp_path / "runs" / name
+        folder.mkdir(parents=True)
+        settings = {"sieve": ["local"], "task": "QNLI"}
+        (folder / "manifest.json").write_text(json.dumps({"headroles": "0.1.0", "settings": settings}))
     monkeypatch.chdir(tmp_path)
 
 

@@ -41,6 +41,16 @@ MISTAKES: list[tuple[str, str]] = [
     ("label --task QNLI --test t-skwe", "no test is called 't-skwe'; did you mean 't-skew'? known: "),
     ("label --task QNLI --sieve blok", "no sieve is called 'blok'; did you mean 'block'? known: "),
     (
+        "label --task QNLI --until decided --sieve bag-of-words",
+        "the test 'betting' needs the smallest and largest score that can occur, stated before any score is "
+        "seen, but bag-of-words has none; ",
+    ),
+    (
+        "label --task QNLI --until decided --statistic bias --sieve local",
+        "the test 'betting' needs the smallest and largest score that can occur, stated before any score is "
+        "seen, but local has none; ",
+    ),
+    (
         "label --task QNLI --sieve mine.py:x",
         "No such file: mine.py; a sieve from a file is given as path/to/",
     ),
@@ -151,6 +161,25 @@ MISTAKES: list[tuple[str, str]] = [
         "ablate --task QNLI --outcome tokens --margin 1",
         "the damage of tokens is at most 1, so its margin lies below 1, but --margin is 1; give a smaller ",
     ),
+    ("why nope", f"No such folder: nope; {NO_RUN}"),
+    (
+        "why run",
+        "FOLDER names the folder of a label run, but 'run' holds none; make one with",
+    ),
+    (
+        "why run --task QNLI",
+        "FOLDER names the folder of a label run, but 'run' holds none; make one with",
+    ),
+    ("why s3://a/b", "FOLDER names a folder of this machine, but got 's3://a/b'; copy the run here"),
+    ("why run --attention maps.npz", "queries and keys are those of a model that runs, but --attention na"),
+    (
+        "why run --task QNLI --preset published",
+        "the released code reads no queries and keys; leave --preset ",
+    ),
+    ("why run --task QNLI --stream", "units are cut into three groups before anything is measured, but "),
+    ("why run --task QNLI --redeals 5", "--redeals is 0 or at least 19, so that the largest of them is a 95"),
+    ("why run --task QNLI --rotations 9", "rotations must be a whole number of at least 99 and at most 99,9"),
+    ("why run --task QNLI --test betting", "contrasts of logits have no bounds, which --test betting needs"),
     ("verify nope", f"No such folder: nope; {NO_RUN}"),
     ("compare runs nope", f"No such folder: nope; {NO_RUN}"),
     ("atlas runs", "an atlas shows two runs or more, but got 1; name the folders of two runs"),

@@ -17,6 +17,7 @@ from headroles.comparing.compare import compare
 from headroles.storage.folder import ATLAS, COMPARISON, PRUNING, RUN
 from headroles.storage.run import write_results
 from tests.support.causal.ablated_runs import ablated_run
+from tests.support.causal.origins import why_run
 from tests.support.clustered_runs import clustered_run
 
 ROOT = Path(__file__).parents[2]
@@ -110,6 +111,11 @@ def test_the_columns_of_a_clustered_run_are_those_of_the_page(tmp_path: Path) ->
 def test_the_columns_of_a_run_that_takes_heads_out_are_those_of_the_page(tmp_path: Path) -> None:
     write_results(tmp_path, ablated_run(), "report")
     assert _check(tmp_path, "Runs of `headroles ablate`") == 6
+
+
+def test_the_columns_of_a_run_that_asks_why_are_those_of_the_page(tmp_path: Path) -> None:
+    write_results(tmp_path, why_run(), "report")
+    assert _check(tmp_path, "Runs of `headroles why`") == 3
 
 
 def test_every_column_has_a_meaning() -> None:

@@ -20,7 +20,7 @@ SHARES = {"kills": 0.5, "errors": 0.15, "flips": 0.2, "mutations": 0.15}
 SHORT = (
     "label", "label --overwrite", "judge label", "report label", "moments --overwrite", "maps --overwrite",
     "surface --overwrite", "cluster --overwrite", "probe --overwrite", "ablate --overwrite",
-    "prune --overwrite", "prune --check", "compare --overwrite", "extract",
+    "why --overwrite", "prune --overwrite", "prune --check", "compare --overwrite", "extract",
     "scores --overwrite", "atlas --overwrite", "convert maps --overwrite",
 )  # fmt: skip
 """The commands that the short mode interrupts."""

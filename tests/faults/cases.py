@@ -76,6 +76,7 @@ def _runs() -> dict[str, tuple[Words, Words]]:
             "ablate --roles $I/labelled $TEXTS --by mean --by cells --groups --shard-size 4",
             "--limit 12",
         ),
+        "why": ("why $I/many-labels --rotations 99 --shard-size 16", "--redeals 0"),
         "maps": ("label --attention $I/maps.safetensors $STORED $SIEVES --maps 4", "--alpha 0.2"),
         "surface maps": ("surface --attention $I/maps.safetensors $STORED", "--alpha 0.2"),
         "cluster maps": ("cluster --attention $I/maps.safetensors $STORED $SIEVES --draws 20", "--alpha 0.2"),
@@ -136,7 +137,7 @@ def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
         new, older = (_line(f"convert $I/{old.format(number)} --out {out}") for number in (0, 1))
         cases += [Case(name, new), Case(f"{name} --overwrite", (*new, "--overwrite"), (older,))]
     cases += _prune_cases()
-    for name in ("label", "moments", "surface", "cluster", "probe", "ablate", "probe maps"):
+    for name in ("label", "moments", "surface", "cluster", "probe", "ablate", "why", "probe maps"):
         words, older = runs[name]
         two = (*words, "--workers", "2")
         cases.append(Case(f"{name} --workers 2", two, sharded=True, workers=2))
@@ -269,6 +270,8 @@ def make_inputs(folder: Path) -> None:
     place.mkdir(parents=True)
     for line in (
         "label $TEXTS $SIEVES --maps 0 --out $I/labelled",
+        "label --task QNLI --data $I/many.tsv --model $I/model --max-length 24 $SIEVES --maps 0 "
+        "--out $I/many-labels",
         "ablate --task QNLI --data $I/many.tsv --model $I/model --max-length 24 --out $I/ablated",
     ):
         _succeed(run_command(_line(line), place), _line(line))

@@ -45,7 +45,7 @@ CROSSING = ("os.rename", "os.link")
 GROWING = ("open", "os.mkdir")
 """The changes that fail on a full disk, however long it stays full."""
 PAGES = (
-    "page", "surface_page", "probes_page", "clusters_page", "ablation_page", "pruning_page",
+    "page", "surface_page", "probes_page", "clusters_page", "ablation_page", "why_page", "pruning_page",
     "comparison_page", "atlas_page",
 )  # fmt: skip
 """Functions that draw a page."""

@@ -136,6 +136,12 @@ def functions(work: Path) -> tuple[Function, ...]:
         "label": (None, "x"),
         "mask": (0.15,),
     }
+    why = {
+        "folder": (run, "nowhere"),
+        "rotations": (999, 99),
+        "redeals": (19, 0, 5),
+        "references": (200, 2),
+    }
     prune = {
         "folder": (run, "nowhere"),
         "bound": (0.05, None),
@@ -180,6 +186,7 @@ def functions(work: Path) -> tuple[Function, ...]:
         Function("surface", on_nothing(headroles.surface), INPUTS | surface, 2),
         Function("probe", on_nothing(headroles.probe), COMMON | probe, 2),
         Function("ablate", on_nothing(headroles.ablate), INPUTS | ablate, 2),
+        Function("why", on_nothing(headroles.why), INPUTS | why, 2),
         Function("prune", headroles.prune, prune, 4),
         Function("extract", headroles.extract, extract),
         Function("view", lambda **options: headroles.view(model="nowhere", **options), view),
@@ -245,6 +252,7 @@ _COMMANDS = (
     ("cluster", "--data", "nowhere.csv", "--text-a", "a", "--draws", "20", "--clusters", "3"),
     ("ablate", "--task", "QNLI", "--data", "nowhere.tsv", "--by", "zero", "--screen", "3", "--margin", "0.1"),
     ("ablate", "--roles", "nowhere", "--by", "mean", "--by", "cells", "--groups", "--sets", "99"),
+    ("why", "nowhere", "--rotations", "99", "--redeals", "0", "--task", "QNLI"),
     ("prune", "nowhere", "--bound", "0.1", "--sizes", "1-4,8", "--outcome", "accuracy", "--out", "pruned"),
     ("prune", "nowhere", "--check", "--data", "nowhere.tsv", "--label", "x"),
     ("table", "nowhere", "--name", "roles", "--format", "latex"),

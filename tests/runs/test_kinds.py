@@ -1,9 +1,7 @@
 """Every kind of run, on a model or on stored maps, has the same bytes however its shards are scored."""
 
 import json
-import pickle
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from headroles.shards.verify import Verified, verify
 from headroles.shards.work import Order, Receipt, Task
 from headroles.shards.worker import Worker
 from headroles.storage.places import place_of
+from tests.runs.two_workers import two_workers
 
 Start = Callable[..., Labelling]
 WORDS = "the committee signed it in paris and she said that was there long ago"
@@ -31,14 +30,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "surface": {},
     "probe": {"probes": ["dependency", "trees", "coreference"], "relations": "nsubj"},
     "ablate": {"by": ["mean", "cells"], "groups": True},
+    "why": {"rotations": 99},
 }
 """Options of each kind that take little time."""
+OF_ROLES = {"ablate": "roles", "why": "run"}
+"""Kinds that need a model that runs, with their option for the label run."""
 
 every_run = pytest.mark.parametrize(
     ("kind", "source"),
     [
         *((kind, "model") for kind in KINDS),
-        *((kind, "stored maps") for kind in KINDS if kind != "ablate"),
+        *((kind, "stored maps") for kind in KINDS if kind not in OF_ROLES),
         ("surface", GRADIENTS),
     ],
 )
@@ -86,8 +88,8 @@ def start(inputs: dict[str, Path], headed: Callable[[str, str], Path]) -> Start:
             given = {"data": inputs["gold"], "model": inputs["model"], "max_length": 48}
         elif source == "model":
             given = texts | {"model": inputs["model"]}
-        if kind == "ablate":
-            given["roles"] = inputs["labelled"]
+        if kind in OF_ROLES:
+            given[OF_ROLES[kind]] = inputs["labelled"]
         given |= OPTIONS[kind] | {"shard_size": 4, "threads": 1}
         labelling: Labelling = getattr(headroles, kind)(**given | options)
         return labelling
@@ -110,31 +112,6 @@ def usual(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
 
 
 Usual = Callable[[str, str], Path]
-
-
-class _TwoWorkers:
-    """Two workers in this process that know only what travels to other processes; the last shard is first."""
-
-    def __init__(self, order: Order) -> None:
-        self._workers = [Worker(pickle.loads(pickle.dumps(order))) for _ in range(2)]
-        self.facts, self.source, self.keep = self._workers[0].facts, None, self._workers[1].keep
-
-    def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
-        for task in reversed(list(tasks)):
-            yield self._workers[task.number % 2].score(pickle.loads(pickle.dumps(task)))
-
-    def close(self) -> None:
-        for worker in self._workers:
-            worker.close()
-
-
-@contextmanager
-def _two_workers(order: Order, *_: object) -> Iterator[_TwoWorkers]:
-    engine = _TwoWorkers(order)
-    try:
-        yield engine
-    finally:
-        engine.close()
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -164,7 +141,7 @@ def test_a_run_has_shards_and_a_plan_and_is_verified(kind: str, source: str, usu
 def test_workers_that_open_the_inputs_themselves_give_the_same_bytes_in_any_order(
     kind: str, source: str, start: Start, usual: Usual, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(skeleton, "engine_of", _two_workers)
+    monkeypatch.setattr(skeleton, "engine_of", two_workers)
     start(kind, source, out=tmp_path / "run")
     assert _names_of_differences(tmp_path / "run", usual(kind, source)) == []
 
@@ -210,7 +187,8 @@ def test_a_run_at_an_address_is_read_and_verified_there(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "source"), [("cluster", "model"), ("probe", "stored maps"), ("ablate", "model")]
+    ("kind", "source"),
+    [("cluster", "model"), ("probe", "stored maps"), ("ablate", "model"), ("why", "model")],
 )
 def test_two_worker_processes_give_the_same_bytes(
     kind: str, source: str, start: Start, usual: Usual, tmp_path: Path
@@ -234,7 +212,8 @@ def ray_here() -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # Ray leaves sockets and logs to the collector
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
-    ("kind", "source"), [("cluster", "stored maps"), ("probe", "stored maps"), ("ablate", "model")]
+    ("kind", "source"),
+    [("cluster", "stored maps"), ("probe", "stored maps"), ("ablate", "model"), ("why", "model")],
 )
 def test_workers_on_ray_give_the_same_bytes(
     kind: str, source: str, ray_here: None, start: Start, usual: Usual, tmp_path: Path

@@ -17,6 +17,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "cluster": {"sieve": "local", "maps": 0, "draws": 20},
     "surface": {},
     "ablate": {"outcome": "tokens"},
+    "why": {"rotations": 99},
     "probe": {"probes": "dependency", "relations": "nsubj"},
 }
 INPUTS = 8
@@ -43,11 +44,20 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def start(gold: Path, planted: Path) -> Start:
+def labelled(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a label run on other inputs, so that these decide no role."""
+    folder = tmp_path_factory.mktemp("labelled") / "run"
+    headroles.label("QNLI", model=planted, limit=24, max_length=48, sieve="local", maps=0, out=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def start(gold: Path, planted: Path, labelled: Path) -> Start:
     """Make a run of a kind on these documents."""
 
     def run(kind: str, **options: Any) -> Labelling:
         texts: dict[str, Any] = {} if kind == "probe" else {"text_a": "text"}
+        texts |= {"run": labelled} if kind == "why" else {}
         given = {"data": gold, "model": planted, "max_length": 48} | texts | QUICK[kind] | options
         labelling: Labelling = getattr(headroles, kind)(**given)
         return labelling

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jaxtyping import config
 
 from headroles import load
 from headroles.errors import BadInput, HeadrolesError
@@ -36,15 +35,6 @@ def found() -> ClusterResults:
     clustered = clustered_run().clustered
     assert clustered is not None
     return clustered
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """Types as they are outside tests: not checked, so that the records' own sentences are reached."""
-    before = config.jaxtyping_disable
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", before)
 
 
 def _written(clustered: ClusterResults, folder: Path) -> Path:

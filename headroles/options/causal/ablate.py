@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from headroles.addresses import is_address
 from headroles.errors import BadInput
-from headroles.options.described import Option, described
+from headroles.options.causal.held import take_inputs
+from headroles.options.described import Option
 from headroles.options.inputs import InputOptions
-from headroles.options.shared import ATTENTION, LOSS_LABEL, MARGIN, MASK_SHARE, PRESET, TEST
+from headroles.options.shared import ATTENTION, LOSS_LABEL, MARGIN, MASK_SHARE, PRESET, REFERENCES, TEST
 from headroles.options.surface import MASK
 from headroles.records.causal.columns import (
     CELLS,
@@ -24,18 +23,9 @@ from headroles.records.causal.columns import (
     WHOLE,
 )
 from headroles.records.example import Decision
-from headroles.storage.folder import RUN
-from headroles.storage.integrity.manifest import read_checked_manifest
 
 SHARE = 0.01
 """Default of the smallest damage that counts: 1 % of the loss, or 0.01 of an outcome between 0 and 1."""
-FROM_ROLES = (
-    "task", "source", "data", "text_a", "text_b", "group", "max_length", "kind",
-    "model", "revision", "limit", "first", "seed",
-)  # fmt: skip
-"""Options that are those of the label run where no inputs are given."""
-
-
 OF_LOSSES = {"screen": (LOSS,), "label": (LOSS,), "mask": (LOSS, DISTRIBUTION)}
 """Options of a model's loss, and the outcomes that use each."""
 
@@ -120,7 +110,7 @@ class AblateOptions(InputOptions):
     ] = 5
     references: Annotated[
         int,
-        Option("Most inputs from which mean outputs and draws are taken.", "Questions", least=2),
+        REFERENCES.but(detail="Here: mean outputs, and outputs that are drawn."),
     ] = 200
     label: Annotated[str | None, LOSS_LABEL] = None
     mask: Annotated[float, MASK_SHARE] = MASK
@@ -141,15 +131,12 @@ class AblateOptions(InputOptions):
     )
     KIND: ClassVar[str] = "ablate"
     COMMAND: ClassVar[str] = "headroles ablate"
+    NAMES_RUN: ClassVar[str] = "--roles"
 
     def __post_init__(self) -> None:
         """Take inputs of the label run where none are given, and check what can be checked at once."""
-        if self.roles is not None and is_address(self.roles):
-            raise BadInput(
-                f"--roles names a folder of this machine, but got '{self.roles}'; copy the run here"
-            )
-        if self.roles is not None and self.task is None and self.data is None and self.attention is None:
-            self._take_inputs(self.roles)
+        if self.roles is not None:
+            take_inputs(self, self.roles, self.NAMES_RUN, "heads are taken out of a model that runs")
         InputOptions.__post_init__(self)
         if self.attention is not None:
             raise BadInput(
@@ -208,24 +195,6 @@ class AblateOptions(InputOptions):
                 f"the damage of {bounded[0]} is at most 1, so its margin lies below 1, but --margin is "
                 f"{self.share:g}; give a smaller one"
             )
-
-    def _take_inputs(self, folder: str) -> None:
-        """Take inputs and model from the settings of a label run, where they have their defaults."""
-        settings = read_checked_manifest(Path(folder), RUN).get("settings")
-        if not isinstance(settings, dict) or "sieve" not in settings:
-            raise BadInput(
-                f"--roles names the folder of a label run, but '{folder}' holds none; make one with "
-                f"headroles label"
-            )
-        known = {option.name: option for option in described(type(self))}
-        if settings.get("attention") is not None:
-            raise BadInput(
-                f"heads are taken out of a model that runs, but the run in '{folder}' is of stored maps; "
-                f"name inputs with --task or --data, and --model"
-            )
-        for name in FROM_ROLES:
-            if name in settings and getattr(self, name) == known[name].value:
-                object.__setattr__(self, name, settings[name])
 
     @property
     def of_roles(self) -> tuple[str, ...]:

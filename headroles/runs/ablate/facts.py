@@ -9,10 +9,11 @@ from headroles.records.causal.ablation import HeldRoles
 from headroles.records.causal.columns import LOSS
 from headroles.runs.ablate.arms.laying import Laid
 from headroles.runs.ablate.arms.layout import main_intervention
-from headroles.runs.ablate.arms.opening import OpenModel, roles_digest
-from headroles.runs.ablate.arms.references import DrawnInputs
-from headroles.runs.ablate.arms.role_cells import RoleCells
+from headroles.runs.ablate.arms.opening import OpenModel
 from headroles.runs.ablate.sets import different_sets
+from headroles.runs.held.labels import roles_digest
+from headroles.runs.held.references import DrawnInputs
+from headroles.runs.held.role_cells import RoleCells
 from headroles.runs.sources import longest_input
 from headroles.shards.work import Known
 

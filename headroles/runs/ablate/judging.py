@@ -25,7 +25,7 @@ def judge_run(options: AblateOptions, scored: ScoredRun) -> Labelling:
     Raises:
         HeadrolesError: When the decision cannot be carried out, or the label run was altered.
     """
-    from headroles.runs.ablate.labels import held_roles
+    from headroles.runs.held.labels import held_roles
 
     sets = None
     if options.groups:

@@ -42,14 +42,14 @@ class AblateRun(NotebookRun):
     def check(self, options: AblateOptions) -> None:
         """Refuse a folder that holds no label run, and data that cannot be read."""
         from headroles.inputs.passages import check_data
-        from headroles.runs.ablate.labels import check_label_run
+        from headroles.runs.held.labels import check_label_run
 
         check_label_run(options)
         check_data(options)
 
     def read_corpus(self, options: AblateOptions) -> Corpus:
         """Return the inputs: those of a task or file."""
-        from headroles.runs.ablate.labels import annotation_of
+        from headroles.runs.held.labels import annotation_of
         from headroles.runs.sources import corpus_of
 
         return corpus_of(options, annotation_of(options))

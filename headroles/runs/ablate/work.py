@@ -18,12 +18,12 @@ from headroles.runs.ablate.arms.batches import Batch, arms_of, write_effects
 from headroles.runs.ablate.arms.laying import ReadInputs, lay_out
 from headroles.runs.ablate.arms.layout import main_intervention, needs_references, screened_with
 from headroles.runs.ablate.arms.opening import open_model, open_roles
-from headroles.runs.ablate.arms.references import draw_references
-from headroles.runs.ablate.arms.role_cells import RoleCells, asking_options
 from headroles.runs.ablate.arms.table import DamageTable
 from headroles.runs.ablate.columns import column_rules
 from headroles.runs.ablate.facts import known_of
 from headroles.runs.ablate.sets import SETS, sets_bytes
+from headroles.runs.held.references import draw_references
+from headroles.runs.held.role_cells import RoleCells, asking_options
 from headroles.shards.work import ShardResult, Task
 
 

@@ -11,9 +11,9 @@ from headroles.extraction.model.losses import LossTarget
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.causal.columns import CLEAN, LOSS, NORM, WHOLE, Column
 from headroles.runs.ablate.arms.layout import Layout, cell_interventions, main_intervention
-from headroles.runs.ablate.arms.role_cells import Cells
 from headroles.runs.ablate.arms.table import DamageTable
 from headroles.runs.ablate.sets import different_sets
+from headroles.runs.held.role_cells import Cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,10 +22,10 @@ from headroles.runs.ablate.arms.layout import (
     screened_with,
 )
 from headroles.runs.ablate.arms.opening import OpenModel
-from headroles.runs.ablate.arms.role_cells import RoleCells
 from headroles.runs.ablate.columns import columns_of
-from headroles.runs.ablate.labels import deciding_half
 from headroles.runs.ablate.sets import lay_sets
+from headroles.runs.held.labels import deciding_half
+from headroles.runs.held.role_cells import RoleCells
 
 MOST_SITES, LOOKED_AT = 0.9, 50
 """Share of the tokens of texts above which a role has no other tokens, and inputs that it is counted on."""

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-
-import numpy as np
 
 from headroles.errors import BadInput
 from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
@@ -22,9 +19,8 @@ from headroles.extraction.model.losses import (
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.inputs.corpora import Corpus
 from headroles.options.causal.ablate import AblateOptions
-from headroles.records.causal.ablation import HeldRoles
 from headroles.records.causal.columns import BY_TOKEN, DISTRIBUTION, LOSS, REPRESENTATION, TOKENS
-from headroles.runs.ablate.labels import StoredRoles, check_grid, stored_roles
+from headroles.runs.held.labels import StoredRoles, check_same_model, stored_roles
 from headroles.runs.losses import loss_options, model_with_loss
 from headroles.runs.sources import open_source
 
@@ -116,15 +112,7 @@ def open_roles(options: AblateOptions, model: Model) -> StoredRoles | None:
     roles = stored_roles(options)
     if roles is None:
         return None
-    check_grid(roles.held, model.layers, model.heads)
-    stored, source = roles.model, roles.held.source
-    for what, name in (("weights", "weights_sha256"), ("attention", "kind")):
-        if stored.get(name) != model.described.get(name):
-            raise BadInput(
-                f"roles are those of the heads that are taken out, but '{source}' labels other {what} "
-                f"({stored.get('name')}) than those of {model.described['name']!r}; label this model, or "
-                f"give the --model of that run"
-            )
+    check_same_model(roles, model)
     held = roles.held
     if options.of_roles and not any(held.heads(role).any() for role in held.roles):
         raise BadInput(
@@ -132,13 +120,3 @@ def open_roles(options: AblateOptions, model: Model) -> StoredRoles | None:
             f"'{options.roles}' that decide roles; label more inputs, or leave it out"
         )
     return roles
-
-
-def roles_digest(held: HeldRoles | None) -> str | None:
-    """Return the SHA-256 over what is known of the roles; None without any."""
-    if held is None:
-        return None
-    digest = sha256("\0".join((*held.roles, "", *held.units)).encode())
-    for array in (held.decision, held.score):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

@@ -9,8 +9,8 @@ from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.causal.columns import SITES, Column
 from headroles.records.example import Scores
 from headroles.runs.ablate.arms.layout import Head, Layout
-from headroles.runs.ablate.arms.role_cells import Cells
 from headroles.runs.ablate.arms.sites import opening_pieces, site_weights, strata_of
+from headroles.runs.held.role_cells import Cells
 from headroles.shards.work import Task
 
 Places = Int[np.ndarray, " batch"]

@@ -1,104 +1,115 @@
-"""The roles that a run of ablations asks about, decided on units that measure no damage.
+"""The roles that a run asks about, decided on units that measure nothing else.
 
-A role that is decided on the units whose damage then speaks for it is chosen by their noise. So labels and
-damage get different units: halves of the same inputs, or different inputs.
+Units that decide a role must not be those that test it: their noise chose the role. So labels and the tests
+of a run get different units: halves of the same inputs, or different inputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool
 
+from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.inputs.units import half_of_units
 from headroles.kinds import kind_named
-from headroles.options.causal.ablate import AblateOptions
+from headroles.options.causal.held import AsksRoles, no_label_run
 from headroles.options.label import Options
 from headroles.records.causal.ablation import HeldRoles
+from headroles.records.example import Rule
 from headroles.storage.folder import RUN
 from headroles.storage.integrity.manifest import read_checked_manifest
 
 if TYPE_CHECKING:
+    from headroles.extraction.model.load import Model
     from headroles.records.findings import Labelling
 
 SAME_INPUTS = ("task", "source", "data")
 """Options that name inputs: where both runs have the same, their units are split into halves."""
 
 
-def check_label_run(options: AblateOptions) -> None:
-    """Refuse a folder of roles that holds no finished run of sieves.
+def check_label_run(options: AsksRoles) -> None:
+    """Refuse a folder of roles that holds no finished run of sieves, or into which the run would be written.
 
     Raises:
-        BadInput: When it does not.
+        BadInput: When it holds none, or when the run that asks would replace it.
     """
     if options.roles is not None:
-        label_options(read_checked_manifest(Path(options.roles), RUN), options.roles)
+        manifest = read_checked_manifest(Path(options.roles), RUN)
+        label_options(manifest, options.roles, options.NAMES_RUN)
+        out = options.out
+        if out is not None and not is_address(out) and Path(out).resolve() == Path(options.roles).resolve():
+            raise BadInput(
+                f"a run is written into a folder of its own, but --out names '{out}', the label run of "
+                f"{options.NAMES_RUN}; name another folder"
+            )
 
 
-def label_options(manifest: Mapping[str, Any], folder: str) -> Options:
+def label_options(manifest: Mapping[str, Any], folder: str, name: str) -> Options:
     """Return the options of a label run from its manifest.
 
     Args:
         manifest: Of the run.
         folder: Its folder.
+        name: Argument or option of the folder on the command line.
 
     Raises:
         BadInput: When it is no run of sieves.
     """
     settings = manifest.get("settings")
     if not isinstance(settings, dict) or "sieve" not in settings:
-        raise BadInput(
-            f"--roles names the folder of a label run, but '{folder}' holds none; make one with headroles "
-            f"label"
-        )
+        raise no_label_run(name, folder)
     options = kind_named("cluster" if "divergence" in settings else "label").options(settings)
     assert isinstance(options, Options), "runs of tables of scores have no sieves"
     return options
 
 
-def annotation_of(options: AblateOptions) -> frozenset[str]:
+def annotation_of(options: AsksRoles) -> frozenset[str]:
     """Return the annotation that the sieves of the label run read; none without a label run.
 
     Raises:
-        HeadrolesError: When the folder holds no finished run of sieves, or a sieve is gone.
+        HeadrolesError: When the folder holds no finished run of sieves, or a sieve no longer exists.
     """
     if options.roles is None:
         return frozenset()
     from headroles.runs.label.sieves import selection_of_run
 
     manifest = read_checked_manifest(Path(options.roles), RUN)
-    return selection_of_run(label_options(manifest, options.roles)).needs
+    return selection_of_run(label_options(manifest, options.roles, options.NAMES_RUN)).needs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRoles:
-    """The roles of a label run, with what the run says of itself.
+    """The roles of a label run, with its options, model and rules.
 
     Attributes:
-        held: The roles, decided on units that measure no damage.
+        held: The roles, decided on units that measure nothing else.
         options: Options of the label run.
         model: Its model, as the manifest describes it.
+        rules: Its rules.
     """
 
     held: HeldRoles
     options: Options
     model: Mapping[str, Any]
+    rules: tuple[Rule, ...]
 
 
-def stored_roles(options: AblateOptions) -> StoredRoles | None:
-    """Return the roles of the label run, decided on units that measure no damage; None without a label run.
+def stored_roles(options: AsksRoles) -> StoredRoles | None:
+    """Return the roles of the label run, decided on units that measure nothing else; None without one.
 
     Rules, test, correction and level are those of the label run. Where the inputs are named alike, one half
     of the label run's units decides, chosen by a hash of the seed and their names. With other inputs, all its
-    units decide. ``HeldRoles.apart`` then says which units of the ablation are left for damage.
+    units decide. ``HeldRoles.apart`` then says which units are left.
 
     Args:
-        options: Of the run of ablations.
+        options: Of the run that asks.
 
     Raises:
         BadInput: When the folder holds no finished run of sieves, was altered, or has fewer than 4 units.
@@ -108,13 +119,13 @@ def stored_roles(options: AblateOptions) -> StoredRoles | None:
     from headroles.storage.run import load
 
     run, own = load(options.roles), options.settings()
-    asked = label_options(run.manifest, options.roles)
+    asked = label_options(run.manifest, options.roles, options.NAMES_RUN)
     halved = all(asked.settings()[name] == own[name] for name in SAME_INPUTS)
     held = decide_roles(run, options.roles, options.seed if halved else None)
-    return StoredRoles(held, asked, run.manifest.get("model", {}))
+    return StoredRoles(held, asked, run.manifest.get("model", {}), run.findings.rules)
 
 
-def held_roles(options: AblateOptions) -> HeldRoles | None:
+def held_roles(options: AsksRoles) -> HeldRoles | None:
     """Return the roles of the label run alone, as ``stored_roles``; None without a label run."""
     stored = stored_roles(options)
     return None if stored is None else stored.held
@@ -137,7 +148,7 @@ def decide_roles(run: Labelling, source: str, seed: int | None) -> HeldRoles:
     units = run.scores.units
     if len(set(units)) < 4:
         raise BadInput(
-            f"roles are decided on one half of the units and their damage is measured on the other, which "
+            f"roles are decided on one half of the units and asked about on the other, which "
             f"takes at least 4 units, but '{source}' has {len(set(units))}; label more inputs"
         )
     deciding = np.ones(len(units), dtype=np.bool_) if seed is None else deciding_half(units, seed)
@@ -168,6 +179,23 @@ def deciding_half(units: Sequence[str], seed: int) -> Bool[np.ndarray, " example
     return half_of_units(units, seed, "labels")
 
 
+def check_same_model(roles: StoredRoles, model: Model) -> None:
+    """Refuse roles of other heads, of other weights, or of another kind of attention.
+
+    Raises:
+        BadInput: When the label run is of another model.
+    """
+    check_grid(roles.held, model.layers, model.heads)
+    stored, source = roles.model, roles.held.source
+    for what, name in (("weights", "weights_sha256"), ("attention", "kind")):
+        if stored.get(name) != model.described.get(name):
+            raise BadInput(
+                f"roles are those of the heads that are asked about, but '{source}' labels other {what} "
+                f"({stored.get('name')}) than those of {model.described['name']!r}; label this model, or "
+                f"give the --model of that run"
+            )
+
+
 def check_grid(held: HeldRoles, layers: int, heads: int) -> None:
     """Refuse roles of a model with other layers or heads.
 
@@ -180,3 +208,13 @@ def check_grid(held: HeldRoles, layers: int, heads: int) -> None:
             f"roles are those of the same heads, but '{held.source}' has {grid[0]} x {grid[1]} heads and the "
             f"model {layers} x {heads}; name a label run of this model"
         )
+
+
+def roles_digest(held: HeldRoles | None) -> str | None:
+    """Return the SHA-256 over roles, units, decisions and scores; None without roles."""
+    if held is None:
+        return None
+    digest = sha256("\0".join((*held.roles, "", *held.units)).encode())
+    for array in (held.decision, held.score):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -14,7 +14,7 @@ from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.options.causal.ablate import AblateOptions
 from headroles.records.causal.ablation import HeldRoles
-from headroles.runs.ablate.labels import (
+from headroles.runs.held.labels import (
     annotation_of,
     check_grid,
     check_label_run,

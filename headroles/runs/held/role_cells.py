@@ -1,4 +1,4 @@
-"""The cells of attention that the roles of a label run speak of, on the inputs of an ablation."""
+"""The cells of attention of the roles of a label run, on the inputs of another run."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -9,10 +9,11 @@ from jaxtyping import Bool
 
 from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.model.load import Model
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.inputs.annotation import AnnotatedSieves, load_annotation
 from headroles.inputs.corpora import Corpus
-from headroles.options.causal.ablate import AblateOptions
+from headroles.options.inputs import InputOptions
 from headroles.options.label import LabelOptions
 from headroles.options.values import stored_settings
 from headroles.records.passage import Passage
@@ -21,18 +22,18 @@ from headroles.shards.identity import sieves_digest
 from headroles.sieves.weights.cells import counted_cells
 
 QUESTIONS = ("sieve", "statistic", "preset", "parser", "vectors")
-"""Settings of a label run that say what its roles are."""
+"""Settings of a label run that define its roles."""
 INPUTS = ("task", "source", "data", "text_a", "text_b", "group", "max_length", "kind", "stream", "limit",
           "first", "seed", "model", "revision", "workers", "engine", "address", "gpus")  # fmt: skip
-"""Options of the ablation that also decide how its inputs are annotated."""
+"""Options of the other run that also decide how its inputs are annotated."""
 Cells = Mapping[str, Bool[np.ndarray, "tokens tokens"]]
 
 
-def asking_options(options: AblateOptions, settings: Mapping[str, Any]) -> LabelOptions:
-    """Return the options of a label run that asks the questions of a stored one about other inputs.
+def asking_options(options: InputOptions, settings: Mapping[str, Any]) -> LabelOptions:
+    """Return the options of a label run with the roles of a stored one, on other inputs.
 
     Args:
-        options: Options of the ablation, which has the inputs.
+        options: Options of the run that asks, which has the inputs.
         settings: Settings of the stored label run.
     """
     stored = stored_settings(settings)
@@ -43,7 +44,7 @@ def asking_options(options: AblateOptions, settings: Mapping[str, Any]) -> Label
 
 
 class RoleCells:
-    """Counts the cells of roles on inputs, with the annotation that they read.
+    """Finds the cells of roles on inputs, with the annotation that they read.
 
     Attributes:
         names: The roles whose cells can be counted.
@@ -54,10 +55,10 @@ class RoleCells:
         """Load the annotation that the sieves of the roles read.
 
         Args:
-            options: Options of the label run, with the inputs of the ablation.
+            options: Options of the label run, with the inputs of the run that asks.
             roles: The roles.
             model: The model, which makes the tokens.
-            corpus: The inputs of the ablation.
+            corpus: The inputs of the run that asks.
 
         Raises:
             HeadrolesError: When a sieve no longer exists, or lacks its annotation.
@@ -68,7 +69,7 @@ class RoleCells:
         self._sieves: AnnotatedSieves | None = None
         self.names: tuple[str, ...] = ()
         self.omitted: tuple[str, ...] = tuple(
-            f"{role} is computed from attention, so it has no sites and no cells."
+            f"{role} is computed from attention, so its cells cannot be counted."
             for role in roles
             if role not in {sieve.name for sieve in masks}
         )
@@ -99,6 +100,21 @@ class RoleCells:
             "vectors": sieves.vectors,
             "sieves": sieves_digest(sieves.selection.sieves),
         }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of the scores that ``job`` gives."""
+        return () if self._sieves is None else tuple(rule.sieve for rule in self._sieves.selection.rules())
+
+    def job(self, units: Sequence[str], members: Sequence[int]) -> SieveJob:
+        """Return the job of scoring heads by the sieves of the roles.
+
+        Args:
+            units: Unit of each input.
+            members: Number of inputs of each one's unit in the whole run.
+        """
+        assert self._sieves is not None, "scores are those of some roles"
+        return self._sieves.sieving(self._model, units, members)
 
     def of(self, inputs: Sequence[Tokenised]) -> list[Cells]:
         """Return the cells of every role on some inputs, by the name of the role."""
