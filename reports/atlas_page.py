@@ -115,7 +115,7 @@ def atlas_page(atlas: Atlas) -> str:
         panels={panel.key: panel for panel in panels},
         runs=runs_sheet(atlas),
         roles=roles_sheet(atlas),
-        in_runs=counts_sheet(atlas),
+        in_runs=counts_sheet(atlas, atlas.groups[0] if len(atlas.groups) == 1 else ""),
         consensus=consensus_sheet(atlas),
         emerged=emerged_sheet(atlas),
         trends=trends_sheet(atlas),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
-from headroles.reports.words.words import with_range
+from headroles.reports.words.words import number, p_text, with_range
 
 ENDS = "[95\u00a0%]"
 """In headings: an interval follows the number."""
@@ -91,9 +91,9 @@ def word_cell(text: str) -> Cell:
     return Cell(text, text)
 
 
-def count_cell(number: int) -> Cell:
+def count_cell(count: int) -> Cell:
     """Return a cell of a whole number, with separators of thousands."""
-    return Cell(f"{number:,}", number)
+    return Cell(f"{count:,}", count)
 
 
 def place_cell(layer: int, head: int) -> Cell:
@@ -114,6 +114,26 @@ def range_cell(text: Callable[[float], str], value: float, low: float, high: flo
         Cell(text='2.0 [1.5,\xa02.5]', key=2.0, note='')
     """
     return Cell(with_range(*map(text, (value, low, high))), value)
+
+
+def number_cell(value: float) -> Cell:
+    """Return a number with three significant digits as a cell.
+
+    Example:
+        >>> number_cell(0.12345).text
+        '0.123'
+    """
+    return Cell(number(value), float(value))
+
+
+def chance_cell(p: float) -> Cell:
+    """Return a p or q value as a cell.
+
+    Example:
+        >>> chance_cell(1e-9).text
+        '<0.001'
+    """
+    return Cell(p_text(p), float(p))
 
 
 def columns_of_records(

@@ -35,10 +35,10 @@ def answer_of(atlas: Atlas) -> Answer:
         plural(len(atlas.runs), "run"),
         plural(len(atlas.roles), "role"),
         f"{inputs:,} inputs in all",
-        *(isolate(group) for group in atlas.groups),
+        *(isolate(group) for group in atlas.groups if not atlas.steps),
     ]
     return Answer(
-        title=f"Do the heads of {named} do the same on every task?",
+        title=_question(atlas, named),
         line=" · ".join(line),
         sentences=(
             *_same(atlas),
@@ -52,6 +52,14 @@ def answer_of(atlas: Atlas) -> Answer:
         ),
         warnings=atlas.remarks,
     )
+
+
+def _question(atlas: Atlas, named: str) -> str:
+    """Return what the runs are asked, with the models in words."""
+    if atlas.steps:
+        first, last = isolate(atlas.runs[0].name), isolate(atlas.runs[-1].name)
+        return f"Which roles come and go from {first} to {last}?"
+    return f"Do the heads of {named} do the same on every task?"
 
 
 def short_model(name: str) -> str:
@@ -86,11 +94,12 @@ def _same(atlas: Atlas) -> Iterator[Sentence]:
         if counted is None:
             continue
         same, heads = counted
-        runs = plural(len(atlas.given(group)), "run")
+        count_runs = len(atlas.given(group))
+        runs = "both runs" if count_runs == 2 else f"all {count_runs} runs"
         holds = "holds" if same == 1 else "hold"
         yield Sentence(
             f"{same:,} of {plural(heads, 'head')} {holds} the same roles",
-            f"in all {runs} ({isolate(group)}), of the roles that all of them tested.",
+            f"in {runs} ({isolate(group)}), of the roles that all of them tested.",
         )
 
 

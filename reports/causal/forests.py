@@ -43,7 +43,7 @@ STEP = 22
 """Height of a row in pixels."""
 
 
-def _forest(
+def forest(
     figure: Figure,
     rows: Sequence[tuple[float, float, float]],
     *,
@@ -53,7 +53,17 @@ def _forest(
     shift: float = 0.0,
     size: int = 8,
 ) -> None:
-    """Add dots with level intervals, the first row on top."""
+    """Add dots with level intervals, the first row on top.
+
+    Args:
+        figure: Is changed.
+        rows: Value and ends of every row; NaN for a row without a dot, and for ends that are not known.
+        name: Of the trace.
+        look: Symbol and colour.
+        words: Name of every row on hover.
+        shift: Height of the dots above the middle of their row.
+        size: Of a dot in pixels.
+    """
     known = [place for place, row in enumerate(rows) if not math.isnan(row[0])]
     if not known:
         return
@@ -69,8 +79,13 @@ def _forest(
     )  # fmt: skip
 
 
-def _named_rows(figure: Figure, names: Sequence[str]) -> None:
-    """Name the rows of a forest plot at its left, the first on top."""
+def named_rows(figure: Figure, names: Sequence[str]) -> None:
+    """Name the rows of a forest plot at its left, the first on top.
+
+    Args:
+        figure: Is changed.
+        names: Of the rows.
+    """
     figure["layout"]["height"] = 84 + STEP * max(len(names), 2)
     figure["layout"]["margin"] = {"l": 12, "r": 16, "t": 8, "b": 56}
     set_axis(
@@ -91,7 +106,7 @@ def prediction_panel(labelling: Labelling) -> Panel | None:
     _decided(figure, rows, ends, ("more damage", "less damage"), names, symbol="circle")
     add_stroke(figure, 0.5, color=FAINT, width=1.5, dash="dot")
     set_axis(figure, "xaxis", title="area (0.5: no relation)", nticks=6, showline=True)
-    _named_rows(figure, names)
+    named_rows(figure, names)
     beside = _mean_damages(labelling, rows)
     return Panel(
         key=PREDICTION,
@@ -136,7 +151,7 @@ def _decided(
     for word, colour in {**colours, "undetermined": tone(4)}.items():
         part = [_if(row.decision == word, values) for row, values in zip(rows, ends, strict=True)]
         words = [plain(name) for name in names]
-        _forest(figure, part, name=word, look=(symbol, colour), words=words, shift=shift)
+        forest(figure, part, name=word, look=(symbol, colour), words=words, shift=shift)
 
 
 def _labelled(
@@ -153,7 +168,7 @@ def _labelled(
     _decided(figure, rows, ends, decisions, names, shift=shift)
     add_stroke(figure, 0.0, color=FAINT, width=1.5, dash="dot")
     set_axis(figure, "xaxis", title=title, nticks=6, showline=True)
-    _named_rows(figure, names)
+    named_rows(figure, names)
 
 
 def _name(row: SiteTest | CellTest) -> str:
@@ -181,7 +196,7 @@ def _mean_damages(labelling: Labelling, rows: Sequence[RoleTest]) -> Figure:
     words = [plain(role_title(row.role)) for row in rows]
     for word, symbol, colour in (("negligible", "circle", 7), ("undetermined", "square", 4)):
         part = [_if(row.no_damage == word, (row.damage, row.damage_low, row.damage_high)) for row in rows]
-        _forest(figure, part, name=word, look=(symbol, tone(colour)), words=words)
+        forest(figure, part, name=word, look=(symbol, tone(colour)), words=words)
     threshold = float(ablation_of(labelling).damage.threshold[ablation_of(labelling).damage.of(arm)])
     add_stroke(figure, threshold, color=INK, width=1.5)
     if min(row.damage_low for row in rows) < 0:
@@ -194,7 +209,7 @@ def _mean_damages(labelling: Labelling, rows: Sequence[RoleTest]) -> Figure:
         rangemode="tozero",
         showline=True,
     )
-    _named_rows(figure, [role_title(row.role) for row in rows])
+    named_rows(figure, [role_title(row.role) for row in rows])
     return figure
 
 
@@ -209,7 +224,7 @@ def sites_panel(labelling: Labelling) -> Panel | None:
     _labelled(figure, shown, ends, ("at its sites", "elsewhere"), title=title, shift=0.16)
     beyond = [(row.difference, row.difference_low, row.difference_high) for row in shown]
     words, look = [plain(_name(row)) for row in shown], ("circle-open", SOFT)
-    _forest(figure, beyond, name="beyond controls", look=look, words=words, shift=-0.2, size=6)
+    forest(figure, beyond, name="beyond controls", look=look, words=words, shift=-0.2, size=6)
     found = sum(row.decision == "at its sites" for row in rows)
     return Panel(
         key=SITES,
@@ -298,11 +313,11 @@ def groups_panel(labelling: Labelling) -> Panel | None:
     ends = [(row.damage, row.low, row.high) for row in rows]
     _decided(figure, rows, ends, ("more than random sets",), names)
     singles = [(row.singles, row.singles, row.singles) for row in rows]
-    _forest(figure, singles, name="sum of single heads", look=("x-thin-open", INK), words=words)
+    forest(figure, singles, name="sum of single heads", look=("x-thin-open", INK), words=words)
     set_axis(
         figure, "xaxis", title=axis_title(labelling, rows[0].arm), nticks=6, rangemode="tozero", showline=True
     )
-    _named_rows(figure, names)
+    named_rows(figure, names)
     found = sum(row.decision == "more than random sets" for row in rows)
     return Panel(
         key=GROUPS,

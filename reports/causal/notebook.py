@@ -21,14 +21,18 @@ def notebook_of(labelling: Labelling) -> str:
     """
     of_roles = (roles_sheet, sites_sheet, groups_sheet)
     sheets = [arms_sheet(labelling), *(make(labelling, main=True) for make in of_roles)]
-    tables = "".join(_table(sheet) for sheet in sheets if sheet is not None)
+    tables = "".join(table_html(sheet) for sheet in sheets if sheet is not None)
     path = labelling.report_path
     report = paragraph(f"Full report: <code>{escape(str(path))}</code>") if path else ""
     return answer_html(answer_of(labelling)) + tables + report
 
 
-def _table(sheet: Sheet) -> str:
-    """Return a table in the colours of the notebook; of a long one the first rows."""
+def table_html(sheet: Sheet) -> str:
+    """Return a table in the colours of the notebook; of a long one the first rows.
+
+    Args:
+        sheet: Any; its texts are escaped.
+    """
     rows = sheet.texts[:MOST_ROWS]
     more = len(sheet.rows) - len(rows)
     caption = f"{sheet.name}{f', the first {MOST_ROWS} of {len(sheet.rows)} rows' if more > 0 else ''}"

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,13 +40,14 @@ from headroles.reports.causal.words import (
 from headroles.reports.files import files_json, files_of
 from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.print.captions import decision_sentence, inputs_text, units_of
-from headroles.reports.records import Account, Line
+from headroles.reports.records import Account
+from headroles.reports.summary.account import with_values
 from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
 from headroles.reports.summary.summary import summarise
 
 SCRIPTS = (
-    "heads/maps.js", "causal/columns.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
-    "causal/maps.js",
+    "heads/maps.js", "heads/verdicts.js", "causal/columns.js", "shared/files.js", "shared/table.js",
+    "shared/sheets.js", "causal/maps.js",
 )  # fmt: skip
 STYLES = ("heads/maps.css", "probes/probes.css", "causal/causal.css")
 MOST_ROWS = 2000
@@ -135,15 +135,7 @@ def _account(account: Account, labelling: Labelling) -> Account:
         "family": FAMILIES.get(labelling.decision.family, labelling.decision.family),
         "margin": "; ".join(f"{threshold_text(labelling, arm)}: {arm_name(arm)}" for arm in arms),
     }
-    return replace(
-        account,
-        main=tuple(_replaced(line, texts) for line in account.main),
-    )
-
-
-def _replaced(line: Line, texts: Mapping[str, str]) -> Line:
-    """Return a line of the account with another value, where there is one for its term."""
-    return replace(line, value=texts.get(line.term, line.value))
+    return with_values(account, texts)
 
 
 def _data(labelling: Labelling) -> dict[str, Any]:

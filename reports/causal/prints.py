@@ -1,7 +1,6 @@
 """Figures of a run that takes heads out, for print: maps of verdicts, and those of the page with legends."""
 
 import numpy as np
-from jaxtyping import Int
 
 from headroles.records.causal.ablation import VERDICTS
 from headroles.records.findings import Labelling
@@ -18,20 +17,10 @@ from headroles.reports.causal.words import (
     tone,
     verdict_counts,
 )
-from headroles.reports.figures.drawing import (
-    FAINT,
-    GAP,
-    INK,
-    RULE,
-    SOFT,
-    SYMBOLS,
-    Figure,
-    add_bar,
-    add_scatter,
-)
+from headroles.reports.figures.drawing import FAINT, INK, SOFT, SYMBOLS, Figure
 from headroles.reports.print.figures import file_names, with_sentence
 from headroles.reports.print.legend import Entry, with_legend
-from headroles.reports.print.maps import MapFrame, map_frames, map_title
+from headroles.reports.print.maps import CellLook, add_verdicts, map_frames, map_title
 from headroles.reports.words.words import plural
 
 MAPS = "verdicts"
@@ -64,6 +53,17 @@ ENTRIES = {
     ),
 }  # fmt: skip
 """Lines of the legend that follow those of verdicts or layers, by figure."""
+CELLS_OF = tuple(
+    CellLook(
+        word=word,
+        mark=MARKS[code],
+        colour=tone(LOOKS[code][1]) if code in LOOKS and code != UNDETERMINED else "",
+        faint=code == NEGLIGIBLE,
+        hatched=code == UNDETERMINED,
+    )
+    for code, word in enumerate(VERDICTS)
+)
+"""Looks of the cells of maps by code of the verdict."""
 
 
 def ablation_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
@@ -109,12 +109,12 @@ def maps_figure(labelling: Labelling, width: float) -> Figure:
     roles = [role for role in held.roles if held.heads(role).any()] if held else []
     roles = roles if len(roles) <= MOST_MAPS else []
     figure, frames = map_frames((codes.shape[0], codes.shape[1]), 1 + len(roles), width)
-    _add_map(figure, codes, frames[0])
+    add_verdicts(figure, codes, frames[0], CELLS_OF)
     map_title(figure, "verdicts", plural(codes.size, "head"), frames[0])
     for role, frame in zip(roles, frames[1:], strict=True):
         assert held is not None
         own = np.where(held.heads(role), codes, -1)
-        _add_map(figure, own, frame)
+        add_verdicts(figure, own, frame, CELLS_OF)
         negligible = f"{int((own == NEGLIGIBLE).sum())} of {int((own >= 0).sum())}"
         map_title(figure, phrase_of(role).title, negligible, frame)
     counts = verdict_counts(labelling, arm)
@@ -124,40 +124,4 @@ def maps_figure(labelling: Labelling, width: float) -> Figure:
     figure["layout"]["meta"] = {
         "sentence": f"Verdicts of all heads ({arm_name(arm)}): {sentence}. Layers as rows.{beside}"
     }
-    return with_legend(figure, [_key(code) for code in known])
-
-
-def _key(code: int) -> Entry:
-    """Return the entry of a verdict in the legend of the maps."""
-    if code in LOOKS and code != UNDETERMINED:
-        return Entry(f"{MARKS[code]}  {VERDICTS[code]}", tone(LOOKS[code][1]), "square")
-    return Entry(f"{MARKS[code] or '▨'}  {VERDICTS[code]}")
-
-
-def _add_map(figure: Figure, codes: Int[np.ndarray, "layers heads"], frame: MapFrame) -> None:
-    """Draw the cells of one map with their marks; heads of the code −1 stay empty."""
-    for code in (-1, *range(len(VERDICTS))):
-        rows, columns = np.nonzero(codes == code)
-        if not rows.size:
-            continue
-        drawn = code in LOOKS and code != UNDETERMINED
-        colour = tone(LOOKS[code][1]) if drawn else "var(--panel)"
-        add_bar(
-            figure, x=columns, base=rows - 0.5 + GAP / 2, y=np.full(rows.size, 1 - GAP), width=1 - GAP,
-            name=VERDICTS[code] if code >= 0 else "without the role", hoverinfo="skip",
-            opacity=0.45 if code == NEGLIGIBLE else 1.0,
-            marker={
-                "color": colour, "line": {"width": 0.7, "color": RULE},
-                "pattern": {
-                    "shape": "/" if code == UNDETERMINED else "", "fillmode": "overlay", "fgcolor": SOFT,
-                    "size": 4, "solidity": 0.2,
-                },
-            },
-            **frame.axes,
-        )  # fmt: skip
-        if code >= 0 and MARKS[code]:
-            strong = "var(--on-tone)" if drawn and code != NEGLIGIBLE else INK
-            add_scatter(
-                figure, x=columns, y=rows, mode="text", text=[MARKS[code]] * rows.size, name=VERDICTS[code],
-                textfont={"size": 9, "color": strong}, hoverinfo="skip", **frame.axes,
-            )  # fmt: skip
+    return with_legend(figure, [CELLS_OF[code].entry for code in known])

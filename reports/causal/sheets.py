@@ -35,12 +35,14 @@ from headroles.reports.sheets import (
     Cell,
     Sheet,
     Sheets,
+    chance_cell,
     columns_of_records,
     count_cell,
+    number_cell,
     place_cell,
     word_cell,
 )
-from headroles.reports.words.words import number, p_text
+from headroles.reports.words.words import number
 from headroles.storage.causal.ablation import HeadDamage, damage_rows
 
 DAMAGE = (
@@ -72,7 +74,7 @@ def arms_sheet(labelling: Labelling) -> Sheet:
     rows = []
     for place, arm in enumerate(damage.arms):
         counts = verdict_counts(labelling, arm)
-        cells = [word_cell(arm_name(arm)), _number(float(damage.threshold[place]))]
+        cells = [word_cell(arm_name(arm)), number_cell(float(damage.threshold[place]))]
         cells += [count_cell(count) for count in counts]
         means = damage.mean[place]
         if np.isnan(means).all():
@@ -99,7 +101,8 @@ def damage_sheet(labelling: Labelling) -> Sheet:
                 (
                     place_cell(layer, head), word_cell(arm_name(arm)), count_cell(int(damage.count[at])),
                     _ends(damage.mean[at], damage.low[at], damage.high[at]),
-                    *(_chance(q[at]) for q in (damage.q_needed, damage.q_negligible, damage.q_interfering)),
+                    chance_cell(damage.q_needed[at]), chance_cell(damage.q_negligible[at]),
+                    chance_cell(damage.q_interfering[at]),
                     word_cell(VERDICTS[int(damage.verdict[at])]), word_cell(", ".join(roles) or "–"),
                 )
             )  # fmt: skip
@@ -127,9 +130,9 @@ def _role(row: RoleTest) -> tuple[Cell, ...]:
     counts = (row.heads, row.needed, row.negligible, row.interfering, row.count)
     return (
         word_cell(row.role), word_cell(arm_name(row.arm)), *map(count_cell, counts),
-        _ends(row.area, row.low, row.high), _chance(row.q_more), _chance(row.q_less), _chance(row.p_labels),
+        _ends(row.area, row.low, row.high), *map(chance_cell, (row.q_more, row.q_less, row.p_labels)),
         word_cell(row.decision),
-        _ends(row.damage, row.damage_low, row.damage_high), _chance(row.q_negligible),
+        _ends(row.damage, row.damage_low, row.damage_high), chance_cell(row.q_negligible),
         word_cell(row.no_damage),
     )  # fmt: skip
 
@@ -149,9 +152,10 @@ def _site(row: SiteTest) -> tuple[Cell, ...]:
     """Return the line of one labelled head at sites."""
     return (
         place_cell(row.layer, row.head), word_cell(row.role), word_cell(arm_name(row.arm)),
-        count_cell(row.count), _ends(row.mean, row.low, row.high), _chance(row.p), count_cell(row.controls),
-        _ends(row.difference, row.difference_low, row.difference_high), _chance(row.p_difference),
-        _chance(row.q), word_cell(row.decision),
+        count_cell(row.count), _ends(row.mean, row.low, row.high), chance_cell(row.p),
+        count_cell(row.controls),
+        _ends(row.difference, row.difference_low, row.difference_high), chance_cell(row.p_difference),
+        chance_cell(row.q), word_cell(row.decision),
     )  # fmt: skip
 
 
@@ -164,8 +168,8 @@ def _removal(row: CellTest) -> tuple[Cell, ...]:
     """Return the line of one labelled head without the cells of its role."""
     return (
         place_cell(row.layer, row.head), word_cell(row.role), word_cell(row.outcome), count_cell(row.count),
-        _number(row.cells), _number(row.matched), _ends(row.difference, row.low, row.high), _chance(row.p),
-        _chance(row.q), word_cell(row.decision),
+        number_cell(row.cells), number_cell(row.matched), _ends(row.difference, row.low, row.high),
+        chance_cell(row.p), chance_cell(row.q), word_cell(row.decision),
     )  # fmt: skip
 
 
@@ -187,8 +191,9 @@ def _group(row: GroupTest) -> tuple[Cell, ...]:
     return (
         word_cell(row.role), word_cell(arm_name(row.arm)), count_cell(row.heads), count_cell(row.count),
         _ends(row.damage, row.low, row.high), Cell(middle, row.random_middle) if known else MISSING,
-        count_cell(row.sets), _chance(row.p), _chance(row.q), word_cell(row.decision), _number(row.singles),
-        _ends(row.excess, row.excess_low, row.excess_high), _chance(row.q_excess),
+        count_cell(row.sets), chance_cell(row.p), chance_cell(row.q), word_cell(row.decision),
+        number_cell(row.singles),
+        _ends(row.excess, row.excess_low, row.excess_high), chance_cell(row.q_excess),
     )  # fmt: skip
 
 
@@ -196,7 +201,7 @@ def margins_sheet(labelling: Labelling) -> Sheet | None:
     """Return heads by verdict under other margins; None where there are none."""
     rows = [
         (
-            _number(row.margin), word_cell(arm_name(row.arm)),
+            number_cell(row.margin), word_cell(arm_name(row.arm)),
             *map(count_cell, (row.needed, row.negligible, row.interfering)),
         )
         for row in ablation_of(labelling).margins
@@ -287,16 +292,6 @@ def _test_table(
     if sheet is None:
         raise ValueError(f"the run has no tests for the table {title!r}")
     return replace(sheet, caption=_caption(labelling, title), columns=columns, values=values)
-
-
-def _number(value: float) -> Cell:
-    """Return a number as a cell."""
-    return Cell(number(value), value)
-
-
-def _chance(value: float) -> Cell:
-    """Return a p or q value as a cell."""
-    return Cell(p_text(value), float(value))
 
 
 def _ends(value: float, low: float, high: float) -> Cell:

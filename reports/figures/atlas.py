@@ -26,6 +26,8 @@ BINS = 20
 """Fields of equal width in which p values are counted: the first and the last are those near 0 and 1."""
 ROW = 30
 """Height of a row of a map in pixels."""
+MOST_COLUMNS = 12
+"""Pairs of runs that have a name and numbers in a map of agreement; more do not fit on a small screen."""
 COLOURS = 8
 """Colours of runs; a ninth run takes the first again, with another line."""
 DASHES = ("solid", "dash", "dot")
@@ -205,15 +207,18 @@ def agreement_panel(atlas: Atlas, place: int, group: str) -> Panel:
         kappa[roles.index(row.sieve), columns.index((row.run_a, row.run_b))] = row.kappa
     shortest = _short_names([atlas.runs[number].name for number in atlas.members(group)], group)
     names = [f"{plain(shortest[a])}<br>{plain(shortest[b])}" for a, b in pairs]
+    many = len(columns) > MOST_COLUMNS
     figure = blank(90 + ROW * len(roles), margin={"l": 12, "r": 12, "t": 8, "b": 60})
+    words = [f"{plain(shortest[a])} and {plain(shortest[b])}" if b else "mean" for a, b in columns]
     add_cells(
         figure, kappa, ("var(--panel)", "var(--tone-2)"), (0, 1), size=11,
-        text=[[two_decimals(value) for value in line] for line in kappa.tolist()],
-        hovertemplate="kappa %{customdata[2]:.2f}<extra></extra>",
+        text=[["" if many else two_decimals(value) for value in line] for line in kappa.tolist()],
+        hovertext=[words[column] for column in np.nonzero(~np.isnan(kappa))[1]],
+        hovertemplate="%{hovertext}: kappa %{customdata[2]:.2f}<extra></extra>",
     )  # fmt: skip
     set_axis(
-        figure, "xaxis", tickmode="array", tickvals=list(range(len(columns))),
-        ticktext=[*names, "<b>mean</b>"],
+        figure, "xaxis", tickmode="array", tickvals=[] if many else list(range(len(columns))),
+        ticktext=[] if many else [*names, "<b>mean</b>"],
         tickangle=0 if len(columns) <= 8 else 90,
     )  # fmt: skip
     set_axis(
@@ -227,7 +232,7 @@ def agreement_panel(atlas: Atlas, place: int, group: str) -> Panel:
         sentence=f"Cohen's kappa of the heads with each role, for every pair of runs ({group}).",
         caption="1 is full agreement, 0 that of labels with the same counts at random. No field: in both "
         "runs no head holds the role, or one of them could not test it. Intervals over inputs stand in "
-        "the table.",
+        "the table." + " A column is a pair of runs, in the order of the table; the last is the mean." * many,
         figure=figure,
         header=sheet.header,
         rows=sheet.texts,

@@ -1,12 +1,12 @@
 """Small multiples for papers: one map of layers × heads per role, with the decision in every cell."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.records.findings import DECISIONS
 from headroles.records.shown.controls import explained_list
@@ -86,6 +86,68 @@ class MapFrame:
     left: float
     top: float
     right: float
+
+
+@dataclass(frozen=True, slots=True)
+class CellLook:
+    """The look of a verdict in the cells of a map.
+
+    Attributes:
+        word: The verdict.
+        mark: Drawn in the cell; "" for none.
+        colour: Of the cell; "" for the ground.
+        faint: Whether the colour is faint.
+        hatched: Whether the cell is hatched.
+    """
+
+    word: str
+    mark: str = ""
+    colour: str = ""
+    faint: bool = False
+    hatched: bool = False
+
+    @property
+    def entry(self) -> Entry:
+        """Return the line of the verdict in a legend."""
+        words = f"{self.mark or '▨'}  {self.word}"
+        return Entry(words, self.colour, "square") if self.colour else Entry(words)
+
+
+def add_verdicts(
+    figure: Figure, codes: Int[np.ndarray, "layers heads"], frame: MapFrame, looks: Sequence[CellLook]
+) -> None:
+    """Draw the verdicts of one map with their marks.
+
+    Args:
+        figure: Is changed.
+        codes: Place of each verdict in the looks; cells of the code −1 stay empty.
+        frame: Of the map.
+        looks: By code.
+    """
+    for code, look in enumerate((CellLook("without the role"), *looks), start=-1):
+        rows, columns = np.nonzero(codes == code)
+        if not rows.size:
+            continue
+        add_bar(
+            figure, x=columns, base=rows - 0.5 + GAP / 2, y=np.full(rows.size, 1 - GAP), width=1 - GAP,
+            name=look.word, hoverinfo="skip", opacity=0.45 if look.faint else 1.0,
+            marker={
+                "color": look.colour or "var(--panel)", "line": {"width": 0.7, "color": RULE},
+                "pattern": {
+                    "shape": "/" if look.hatched else "", "fillmode": "overlay", "fgcolor": SOFT,
+                    "size": 4, "solidity": 0.2,
+                },
+            },
+            **frame.axes,
+        )  # fmt: skip
+        if look.mark:
+            add_scatter(
+                figure, x=columns, y=rows, mode="text", text=[look.mark] * rows.size, name=look.word,
+                textfont={
+                    "size": 9, "color": "var(--on-tone)" if look.colour and not look.faint else INK
+                },
+                hoverinfo="skip", **frame.axes,
+            )  # fmt: skip
 
 
 def map_frames(shape: tuple[int, int], number: int, width: float) -> tuple[Figure, tuple[MapFrame, ...]]:

@@ -39,10 +39,10 @@ def counts_sheet(atlas: Atlas, group: str = "") -> Sheet:
         own = [row for row in chosen if (row.group, row.sieve) == key]
         runs = most_runs(own)
         counts = [sum(row.at_least >= u for row in own) if u <= runs else None for u in range(1, most + 1)]
-        everywhere = sum(row.held == row.runs == runs for row in own)
-        cells = [MISSING if number is None else count_cell(number) for number in counts]
+        everywhere = sum(row.held == row.runs == runs for row in own) if runs else None
+        cells = [_count(number) for number in counts]
         named = (word_cell(key[0]),) if not group else ()
-        rows.append((Cell(key[1], place), *named, count_cell(runs), *cells, count_cell(everywhere)))
+        rows.append((Cell(key[1], place), *named, count_cell(runs), *cells, _count(everywhere)))
         values.append((key[1], key[0], runs, *counts, everywhere))
     ahead = tuple(f"in at least {u}" for u in range(1, most + 1))
     return Sheet(
@@ -52,6 +52,11 @@ def counts_sheet(atlas: Atlas, group: str = "") -> Sheet:
         columns=("role", "group", "runs", *(f"at_least_{u}" for u in range(1, most + 1)), "labelled_in_all"),
         values=tuple(values),
     )
+
+
+def _count(number: int | None) -> Cell:
+    """Return a number of heads; a dash where no run could test any."""
+    return MISSING if number is None else count_cell(number)
 
 
 def consensus_sheet(atlas: Atlas) -> Sheet:

@@ -34,7 +34,9 @@ ROW_COLUMNS = (
 
 
 def models_of(atlas: Atlas) -> list[list[int]]:
-    """Return the places of the runs of every model, which have the same heads."""
+    """Return the places of the runs of every model, which have the same heads; checkpoints are one model."""
+    if atlas.steps:
+        return [list(range(len(atlas.runs)))]
     models: dict[tuple[object, ...], list[int]] = {}
     for place, run in enumerate(atlas.runs):
         models.setdefault((run.weights or run.model, run.layers, run.heads), []).append(place)

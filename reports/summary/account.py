@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from headroles.addresses import last_name
@@ -87,6 +88,17 @@ def account(
         facts=_facts(leaves),
         by_norm=leaves.get(("model", "weights")) == "norm",
     )
+
+
+def with_values(account: Account, texts: Mapping[str, str]) -> Account:
+    """Return an account with other values of some lines.
+
+    Args:
+        account: What was run.
+        texts: Values by the term of their line; terms that the account lacks are passed over.
+    """
+    lines = tuple(replace(line, value=texts.get(line.term, line.value)) for line in account.main)
+    return replace(account, main=lines)
 
 
 def _rest(leaves: Mapping[tuple[str, ...], Any]) -> list[Line]:

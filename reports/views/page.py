@@ -16,7 +16,7 @@ from headroles.errors import UnknownName
 from headroles.records.shown.controls import explained_words
 from headroles.records.shown.looks import looks_of, tone_of, without_wholes
 from headroles.records.shown.phrases import phrase_of
-from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewRoles
+from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewOrigins, ViewRoles
 from headroles.reports.document import environment, policy, template
 from headroles.reports.sections.map_data import pack, tokens_of
 from headroles.reports.summary.embedded import script_json
@@ -40,14 +40,15 @@ def view_json(view: View) -> str:
 
     Returns:
         One object with ``maps``, one entry per kind; ``opening``, the indices of kind, layer, head and role
-        that are shown first; and ``roles``, those of a run.
+        that are shown first; ``roles``, those of a run; and ``origins``, the dimensions that carry them.
     """
-    opening = opening_of(view)
+    opening, kinds = opening_of(view), [maps.kind for maps in view.maps]
     content = {
         "maps": [_maps(maps) for maps in view.maps],
         "opening": [opening.kind, opening.layer, opening.head, opening.role],
         "mostly": MOSTLY,
-        "roles": None if view.roles is None else _roles(view.roles, [maps.kind for maps in view.maps]),
+        "roles": None if view.roles is None else _roles(view.roles, kinds),
+        "origins": None if view.origins is None else _origins(view.origins, kinds),
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 
@@ -107,6 +108,27 @@ def _roles(roles: ViewRoles, kinds: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _origins(origins: ViewOrigins, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return dimensions that carry roles as the scripts read them; None where a number is not known."""
+    return {
+        "kind": kinds.index(origins.kind),
+        "paired": origins.paired,
+        "group": origins.group.tolist(),
+        "carriers": [
+            {
+                "title": phrase_of(carriers.role).title,
+                "layer": carriers.layer,
+                "head": carriers.head,
+                "share": _nan_to_none(np.round(carriers.share, 4)),
+                "q": _nan_to_none(np.round(carriers.q, 6)),
+                "found": np.flatnonzero(carriers.found).tolist(),
+                "text": carriers.text,
+            }
+            for carriers in origins.carriers
+        ],
+    }
+
+
 def _neurons(neurons: Neurons) -> dict[str, Any]:
     """Return queries and keys; keys that several query heads share are written once, at the first of them."""
     groups = list(dict.fromkeys(neurons.group))
@@ -136,7 +158,7 @@ SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
 SCRIPTS = (
     "view/view.js", "view/roles.js", "attention/attention.js", "attention/draw.js", "view/thumbs.js",
     "view/head.js", "view/preview.js", "view/model.js", "view/products.js", "view/strips.js", "view/links.js",
-    "view/neuron.js", "view/tabs.js",
+    "view/carriers.js", "view/neuron.js", "view/tabs.js",
 )  # fmt: skip
 STYLES = ("shared/page.css", "attention/attention.css", "view/view.css")
 KINDS = {

@@ -8,6 +8,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.causal.methods import WORKS as ABLATION
+from headroles.reports.why.methods import works_of_origins
 from headroles.reports.words.words import is_e_bh
 
 
@@ -174,6 +175,29 @@ WORKS = (
         (("journal", "Journal of Statistical Planning and Inference"), ("volume", "99"), ("number", "1"),
          ("pages", "25--40")),
     ),
+    Reference(
+        "fieller1954some", "Fieller, 1954", "article", "Fieller, Edgar C.",
+        "Some problems in interval estimation", "1954",
+        (("journal", SERIES_B), ("volume", "16"), ("number", "2"), ("pages", "175--185")),
+    ),
+    Reference(
+        "benjamini2014selective", "Benjamini and Bogomolov, 2014", "article",
+        "Benjamini, Yoav and Bogomolov, Marina",
+        "Selective inference on multiple families of hypotheses", "2014",
+        (("journal", SERIES_B), ("volume", "76"), ("number", "1"), ("pages", "297--318")),
+    ),
+    Reference(
+        "mezzadri2007how", "Mezzadri, 2007", "article", "Mezzadri, Francesco",
+        "How to generate random matrices from the classical compact groups", "2007",
+        (("journal", "Notices of the American Mathematical Society"), ("volume", "54"), ("number", "5"),
+         ("pages", "592--604")),
+    ),
+    Reference(
+        "lee2026decomposing", "Lee et al., 2026", "misc",
+        "Lee, Andrew and Belinkov, Yonatan and Viégas, Fernanda and Wattenberg, Martin",
+        "Decomposing query-key feature interactions using contrastive covariances", "2026",
+        (("howpublished", "arXiv:2602.04752"),),
+    ),
 )  # fmt: skip
 """All works that a methods text can cite, headroles left out."""
 BY_SHORT = {work.short: work for work in WORKS}
@@ -264,6 +288,8 @@ def works_cited(result: Labelling | Comparison | Atlas) -> tuple[Reference, ...]
         if result.ablated is not None:
             names = ()
             others = ABLATION
+        if result.origins is not None:
+            names, others = (), works_of_origins(result)
         others += (NORMS,) if reads_norms(result.manifest) else ()
     decision = result.decision
     return tuple(BY_SHORT[work] for work in works_of(names, decision.test, decision.correction, others))

@@ -19,6 +19,7 @@ from headroles.records.findings import DECISIONS, Findings, Labelling
 from headroles.records.shown.controls import CONTROLS, VALUES, control_of
 from headroles.records.stops.look import stop_sentences
 from headroles.reports.causal.methods import ablation_sentences
+from headroles.reports.why.methods import origin_sentences
 from headroles.reports.words.atlas import atlas_sentences
 from headroles.reports.words.citations import NORMS, cited_correction, reads_norms
 from headroles.reports.words.citations import SIEVES as CITED_SIEVES
@@ -69,7 +70,7 @@ PACKAGES = {
     "python": "Python", "torch": "torch", "transformers": "transformers", "numpy": "numpy", "scipy": "scipy",
     "statsmodels": "statsmodels", "spacy": "spaCy",
 }  # fmt: skip
-COLUMNS = {"probe": "row and direction", "surface": "statistic", "ablate": "arm"}
+COLUMNS = {"probe": "row and direction", "surface": "statistic", "ablate": "arm", "why": "column"}
 """Nouns of what is tested, by kind of run; roles in other kinds."""
 STORED = "stored maps"
 """How a manifest says that attention was read from files."""
@@ -96,7 +97,9 @@ def methods_text(result: Labelling | Comparison | Atlas) -> str:
 def _run(run: Labelling) -> list[str]:
     """Return the sentences of a run."""
     manifest, kind = run.manifest, kind_of(run).name
-    about = {"probe": _probe, "surface": _surface, "ablate": ablation_sentences}.get(kind, _roles)
+    about = {
+        "probe": _probe, "surface": _surface, "ablate": ablation_sentences, "why": origin_sentences,
+    }.get(kind, _roles)  # fmt: skip
     stop = stop_sentences(manifest)
     return [
         _model(manifest, run.findings),
@@ -411,7 +414,7 @@ def _guards(run: Labelling) -> list[str]:
     verdict = "below even attention" if kind_of(run).name == "surface" else "not"
     remarks = run.assessment.remarks if run.assessment else ()
     sentences = [f"The verdict “{verdict}” is a test of its own, and needs {ENOUGH_FOR_NOT} units."]
-    if run.moments is not None or kind_of(run).name == "ablate":
+    if run.moments is not None or kind_of(run).name in ("ablate", "why"):
         sentences = []
     if any(WITHHELD in remark for remark in remarks):
         sentences.append("Labels that depend on few units were withheld, and their heads stay undetermined.")

@@ -1,15 +1,4 @@
-/* Files of decisions hold those of the tests, not the verdicts that the page shows. */
-for (const name of ["findings.csv", "labels.csv"]) {
-  const write = FILES[name];
-  FILES[name] = () => {
-    decisions.set(testedCodes);
-    try {
-      return write();
-    } finally {
-      decisions.set(verdictCodes);
-    }
-  };
-}
+keepTested();
 
 /* A map of verdicts per arm, one of the damage itself, and one per role with the verdicts of the heads that hold it. */
 const mainColumn = ablation.arms[0].column;

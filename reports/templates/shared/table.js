@@ -4,7 +4,7 @@ const pageRows = () => Number(document.getElementById("rows")?.value ?? 100);
 const roleOf = new Map(findings.roles.map((role) => [role.sieve, role]));
 const hasContrasts = findings.roles.some((role) => role.contrast >= 0);
 const isSurface = findings.sieves.some((name) => name.startsWith("surface:"));
-const columnNoun = isSurface ? "statistic" : document.getElementById("ablation") ? "column" : "role";
+const columnNoun = isSurface ? "statistic" : document.querySelector("#ablation, #origins") ? "column" : "role";
 /* An interval of its own where the findings have that of a difference; a design effect where units are groups of examples. */
 const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
 const hasGroups = hasNumbers("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);

@@ -26,15 +26,16 @@ const links = (() => {
     })] : [])));
   }
 
-  /* q above, k below, and between them a line for each dimension, as strong as its product. */
-  function dimensions({ q, k, product }, mostOfVectors, mostOfProducts) {
+  /* q above, k below, and between them a line for each dimension, as strong as its product; some are marked. */
+  function dimensions({ q, k, product }, mostOfVectors, mostOfProducts, found = []) {
     const picture = by("neuron-dims");
     picture.setAttribute("viewBox", `0 0 ${q.length} 40`);
     const bars = (values, most, y, tall, thin) => Array.from(values, (value, place) => draw("rect", {
       x: place + (thin ? 0.35 : 0.04), y, width: thin ? 0.3 : 0.92, height: tall,
       class: value < 0 ? "view-minus" : "view-plus", "fill-opacity": most > 0 ? Math.min(Math.abs(value) / most, 1).toFixed(3) : 0,
     }));
-    picture.replaceChildren(...bars(q, mostOfVectors, 0, 10), ...bars(product, mostOfProducts, 11, 18, true), ...bars(k, mostOfVectors, 30, 10));
+    const marks = found.map((place) => draw("rect", { x: place, y: 0, width: 1, height: 40, class: "view-found" }));
+    picture.replaceChildren(...marks, ...bars(q, mostOfVectors, 0, 10), ...bars(product, mostOfProducts, 11, 18, true), ...bars(k, mostOfVectors, 30, 10));
   }
 
   return { tokens, dimensions };

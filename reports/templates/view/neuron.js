@@ -64,7 +64,7 @@ const neuronView = (() => {
     const weights = rows.map((_, place) => { const { seen, weight } = products.steps(now, query, place); return seen ? weight : 0; });
     links.tokens(rows, weights, queries === keys ? query : null, queries.pieces[query]);
     const steps = products.steps(now, query, inHand);
-    links.dimensions(steps, now.most, mostOfProducts);
+    links.dimensions(steps, now.most, mostOfProducts, carriers.marks());
     by("neuron-dims").setAttribute("aria-label", `Query of ${queries.pieces[query]} and key of ${keys.pieces[inHand]}, joined dimension by dimension`);
     by("neuron-dims-said").replaceChildren(
       "q of ", attention.isolate(queries.pieces[query]), " above, k of ", attention.isolate(keys.pieces[inHand]),
@@ -82,10 +82,11 @@ const neuronView = (() => {
     const { q, k, product } = products.steps(now, query, inHand);
     const lines = Array.from(q, (_, place) => {
       const line = create("tr");
-      line.append(Object.assign(create("th", String(place)), { scope: "row" }), ...[q, k, product].map((values) => create("td", decimals(values[place]))));
+      const texts = [...[q, k, product].map((values) => decimals(values[place])), ...carriers.cells(place)];
+      line.append(Object.assign(create("th", String(place)), { scope: "row" }), ...texts.map((text) => create("td", text)));
       return line;
     });
-    fillTable(by("neuron-numbers").querySelector("table"), ["dimension", "q", "k", "q × k"], lines);
+    fillTable(by("neuron-numbers").querySelector("table"), ["dimension", "q", "k", "q × k", ...carriers.columns()], lines);
   }
 
   function tell(place, at) {
@@ -93,7 +94,7 @@ const neuronView = (() => {
     [inHand, dimension] = [place, Math.min(Math.max(at, 0), now.size - 1)];
     const { q, k, product } = products.steps(now, query, place);
     const [one, other, both] = [q, k, product].map((values) => decimals(values[dimension]));
-    by("neuron-told").replaceChildren(attention.isolate(now.maps.keys.pieces[place]), `, dimension ${dimension}: q ${one}, k ${other}, q × k ${both}`);
+    by("neuron-told").replaceChildren(attention.isolate(now.maps.keys.pieces[place]), `, dimension ${dimension}: q ${one}, k ${other}, q × k ${both}${carriers.word(dimension)}`);
     keyButtons().forEach((button, other) => button.classList.toggle("map-held", other === place));
     if (changed) {
       lines();
@@ -110,6 +111,7 @@ const neuronView = (() => {
   /* Draw everything at once in the current colours. */
   function repaint() {
     if (!now || !mapsNow().neurons) return;
+    carriers.paint();
     lay();
     fill();
   }
@@ -130,6 +132,8 @@ const neuronView = (() => {
       [query, inHand, strip] = [0, 0, chosen.kind];
       by("neuron-queries").replaceChildren(...maps.queries.pieces.map((piece, place) => token(piece, place, 0)));
     }
+    carriers.turn(chosen.layer, head);
+    carriers.paint();
     lay();
     choose(query);
   }
@@ -167,6 +171,7 @@ const neuronView = (() => {
       event.preventDefault();
     } else roving(keyButtons(), event, 1);
   });
+  carriers.onChange(repaint);
   new ResizeObserver(() => { if (now && mapsNow().neurons && open === "neuron") lines(); }).observe(by("neuron-table"));
   by("neuron-numbers").addEventListener("toggle", () => { if (now) numbers(); });
   return { renew, repaint, loaded: () => now };

@@ -18,6 +18,7 @@ from headroles.reports.document import template
 from headroles.reports.page import page, page_of
 from tests.support.browser import DRAW, Listener, Opened, chromium
 from tests.support.causal.ablated_runs import ablated_run
+from tests.support.causal.origins import why_run
 from tests.support.causal.pruned import pruning
 from tests.support.clustered_runs import clustered_run
 from tests.support.hostile_runs import FACTS, LONG, NAMES, charted, compared, labelled
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PLAIN = ("local", "block", "delimiter")
-PAGES = ("label", "cluster", "probe", "surface", "compare", "atlas", "ablate", "prune")
+PAGES = ("label", "cluster", "probe", "surface", "compare", "atlas", "ablate", "why", "prune")
 SETTINGS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 400, "height": 900}, "color_scheme": "dark"},
@@ -105,6 +106,7 @@ def test_controls_are_bordered_by_a_colour_that_can_be_seen() -> None:
         "probes/probes.css",
         "surface/surface.css",
         "causal/causal.css",
+        "why/why.css",
     ):
         for rule in re.findall(r"[^{}]+\{[^{}]*\}", template(name)):
             if re.search(r"(button|input|select)[^{]*\{", rule):
@@ -173,6 +175,9 @@ def written(
                 "surface": lambda: surface_run((40, 3, 4)),
                 "ablate": lambda: ablated_run(
                     (60, 3, 4), roles=("syntactic", *(NAMES if hostile else PLAIN))
+                ),
+                "why": lambda: why_run(
+                    (30, 3, 4), roles=("delimiter:sep", "syntactic:amod", *(NAMES if hostile else PLAIN))
                 ),
             }
             if name in made:

@@ -1,0 +1,1 @@
+"""Answer, words, figures, tables, methods, page and notebook of a run of ``headroles why``."""

@@ -1,0 +1,200 @@
+"""The page of a run that asks why heads attend where they do: one self-contained HTML file."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from headroles.records.causal.origins import FEW, SUBSPACE, UNTESTABLE, VERTICAL, KnockOut, Origin
+from headroles.records.findings import Labelling
+from headroles.reports.causal.words import damage_text, role_title
+from headroles.reports.files import files_json, files_of
+from headroles.reports.framed import for_papers, framed_page
+from headroles.reports.print.captions import decision_sentence, inputs_text
+from headroles.reports.summary.account import with_values
+from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
+from headroles.reports.summary.summary import summarise
+from headroles.reports.why.answer import answer_of, head_sentence
+from headroles.reports.why.figures import (
+    NEURON_LOOKS,
+    REMOVAL_LOOKS,
+    neurons_panel,
+    removal_panels,
+    shares_panel,
+    strips_panel,
+)
+from headroles.reports.why.methods import sure_sentences
+from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
+from headroles.reports.why.words import (
+    FAMILIES,
+    LOOKS,
+    MARKS,
+    VERDICTS,
+    VERTICAL_COLUMN,
+    RoleCounts,
+    code_of,
+    counts_by_role,
+    glossary,
+    origins_of,
+    pairs,
+    share_text,
+)
+from headroles.reports.words.words import number
+
+SCRIPTS = (
+    "heads/maps.js", "heads/verdicts.js", "why/columns.js", "shared/files.js", "shared/table.js",
+    "shared/sheets.js", "why/maps.js",
+)  # fmt: skip
+STYLES = ("heads/maps.css", "probes/probes.css", "why/why.css")
+MOST_ROWS = 2000
+"""Rows of a table that stands on the page; the files have all."""
+NO_ROLE = str(len(VERDICTS))
+"""Code of a head that does not hold a role."""
+
+
+def why_page(labelling: Labelling) -> str:
+    """Return the report of a run that asks where roles come from: one HTML file that requests nothing.
+
+    The same labelling gives the same text, byte for byte. Text from data is escaped everywhere, and
+    the page's own policy lets only its own scripts run.
+
+    Args:
+        labelling: With ``origins``.
+
+    Returns:
+        A complete HTML document.
+    """
+    summary, origins, files = summarise(labelling), origins_of(labelling), files_of(labelling)
+    data, answer = _data(labelling), answer_of(labelling)
+    neurons, removals = neurons_panel(labelling), removal_panels(labelling)
+    shares, strips = shares_panel(labelling), strips_panel(labelling)
+    found, heads, knockouts = (
+        sheet if sheet is not None and len(sheet.rows) <= MOST_ROWS else None
+        for sheet in (
+            dimensions_sheet(labelling, found=True), heads_sheet(labelling), knockouts_sheet(labelling)
+        )
+    )  # fmt: skip
+    drawn = {"profiles": bool(data["roles"]), "shares": shares, "neurons": strips, "removals": removals}
+    return framed_page(
+        "why/page.html",
+        STYLES,
+        SCRIPTS,
+        account=with_values(summary.account, _values(labelling)),
+        answer=answer,
+        sections=_sections(drawn),
+        looks=[(code, *LOOKS[word], word) for code, word in enumerate(VERDICTS) if word in LOOKS],
+        neuron_looks=[(code, *look, word) for code, (word, look) in enumerate(NEURON_LOOKS.items())],
+        removal_looks=[(code, *look, word) for code, (word, look) in enumerate(REMOVAL_LOOKS.items())],
+        marks=[(MARKS[word] or "▨", word) for word in VERDICTS],
+        map_titles=[role["title"] for role in data["roles"]],
+        shares=shares,
+        roles=roles_sheet(labelling),
+        neurons=neurons,
+        fixed=not origins.products.free.all(),
+        strips=strips,
+        found=found,
+        ones="frequency pairs" if pairs(origins) else "dimensions",
+        removals=removals,
+        knockouts=knockouts,
+        all_heads=heads,
+        sure=sure_sentences(labelling),
+        glossary=glossary(labelling),
+        precision=bool(summary.table.precision),
+        skipped=labelling.skipped,
+        files=tuple(files),
+        embedded=Markup(files_json(files)),
+        findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
+        origins=Markup(script_json(json.dumps(data, separators=(",", ":"), ensure_ascii=False))),
+        manifest=Markup(manifest_json(labelling.manifest)),
+        **for_papers(labelling) | {"numbers_caption": _caption(labelling)},
+    )  # fmt: skip
+
+
+def _values(labelling: Labelling) -> dict[str, str]:
+    """Return the lines of the account that differ for origins, by their terms."""
+    return {
+        "alpha": f"{labelling.decision.alpha:g}, for every verdict by itself",
+        "family": FAMILIES["run"],
+        "margin": "0: the vertical part of a contrast against the rest",
+    }
+
+
+def _caption(labelling: Labelling) -> str:
+    """Return the caption of the table of all numbers, as it is copied."""
+    units = len(origins_of(labelling).products.units)
+    note = decision_sentence(labelling.decision, units, FAMILIES)
+    return f"Contrasts of roles and their vertical parts{inputs_text(labelling.manifest)}. {note}"
+
+
+def _sections(drawn: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return id and label of every section of the page."""
+    labels = {
+        "answer": "Answer", "profiles": "Heads", "shares": "Same push", "neurons": "Neurons",
+        "removals": "Removals", "verdicts": "How sure", "findings": "All numbers", "methods": "Methods",
+    }  # fmt: skip
+    return [(key, label) for key, label in labels.items() if drawn.get(key, True)]
+
+
+def _data(labelling: Labelling) -> dict[str, Any]:
+    """Return the data of the maps and of the panel of a head: verdicts of roles, and numbers of heads."""
+    origins = origins_of(labelling)
+    heads: dict[int, list[Any]] = {}
+    width = labelling.findings.count.shape[2]
+    for row in origins.origins:
+        cell = row.layer * width + row.head
+        tests = [
+            test
+            for test in origins.knockouts
+            if (test.role, test.layer, test.head) == (row.role, row.layer, row.head)
+        ]
+        heads.setdefault(cell, []).append(
+            [role_title(row.role), share_text(row), row.verdict, _more(row, tests)]
+        )
+    return {
+        "verdicts": VERDICTS,
+        "marks": [MARKS[word] for word in VERDICTS],
+        "roles": [_role(labelling, one) for one in counts_by_role(origins)],
+        "heads": heads,
+        "sentences": {cell: head_sentence(labelling, *divmod(cell, width)) for cell in heads},
+    }
+
+
+def _role(labelling: Labelling, one: RoleCounts) -> dict[str, Any]:
+    """Return one role for its map: its column, title, a digit per head, and the heads with few neurons."""
+    findings = labelling.findings
+    shape = findings.count.shape[1:]
+    codes = np.full(shape, NO_ROLE, dtype=object)
+    for row in one.rows:
+        codes[row.layer, row.head] = str(code_of(row.verdict))
+    name = f"{VERTICAL_COLUMN}{one.role}"
+    return {
+        "column": findings.of(name),
+        "name": name,
+        "title": role_title(one.role),
+        "note": f"{one.count(VERTICAL)} of {len(one.rows)} vertical",
+        "codes": "".join(codes.ravel().tolist()),
+        "few": [row.layer * shape[1] + row.head for row in one.rows if row.few == FEW],
+    }
+
+
+def _more(row: Origin, tests: list[KnockOut]) -> list[tuple[str, str, str]]:
+    """Return further lines about one role of one head: name, value and decision."""
+    lines = [("contrast", damage_text(row.contrast, row.low, row.high), "–")]
+    few = row.few != UNTESTABLE
+    rotated = (
+        f"{number(row.participation)}, {number(row.rotated)} when rotated"
+        if few
+        else number(row.participation)
+    )
+    lines.append(("participation", rotated, row.few if few else "–"))
+    lines.append(("found", f"{row.found:,}", "–"))
+    if row.rank >= 0:
+        lines.append(("directions", f"{row.rank:,}", "–"))
+    for test in tests:
+        what = "directions" if test.by == SUBSPACE else "found dimensions"
+        scored = "" if test.scored == test.role else f": {role_title(test.scored)}"
+        text = f"{number(test.before)} → {damage_text(test.after, test.low, test.high)}"
+        lines.append((f"without {what}{scored}", text, test.verdict))
+    return lines

@@ -1,0 +1,1 @@
+"""Pages, figures, tables and sentences of runs that ask where roles come from."""
