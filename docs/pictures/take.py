@@ -41,6 +41,8 @@ FIGURES = {
     "clusters.svg": ("cluster", "cluster-map-layer.svg"),
     "damage.svg": ("ablate", "damage.svg"),
     "prediction.svg": ("ablate", "prediction.svg"),
+    "why-shares.svg": ("why", "shares.svg"),
+    "why-neurons.svg": ("why", "neurons.svg"),
 }
 """Pictures that are figures for print: run and file."""
 
@@ -56,6 +58,7 @@ def make_runs(folder: Path, treebank: str) -> None:
         "surface": lambda: headroles.surface("QNLI", limit=60, out=folder / "surface"),
         "cluster": lambda: headroles.cluster("QNLI", limit=60, out=folder / "cluster"),
         "ablate": lambda: headroles.ablate(roles=str(folder / "label"), out=folder / "ablate"),
+        "why": lambda: headroles.why(str(folder / "label"), out=folder / "why"),
         "tuned": lambda: subprocess.run(trained, check=True),
         "before": lambda: headroles.label("MRPC", out=before),
         "after": lambda: headroles.label("MRPC", model=tuned, out=after),

@@ -22,18 +22,7 @@ from headroles.stats.engine import judge
 mpl.use("svg")
 UNDETERMINED = 2
 COLOURS = ("#0063a8", "#b5480a", "#00786b", "#8e3a9d")
-STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "headroles",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9,
-    "legend.frameon": False,
-}
-"""Style of all drawn pictures of the documentation."""
+STYLE = Path(__file__).parent / "drawn.mplstyle"
 
 
 def main() -> None:
@@ -48,7 +37,7 @@ def main() -> None:
 
 def picture(folders: list[str], every: int) -> str:
     """Return the picture as SVG: a panel for each run, a line for each role."""
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(fname=STYLE):
         figure = Figure(figsize=(8.6, 3.0))
         panels = figure.subplots(1, len(folders), sharey=True, squeeze=False)[0]
         for axes, folder in zip(panels, folders, strict=True):

@@ -7,7 +7,7 @@ after it. Progress goes to stderr.
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,10 @@ class Settings:
     batch_size: int
     learning_rate: float
     seed: int
+
+    def steps(self, pairs: int) -> int:
+        """Return the number of steps for so many pairs."""
+        return self.epochs * -(-pairs // self.batch_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +144,40 @@ def share_of_rate(step: int, steps: int) -> float:
     return (step + 1) / rise if step < rise else (steps - step) / (steps - rise + 1)
 
 
-def train(network: Any, pairs: Sequence[Pair], settings: Settings, pad: int) -> None:
-    """Train all weights of the network in place."""
+def checkpoint_steps(count: int, steps: int) -> list[int]:
+    """Return after how many steps a checkpoint is kept: evenly from before the first to after the last.
+
+    Example:
+        >>> checkpoint_steps(5, 150)
+        [0, 38, 75, 112, 150]
+    """
+    return [round(place * steps / (count - 1)) for place in range(count)]
+
+
+def train(
+    network: Any,
+    pairs: Sequence[Pair],
+    settings: Settings,
+    pad: int,
+    keep: Callable[[int], None] = lambda step: None,
+) -> None:
+    """Train all weights of the network in place.
+
+    Args:
+        network: A classifier.
+        pairs: What it learns.
+        settings: Of the training.
+        pad: Token id of the padding.
+        keep: Is told the number of steps so far, before the first step and after every step.
+    """
     order = np.random.default_rng(settings.seed)
     sizes = [pair.size for pair in pairs]
-    steps = settings.epochs * -(-len(pairs) // settings.batch_size)
+    steps = settings.steps(len(pairs))
     optimizer = optimizer_of(network, settings.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: share_of_rate(step, steps))
     network.train()
+    done = 0
+    keep(done)
     for epoch in range(1, settings.epochs + 1):
         start, total = time.perf_counter(), 0.0
         for places in epoch_batches(sizes, settings.batch_size, order):
@@ -158,6 +188,8 @@ def train(network: Any, pairs: Sequence[Pair], settings: Settings, pad: int) -> 
             schedule.step()
             optimizer.zero_grad()
             total += float(loss.detach()) * len(places)
+            done += 1
+            keep(done)
         seconds = time.perf_counter() - start
         click.echo(
             f"epoch {epoch} of {settings.epochs}: loss {total / len(pairs):.4f}, {seconds:.0f} s", err=True
@@ -199,9 +231,22 @@ def check_free(out: Path) -> None:
 
 
 def finetune(
-    train_file: Path, dev_file: Path | None, out: Path, limit: int | None, settings: Settings
+    train_file: Path,
+    dev_file: Path | None,
+    out: Path,
+    limit: int | None,
+    settings: Settings,
+    checkpoints: int | None = None,
 ) -> None:
     """Fine-tune, evaluate before and after it where there is a dev file, and write the folder.
+
+    Args:
+        train_file: Pairs to train on.
+        dev_file: Pairs for accuracy and F1; None for none.
+        out: Folder to write. With checkpoints, each is a folder in it, named after its number of steps.
+        limit: Largest number of pairs to train on; None for all.
+        settings: Of the training.
+        checkpoints: Number of checkpoints, at least 2; None for the last weights alone.
 
     Raises:
         HeadrolesError: In one sentence; everything that can be checked beforehand is checked before training.
@@ -220,15 +265,26 @@ def finetune(
         source, use_safetensors=True, id2label=NAMES, label2id={name: key for key, name in NAMES.items()}
     )
     pad = int(tokenizer.pad_token_id or 0)
+
+    def write(folder: Path) -> None:
+        with write_errors(f"the folder '{folder}'"):
+            network.save_pretrained(folder)
+            AutoTokenizer.from_pretrained(source).save_pretrained(folder)  # loaded again: the other truncates
+        click.echo(f"model {folder}, weights SHA-256 {weights_hash(folder)}, from {EMBEDDED}", err=True)
+
+    kept = checkpoint_steps(checkpoints, settings.steps(len(pairs))) if checkpoints else []
+
+    def keep(step: int) -> None:
+        if step in kept:
+            write(out / f"step-{step}")
+
     for when in ("before", "after"):
         if when == "after":
-            train(network, pairs, settings, pad)
+            train(network, pairs, settings, pad, keep)
         if held_out:
             click.echo(json.dumps({"when": when} | evaluate(network, held_out, settings.batch_size, pad)))
-    with write_errors(f"the folder '{out}'"):
-        network.save_pretrained(out)
-        AutoTokenizer.from_pretrained(source).save_pretrained(out)  # loaded again: the other one truncates
-    click.echo(f"model {out}, weights SHA-256 {weights_hash(out)}, from {EMBEDDED}", err=True)
+    if not kept:
+        write(out)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -240,10 +296,22 @@ def finetune(
 @click.option("--learning-rate", type=click.FloatRange(0, min_open=True), default=5e-5, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--limit", type=click.IntRange(1), help="Train on a random subset of this many pairs.")
-def main(train_file: Path, dev_file: Path | None, out: Path, limit: int | None, **settings: Any) -> None:
+@click.option(
+    "--checkpoints",
+    type=click.IntRange(2),
+    help="Write so many checkpoints, from before the first step to after the last, in folders of --out.",
+)
+def main(
+    train_file: Path,
+    dev_file: Path | None,
+    out: Path,
+    limit: int | None,
+    checkpoints: int | None,
+    **settings: Any,
+) -> None:
     """Fine-tune the embedded encoder on MRPC; the folder is then a model for headroles label."""
     try:
-        finetune(train_file, dev_file, out, limit, Settings(**settings))
+        finetune(train_file, dev_file, out, limit, Settings(**settings), checkpoints)
     except HeadrolesError as error:
         raise click.ClickException(str(error)) from error
 

@@ -150,6 +150,30 @@ def test_training_learns_and_a_seed_fixes_every_weight(
     assert not all(weights.equal(other[name]) for name, weights in first.items())
 
 
+@pytest.mark.slow
+def test_checkpoints_are_kept_from_before_the_first_step_to_after_the_last(
+    example: Any, pairs_file: Path, tmp_path: Path
+) -> None:
+    from click.testing import CliRunner
+    from safetensors.torch import load_file
+
+    if importlib.util.find_spec(CARRIER) is None:
+        reason = "the extra 'demo' is not installed"
+        pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
+    words = ["--train", str(pairs_file), "--out", str(tmp_path), "--epochs", "1", "--limit", "6"]
+    done = CliRunner().invoke(example.main, [*words, "--batch-size", "3", "--checkpoints", "3"])
+    assert done.exit_code == 0, done.output
+    folders = sorted(tmp_path.iterdir())
+    assert [folder.name for folder in folders] == ["step-0", "step-1", "step-2"]
+    weights = [load_file(folder / "model.safetensors") for folder in folders]
+    start = load_file(Path(example.find_checkpoint(None, None).target) / "model.safetensors")
+    name = next(name for name in weights[0] if name.endswith("layer.5.attention.self.query.weight"))
+    assert weights[0][name].equal(start[name.removeprefix("bert.")])
+    assert not weights[1][name].equal(weights[0][name])
+    assert not weights[2][name].equal(weights[1][name])
+    assert all((folder / "tokenizer.json").exists() for folder in folders)
+
+
 def test_accuracy_and_f1_are_those_of_scikit_learn(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from sklearn.metrics import accuracy_score, f1_score
 
