@@ -266,3 +266,31 @@ def test_the_benchmark_of_probes_says_which_treebank_it_lacks(tmp_path: Path) ->
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert re.fullmatch(r"Error: .+en_ewt-ud-dev.conllu.gz' is not there; .+ --data\n", done.stderr)
+
+
+def test_every_claim_about_where_roles_come_from_was_simulated_and_is_on_both_pages() -> None:
+    found = json.loads((DOCS / "calibration.json").read_text("utf-8"))["origins"]
+    assert found["about"]["times"] >= 200
+    tables, summary = (
+        (DOCS / name).read_text("utf-8") for name in ("calibration-tables.md", "calibration.md")
+    )
+    claims = {cell["claim"] for cell in found["cells"]}
+    assert {"vertical", "by query", "few neurons", "falls", "holds"} <= claims
+    for claim in claims:
+        assert f"### Where roles come from: {claim}" in tables
+        assert f"| {claim} | 0.05 |" in summary
+    later = [cell for cell in found["cells"] if cell["case"] not in ("50 units", "100 units")]
+    assert max(cell["false"] for cell in later) <= 0.05 + 3.5 * (0.05 * 0.95 / found["about"]["times"]) ** 0.5
+
+
+@pytest.mark.slow
+def test_where_roles_come_from_is_simulated_and_joins_the_page(tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text((DOCS / "calibration.json").read_text("utf-8"), "utf-8")
+    script = [sys.executable, str(SCRIPT.with_name("origins.py")), "--times", "3"]
+    done = subprocess.run([*script, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "calibration.json").read_text("utf-8"))
+    assert data["origins"]["about"]["times"] == 3
+    assert all(0 <= cell["false"] <= 1 for cell in data["origins"]["cells"])
+    assert "across" in data
+    assert "## Where roles come from" in (tmp_path / "calibration.md").read_text("utf-8")

@@ -19,7 +19,7 @@ from interventions import SHAPES, Draw
 from simulate import FIGURES, written
 
 from headroles.records.example import Decision, Rule, Scores
-from headroles.stats.across.conjunction import conjunction_q
+from headroles.stats.across.conjunction import conjunctions
 from headroles.stats.across.meta import pool_means
 from headroles.stats.across.replicability import replicability_r
 from headroles.stats.across.steps import NEVER, emergence, losses, trends
@@ -78,7 +78,7 @@ def in_runs(draw: Draw, times: int, rng: np.random.Generator) -> Iterator[Cell]:
                 own = draw(rng, (UNITS, RUNS, HEADS))
                 p = tested(means + part * common[:, None] + np.sqrt(1 - part**2) * own)[0]
                 for name in names:
-                    at_least = conjunction_q(p, name, "fdr_bh", 0.05)[1]
+                    at_least = conjunctions(p, name, "fdr_bh", 0.05).at_least
                     shares[name].append(false_share(at_least >= u, having))
             for name, found in shares.items():
                 case = f"u = {u}, inputs {inputs}"

@@ -7,6 +7,7 @@ from typing import Any
 import across_tables
 import column_tables
 import intervention_tables
+import origin_tables
 import tables
 from limits import Cell, Figure, covers, error_of, errors, limits
 from plots import PICTURES
@@ -259,6 +260,7 @@ def page(data: Data) -> str:
         *columns_simulated(data),
         *intervention_tables.interventions(data),
         *across_tables.across(data),
+        *origin_tables.origins(data),
     ]
     for title, section in SECTIONS:
         lines += [f"## {title}", "", *section(data)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from io import StringIO
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -30,17 +31,7 @@ SMALLEST = 0.002
 INTERVALS = (("t-skew", "o"), ("t", "^"), ("bootstrap-t", "s"), ("bca", "D"))
 COLOURS = {"t-skew": "#0063a8", "t": "#b5480a", "bootstrap-t": "#00786b", "bca": "#8e3a9d"}
 SIDES = ("role", "not")
-STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "headroles",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9,
-    "legend.frameon": False,
-}
+STYLE = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "drawn.mplstyle"
 
 
 def _text(figure: Figure) -> str:
@@ -108,7 +99,7 @@ def false_claims(data: Data, side: int) -> str:
     """
     real = bool(column_cells(data))
     shapes = [name for name in SHAPES if any(cell["population"] == name for cell in made_cells(data))]
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(fname=STYLE):
         figure = Figure(figsize=(8.6, 3.3))
         panels = figure.subplots(1, max(1, len(shapes) + real), squeeze=False)[0]
         for place, name in enumerate(shapes):
@@ -137,7 +128,7 @@ def found_and_covered(data: Data) -> str:
     Args:
         data: The content of ``calibration.json``.
     """
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(fname=STYLE):
         figure = Figure(figsize=(8.6, 3.3))
         power, *covered = figure.subplots(1, 3, width_ratios=(1.2, 1, 1))
         _power_panel(power, [cell for cell in made_cells(data) if cell["population"] == "normal"])

@@ -85,8 +85,8 @@ def written(data: dict[str, Any], out: Path) -> None:
         (out / name).write_text(content, encoding="utf-8")
 
 
-ADDED = ("columns", "interventions", "across")
-"""Figures of columns.py, interventions.py and across.py, which simulate.py does not renew."""
+ADDED = ("columns", "interventions", "across", "origins")
+"""Figures of columns.py, interventions.py, across.py and origins.py, which simulate.py does not renew."""
 
 
 def _added_text(data: dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "why": {"rotations": 99},
 }
 """Options of each kind that take little time."""
-OF_ROLES = {"ablate": "roles", "why": "run"}
+OF_ROLES = {"ablate": "roles", "why": "folder"}
 """Kinds that need a model that runs, with their option for the label run."""
 
 every_run = pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def start(gold: Path, planted: Path, labelled: Path) -> Start:
 
     def run(kind: str, **options: Any) -> Labelling:
         texts: dict[str, Any] = {} if kind == "probe" else {"text_a": "text"}
-        texts |= {"run": labelled} if kind == "why" else {}
+        texts |= {"folder": labelled} if kind == "why" else {}
         given = {"data": gold, "model": planted, "max_length": 48} | texts | QUICK[kind] | options
         labelling: Labelling = getattr(headroles, kind)(**given)
         return labelling

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from headroles.catalogue import PARTS, entries, entries_of, family_of, sieve_of, sieves_json, sieves_of
+from headroles.catalogue import (
+    PARTS,
+    entries,
+    entries_of,
+    family_of,
+    installed_plugins,
+    owner_of,
+    sieve_of,
+    sieves_json,
+    sieves_of,
+)
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
 from headroles.runs.label.run import label
 from headroles.sieves import BUILT_IN, FAMILIES, ON_REQUEST, PATTERNS
@@ -130,6 +140,20 @@ def test_a_plug_in_is_found_by_its_entry_point(offer: Offer) -> None:
     assert _listed("articles") == [("acme-one", "Does it look at articles?", "")]
     with pytest.raises(UnknownName, match="did you mean 'articles'"):
         sieve_of("article")
+
+
+def test_a_plug_in_that_is_installed_or_removed_later_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "acme-late" not in installed_plugins()
+    about = tmp_path / "acme_late-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-late\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[headroles.sieves]\nacme-late = acme_late:found\n")
+    assert [owner_of(point) for point in installed_plugins()["acme-late"]] == ["acme-late"]
+    about.rename(tmp_path / "removed")
+    assert "acme-late" not in installed_plugins()
 
 
 def test_two_plug_ins_of_one_name_are_an_error_that_names_both(offer: Offer, command: Command) -> None:
