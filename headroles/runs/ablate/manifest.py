@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from headroles.options.causal.ablate import AblateOptions
-from headroles.records.arrays import shared_keys_note
 from headroles.records.causal.ablation import (
     ENOUGH_FOR_LITTLE,
     FEWEST_UNITS,
@@ -18,10 +17,9 @@ from headroles.records.causal.ablation import (
 )
 from headroles.records.causal.columns import CELLS, MATCHED, SITES, parse_column
 from headroles.records.findings import Labelling
+from headroles.runs.held.manifest import record_of_questions
 from headroles.runs.manifest import (
-    attention_notes,
     column_notes,
-    common_record,
     few_unit_notes,
     truncation_notes,
 )
@@ -41,19 +39,7 @@ SILENT = {
 
 def manifest_of(options: AblateOptions, scored: ScoredRun) -> dict[str, Any]:
     """Return everything needed to reproduce a run that takes heads out, in JSON types."""
-    noted, known = scored.facts.known.noted, scored.facts.known
-    return common_record(options, scored, noted["longest"]) | {
-        "task": options.task,
-        "parser": known.parser,
-        **({"vectors": known.vectors} if known.vectors else {}),
-        "statistic": "damage",
-        "ablation": noted["ablation"],
-        "notes": [
-            *noted["ablation"]["notes"],
-            *attention_notes(scored.facts.described),
-            *shared_keys_note(scored.facts.described),
-        ],
-    }
+    return record_of_questions(options, scored, "ablation", "damage")
 
 
 def omission_notes(options: AblateOptions, scored: ScoredRun, judged: Labelling) -> list[str]:

@@ -25,8 +25,9 @@ from headroles.runs.held.role_cells import RoleCells, asking_options
 from headroles.runs.sources import open_source
 from headroles.runs.why.groups import cut_into_groups
 from headroles.runs.why.judging import with_knock_outs
-from headroles.runs.why.products import mean_by_unit
 from headroles.shards.engines import threads_per_worker
+from headroles.stats.columns import unit_numbers
+from headroles.stats.moments import unit_means
 
 if TYPE_CHECKING:
     from headroles.extraction.scoring.reader import Shard
@@ -191,6 +192,7 @@ class _Scorer:
             before.append(self._values([clean] * len(self._rounds)))
             after.append(self._values(removed))
         own = [units[passage.key] for passage in passages]
+        numbers = unit_numbers(own)
         families = [self._removals[row.removal].family for row in self._rows]
         return Knocked(
             by=tuple(self._removals[row.removal].by for row in self._rows),
@@ -198,8 +200,8 @@ class _Scorer:
             size=np.array([self._removals[row.removal].basis.shape[1] for row in self._rows], dtype=np.int64),
             scored=tuple(row.scored for row in self._rows),
             units=tuple(dict.fromkeys(own)),
-            before=mean_by_unit(np.concatenate(before), own).T,
-            after=mean_by_unit(np.concatenate(after), own).T,
+            before=unit_means(np.concatenate(before), numbers).T,
+            after=unit_means(np.concatenate(after), numbers).T,
             threshold=np.array([self._threshold[row.scored] for row in self._rows], dtype=np.float64),
         )
 

@@ -3,29 +3,17 @@
 from typing import Any
 
 from headroles.options.causal.why import WhyOptions
-from headroles.records.arrays import shared_keys_note
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import Origins
 from headroles.records.findings import Labelling
-from headroles.runs.manifest import attention_notes, common_record, truncation_notes
+from headroles.runs.held.manifest import record_of_questions
+from headroles.runs.manifest import truncation_notes
 from headroles.runs.scored import ScoredRun
 
 
 def manifest_of(options: WhyOptions, scored: ScoredRun) -> dict[str, Any]:
     """Return everything needed to reproduce a run that asks what makes heads attend, in JSON types."""
-    noted, known = scored.facts.known.noted, scored.facts.known
-    return common_record(options, scored, noted["longest"]) | {
-        "task": options.task,
-        "parser": known.parser,
-        **({"vectors": known.vectors} if known.vectors else {}),
-        "statistic": "contrast",
-        "why": noted["why"],
-        "notes": [
-            *noted["why"]["notes"],
-            *attention_notes(scored.facts.described),
-            *shared_keys_note(scored.facts.described),
-        ],
-    }
+    return record_of_questions(options, scored, "why", "contrast")
 
 
 def omission_notes(options: WhyOptions, scored: ScoredRun, judged: Labelling) -> list[str]:

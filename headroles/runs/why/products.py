@@ -1,6 +1,6 @@
 """Products of queries and keys over the inputs of shards: in files of the shards, and joined for a run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from jaxtyping import Float, Float32
@@ -10,6 +10,8 @@ from headroles.extraction.why.products import Families, InputProducts
 from headroles.extraction.why.singular import largest_singular
 from headroles.records.causal.origins import Products
 from headroles.runs.scored import ScoredRun
+from headroles.stats.columns import unit_numbers
+from headroles.stats.moments import unit_means
 from headroles.storage.archive import archive_bytes, read_archive
 
 PRODUCTS = "products.npz"
@@ -109,7 +111,8 @@ def join_products(contents: Iterable[bytes], units: Mapping[str, str]) -> Produc
         for name in ("outer", "weight", "redealt", "redealt_weight"):
             sums[name] = last[name].astype(np.float64) + sums.get(name, 0.0)
     names = [units[example] for example in examples]
-    by_unit = {name: mean_by_unit(np.concatenate(values), names) for name, values in rows.items()}
+    numbers = unit_numbers(names)
+    by_unit = {name: unit_means(np.concatenate(values), numbers) for name, values in rows.items()}
     return Products(
         roles=tuple(map(str, last["roles"])),
         layers=last["layers"],
@@ -137,17 +140,4 @@ def _divide(sums: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return matrices over their weights; NaN without weight."""
     with np.errstate(invalid="ignore"):
         mean: np.ndarray = sums / np.where(weight > 0, weight, np.nan)[..., None, None]
-    return mean
-
-
-def mean_by_unit(values: np.ndarray, units: Sequence[str]) -> Float[np.ndarray, "units *rest"]:
-    """Return the mean over the inputs of each unit that have a value, in the order of first appearance."""
-    places = {name: place for place, name in enumerate(dict.fromkeys(units))}
-    own = np.array([places[unit] for unit in units], dtype=np.int64)
-    total = np.zeros((len(places), *values.shape[1:]))
-    count = np.zeros(total.shape)
-    known = ~np.isnan(values)
-    np.add.at(total, own, np.where(known, values, 0.0))
-    np.add.at(count, own, known)
-    mean: np.ndarray = total / np.where(count > 0, count, np.nan)
     return mean
