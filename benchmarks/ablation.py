@@ -8,12 +8,12 @@ clock and on processors; the ratios are those of the minima.
 """
 
 import json
-import platform
 from typing import Any
 
 import click
 import numpy as np
 import torch
+from machine import machine
 from overhead import minima
 from transformers import AutoModel
 
@@ -79,8 +79,7 @@ def main(inputs: int, pairs: int, by: str, threads: int) -> None:
         "inputs": inputs,
         "tokens": float(np.mean([item.size for item in items]).round(1)),
         "threads": threads,
-        "processor": platform.processor() or platform.machine(),
-        "torch": torch.__version__,
+        "machine": machine(),
     }
     print(json.dumps(figures))
 

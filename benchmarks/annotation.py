@@ -7,8 +7,6 @@ run does in a thread beside the model is timed on its own.
 """
 
 import json
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +19,7 @@ import click
 import numpy as np
 import torch
 from curves import TEXT, sentences
+from machine import machine
 
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
@@ -121,7 +120,7 @@ def main(examples: int, text: Path) -> None:
     for name, (took, busy) in seconds.items():
         line = {"benchmark": f"annotation: {name}", "examples": examples, "tokens": tokens}
         line |= {"ms": round(took / examples * 1000, 3), "processor_ms": round(busy / examples * 1000, 3)}
-        line |= {"processors": os.cpu_count(), "machine": platform.machine()}
+        line |= {"machine": machine()}
         click.echo(json.dumps(line))
 
 

@@ -10,7 +10,6 @@ each.
 
 import gzip
 import json
-import platform
 import re
 import tempfile
 import time
@@ -20,6 +19,7 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from machine import machine
 from transformers import AutoModel
 
 from headroles import label
@@ -108,7 +108,7 @@ def main(examples: int, baseline: int, workers: tuple[int, ...], data: Path) -> 
             "baseline": "plain sdpa forward, all processors",
             "baseline_a_second": round(max(rates), 1),
             "share": round(rate / max(rates), 3),
-            "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}",
+            "machine": machine() | {"threads": torch.get_num_threads()},
         }
         click.echo(json.dumps(line))
 

@@ -5,7 +5,6 @@ one line of JSON per point, and one per curve with the memory per step, by least
 """
 
 import json
-import platform
 import re
 import resource
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 
 import click
 import numpy as np
+from machine import machine
 
 TEXT = Path(__file__).resolve().parents[2] / "shared" / "data" / "wikitext2" / "wiki.valid.raw.gz"
 AXES = ("examples", "layers", "tokens")
@@ -140,7 +140,7 @@ def slope(axis: str, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if axis == "examples" and {FEW, MANY} <= peaks.keys():
         added = round(peaks[MANY] - peaks[FEW])
         line |= {"from": FEW, "to": MANY, "added_mb": added, "target_mb": TARGET, "held": added < TARGET}
-    return line | {"machine": platform.machine()}
+    return line | {"machine": machine()}
 
 
 @click.command()

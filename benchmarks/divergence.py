@@ -9,7 +9,6 @@ that of a process that does nothing.
 """
 
 import json
-import platform
 import resource
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from collections.abc import Callable
 import click
 import numpy as np
 import torch
+from machine import machine
 
 from headroles.extraction.jobs.divergence import (
     BlockLayout,
@@ -147,7 +147,7 @@ def main(heads: int, many: int, inputs: int, one: int | None, **sizes: int) -> N
     shared = {
         "tokens": tokens,
         "threads": threads,
-        "machine": f"{platform.machine()}, numpy {np.__version__}, torch {torch.__version__}",
+        "machine": machine() | {"numpy": np.__version__},
     }
     line = speed(heads, tokens, threads, pairs, sizes["plain_heads"])
     click.echo(json.dumps(line | {"heads": heads, "pairs": pairs} | shared))

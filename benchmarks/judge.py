@@ -1,13 +1,13 @@
 """Time every way of judging, next to a baseline on the same scores in the same process."""
 
 import json
-import platform
 import resource
 import time
 from collections.abc import Callable
 
 import click
 import numpy as np
+from machine import machine
 from scipy import stats
 
 from headroles.records.example import Decision, Rule, Scores
@@ -84,7 +84,7 @@ def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pa
             "resamples": resamples, "seconds": round(best, 3), "baseline": baseline,
             "baseline_s": round(base, 3), "ratio": round(best / base, 2),
             "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-            "machine": platform.machine(),
+            "machine": machine(),
         }  # fmt: skip
         click.echo(json.dumps(line))
 

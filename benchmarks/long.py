@@ -7,7 +7,6 @@ weights; their number of layers is an option.
 """
 
 import json
-import platform
 import resource
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from machine import machine
 from transformers import AutoModel, BertConfig, LlamaConfig
 
 from headroles.arrays import selection_of
@@ -180,9 +180,8 @@ def measured(kind: str, tokens: int, layers: int, pairs: int, sieve: tuple[str, 
             "seconds": round(seconds["scored"], 3),
             "baseline_s": round(seconds["plain"], 3),
         }
-    machine = f"{platform.machine()}, torch {torch.__version__}"
     threads = torch.get_num_threads()
-    return line | {"layers": layers, "heads": HEADS, "threads": threads, "pairs": pairs, "machine": machine}
+    return line | {"layers": layers, "heads": HEADS, "threads": threads, "pairs": pairs, "machine": machine()}
 
 
 @click.command()

@@ -1,7 +1,6 @@
 """Measure the peak memory that more inputs add to a run: two whole runs, each in its own process."""
 
 import json
-import platform
 import resource
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from machine import machine
 
 
 def write_pairs(path: Path, count: int) -> None:
@@ -57,7 +57,7 @@ def main(few: int, many: int, one: str | None, out: str | None) -> None:
         "baseline": f"the same run with {few} examples",
         "baseline_mb": round(small),
         "added_mb": round(large - small),
-        "machine": platform.machine(),
+        "machine": machine(),
     }
     click.echo(json.dumps(line))
 

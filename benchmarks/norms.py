@@ -6,13 +6,13 @@ Ratios are those of the minima. Plans are made inside the timing; tokenising and
 """
 
 import json
-import platform
 from dataclasses import replace
 from functools import partial
 
 import click
 import numpy as np
 import torch
+from machine import machine
 from overhead import (
     BATCHES,
     example_of,
@@ -101,7 +101,7 @@ def main(
             "heads": plain.heads,
             "threads": threads,
             "pairs": pairs,
-            "device": f"{platform.machine()}, torch {torch.__version__}",
+            "machine": machine(),
         }
         click.echo(json.dumps(line))
 

@@ -8,7 +8,6 @@ size. With ``--device cuda`` all sides wait for the device.
 """
 
 import json
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from machine import machine
 from transformers import AutoModel, BertConfig, BertModel
 
 from headroles.arrays import selection_of
@@ -257,7 +257,6 @@ def main(
         way = EAGER if small else FUSED
         network.set_attn_implementation(way)
         read = model_of(network, way, place)
-        name = torch.cuda.get_device_name(place) if place.type == "cuda" else platform.machine()
         shared = {
             "model": "embedded" if embedded else f"random BERT, {hidden} wide",
             "layers": read.layers,
@@ -265,7 +264,7 @@ def main(
             "threads": threads,
             "pairs": pairs,
             "dtype": dtype,
-            "device": f"{name}, torch {torch.__version__}",
+            "machine": machine(place),
         }
         size = batch or BATCHES.get(length, max(1, 4096 // length))
         for line in measured(read, plain, length, size, sieve, pairs):

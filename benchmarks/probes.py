@@ -10,7 +10,6 @@ and padding, which the plain forward needs too, are on neither side.
 
 import json
 import os
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from machine import machine
 from overhead import minima
 from plain_probe import Batch, right_heads
 from transformers import AutoModel, BertConfig, BertModel
@@ -189,7 +189,7 @@ def compared(encoder: Encoder, work: Material, sides: dict[str, Callable[[], Any
                 "baseline_s": round(seconds[base], 3),
                 "ratio": round(seconds[name] / seconds[base], 3),
                 "pairs": pairs,
-                "machine": f"{platform.machine()}, torch {torch.__version__}",
+                "machine": machine(),
             }
             click.echo(json.dumps(line))
 

@@ -6,7 +6,6 @@ standard output; ``benchmarks/profile.txt`` is the output of one run.
 """
 
 import functools
-import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +16,7 @@ import click
 import numpy as np
 import torch
 from corpus import DATA, sentences
+from machine import machine
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
@@ -158,7 +158,7 @@ def main(examples: int, turns: int, data: Path) -> None:
     whole, parts = min(runs, key=lambda run: run[0])
     click.echo(
         f"{examples} sentences, {np.mean([len(text.split()) for text in texts]):.0f} words on average; "
-        f"embedded encoder, 1 thread, batches of 32; {platform.machine()}, torch {torch.__version__}\n"
+        f"embedded encoder, 1 thread, batches of 32; {', '.join(map(str, machine().values()))}\n"
         f"processor time, fastest of {turns}\n"
     )
     click.echo(table(parts, whole, min(forwards), examples))
