@@ -85,7 +85,7 @@ class Sides:
         self.model = Model(
             network=self.network,
             tokenizer=None,
-            way=CaptureMethod(FUSED, causal=kind == "decoder"),
+            way=CaptureMethod(FUSED, causal=kind == "decoder", by_heads=True),
             layers=layers,
             heads=HEADS,
             device=torch.device("cpu"),

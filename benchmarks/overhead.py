@@ -219,7 +219,7 @@ def model_of(network: Any, way: str, place: torch.device) -> Model:
     """Return a network whose attention is read in one way, without a tokenizer."""
     config = network.config
     layers, heads = config.num_hidden_layers, config.num_attention_heads
-    return Model(network, None, CaptureMethod(way), layers, heads, place, None, {})
+    return Model(network, None, CaptureMethod(way, by_heads=way == FUSED), layers, heads, place, None, {})
 
 
 @click.command()

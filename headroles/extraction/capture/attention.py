@@ -1,9 +1,10 @@
 """Read attention while a model runs: the weights of each layer are handed to a reader and then dropped.
 
 Two names are registered with transformers' attention interfaces. ``headroles-eager`` uses the eager
-mask and the model's own eager attention, and reads its weights. ``headroles`` uses the sdpa mask and
-returns the library's sdpa output, so the model's activations are those of the plain model. The weights
-are formed in addition, by the model's own eager function, in float32. Models that do not use the
+mask and the model's own eager attention, and reads its weights. ``headroles`` uses the sdpa mask, and
+forms the weights by the model's own eager function, in float32. On a CPU in float32 the layer's output is
+taken from the same weights; elsewhere it is the output of the library's sdpa function, as in the plain
+model. Models that do not use the
 interface run eagerly with ``output_attentions=True``.
 """
 
@@ -24,6 +25,7 @@ from headroles.extraction.capture.norms import ValueNorms
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
 from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.extraction.capture.weights import (
+    LayerCall,
     block_mask,
     own_eager,
     read_cross,
@@ -47,6 +49,7 @@ class CaptureMethod:
             with one stack, also an encoder by itself.
         modules: Modules that compute this kind, where the network computes others too; None for all.
         norms: Norms of values, by which attention is weighted for all readers or for some; None for none.
+        by_heads: Whether the eager function of the model computes some heads without the others.
     """
 
     name: str
@@ -54,6 +57,7 @@ class CaptureMethod:
     kind: str = SELF
     modules: frozenset[torch.nn.Module] | None = field(default=None, repr=False)
     norms: ValueNorms | None = field(default=None, repr=False, compare=False)
+    by_heads: bool = False
 
 
 _RUNNING: ContextVar[ForwardPass | None] = ContextVar("headroles_pass", default=None)
@@ -120,14 +124,18 @@ def one_thread(device: torch.device) -> Iterator[None]:
 
 
 def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
-    running = _RUNNING.get()
+    running, output = _RUNNING.get(), None
     if running is not None and running.reads(module):
+        call = LayerCall(module, (query, key, value), attention_mask, rest)
         _hand_over_keys(running, key)
         if running.cross is not None:
-            read_cross(running, running.cross, module, (query, key, value), attention_mask, rest)
-        elif not read_whole_batch(running, module, (query, key, value), attention_mask, rest):
-            read_in_blocks(running, module, (query, key, value), attention_mask, rest)
+            read_cross(running, running.cross, call)
+        else:
+            done, output = read_whole_batch(running, call)
+            output = output if done else read_in_blocks(running, call)
         running.layer += 1
+    if output is not None:
+        return output, None
     if running is not None and running.trial:
         causal = hides_later_keys(module, query, attention_mask, rest)
         rows, keys, dtype = slice(0, query.shape[2]), key.shape[2], query.dtype
@@ -168,7 +176,14 @@ def run(
     cross = CrossLayout(side_lengths(inputs)) if way.kind == CROSS else None
     home = next(iter(inputs.values())).device
     running = ForwardPass(
-        reader, lengths, trial, home=home, modules=way.modules, cross=cross, norms=way.norms
+        reader,
+        lengths,
+        trial,
+        home=home,
+        modules=way.modules,
+        cross=cross,
+        norms=way.norms,
+        by_heads=way.by_heads,
     )
     if isinstance(reader, GraphReader):
         with torch.enable_grad():

@@ -1,6 +1,7 @@
 """Protocols of readers, which take attention while a model runs, and of the keys that queries can see."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -84,14 +85,35 @@ class OptionalBatchReader(BatchReader, Protocol):
         """Return whether weights that are computed outside the model are formed for all examples at once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a block of attention in a forward pass.
+
+    Attributes:
+        layer: The layer.
+        example: The example of the batch.
+        heads: The query heads, without a step.
+        start: The first query.
+        first: The first key.
+    """
+
+    layer: int
+    example: int
+    heads: slice
+    start: int
+    first: int
+
+
 @runtime_checkable
 class LongReader(Reader, Protocol):
     """A reader that takes rows of long examples without the keys that no query of them can see."""
 
-    def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, visible: VisibleMask
-    ) -> None:
-        """Take rows (heads, rows, keys): queries from ``start``, keys from ``first`` on; other keys get 0."""
+    @property
+    def by_heads(self) -> bool:
+        """Return whether all rows of some heads may come before those of the next heads."""
+
+    def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
+        """Take rows (heads, rows, keys) of a block; keys outside of it get 0."""
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ The state of one forward pass whose attention is read is here too.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from headroles.extraction.capture.cross import CrossLayout
 from headroles.extraction.capture.norms import ValueNorms, weigh_in_place
 from headroles.extraction.capture.readers import (
     GraphReader,
+    LongReader,
     NormReader,
     Reader,
     VisibleArray,
@@ -133,6 +134,8 @@ class ForwardPass:
         layer: The layer whose attention is read next.
         visible_sets: The keys that the queries can see.
         cross: Layout of cross attention as joint examples; None where other attention is read.
+        by_heads: Whether weights may be formed by groups of heads: the eager function of the model gives
+            some heads without the others, and the reader takes them.
     """
 
     def __init__(
@@ -145,6 +148,7 @@ class ForwardPass:
         modules: frozenset[torch.nn.Module] | None = None,
         cross: CrossLayout | None = None,
         norms: ValueNorms | None = None,
+        by_heads: bool = False,
     ) -> None:
         """Begin at the first layer; only the given modules are read (None: all are)."""
         self.reader = reader
@@ -159,10 +163,21 @@ class ForwardPass:
         wanted = norms is not None and (norms.everywhere or second is not None)
         self._norms = norms if wanted else None
         self._second = second
+        self._long = [taker for taker in (reader, second) if isinstance(taker, LongReader)]
+        self.by_heads = by_heads and isinstance(reader, LongReader) and reader.by_heads
 
     def reads(self, module: torch.nn.Module) -> bool:
         """Return whether a module computes attention of the kind that is read."""
         return self._modules is None or module in self._modules
+
+    @property
+    def reads_all(self) -> bool:
+        """Return whether every module that computes attention is read."""
+        return self._modules is None
+
+    def long_reader(self, reader: Reader) -> LongReader | None:
+        """Return a reader that takes blocks of long examples as such; None for others."""
+        return next((taker for taker in self._long if taker is reader), None)
 
     def norms_of(self, value: torch.Tensor) -> torch.Tensor | None:
         """Return the norms of the transformed values of the layer; None where no reader needs them."""
@@ -175,13 +190,13 @@ class ForwardPass:
 
         The weights are changed in place once the readers of attention have read them.
         """
-        assert not isinstance(self.reader, GraphReader)
+        first = cast(Reader, self.reader)  # a check would take as long as small blocks do
         if self._norms is None or norms is None:
-            yield self.reader, weights
+            yield first, weights
             return
         weights = weights.float()
         if not self._norms.everywhere:
-            yield self.reader, weights
-        reader = self.reader if self._norms.everywhere else self._second
+            yield first, weights
+        reader = first if self._norms.everywhere else self._second
         assert reader is not None
         yield reader, weigh_in_place(weights, norms.to(weights))

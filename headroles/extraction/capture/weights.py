@@ -6,6 +6,7 @@ and cross attention in blocks of rows of joint examples.
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from headroles.extraction.capture.readers import (
     GraphReader,
     LongReader,
     OptionalBatchReader,
+    Place,
     Reader,
     VisibleMask,
 )
@@ -24,7 +26,11 @@ from headroles.plans.masks import Band
 WHOLE = 256
 """Most tokens of an example whose weights are formed at once; longer ones are formed in blocks of rows."""
 CACHE = 8 * 2**20
-"""Most bytes of one block of weights on a CPU, so that it stays in the cache."""
+"""Most bytes of one block of weights of all heads on a CPU, so that it stays in the cache."""
+FEWEST_ROWS = 128
+"""Fewest query rows of such a block; long inputs, which have fewer, are formed by groups of heads."""
+GROUP = 2 * 2**20
+"""Most bytes of one block of weights of a group of heads; products of few rows take up to twice as long."""
 ROOM = 2**27
 """Most bytes of one block on other devices, where many small blocks would take longer."""
 
@@ -42,52 +48,140 @@ QueryKeyValue = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Queries (examples, heads, queries, size), and keys and values (examples, key heads, keys, size)."""
 
 
-def read_in_blocks(
-    running: ForwardPass, module: Any, parts: QueryKeyValue, mask: Any, rest: dict[str, Any]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class LayerCall:
+    """What a layer's attention function is called with.
+
+    Attributes:
+        module: The module that computes attention.
+        parts: Queries, keys and values.
+        mask: The mask of the call; None where it has none.
+        rest: Its other arguments.
+    """
+
+    module: Any
+    parts: QueryKeyValue
+    mask: Any
+    rest: dict[str, Any]
+
+    @property
+    def causal(self) -> bool:
+        """Return whether later keys are hidden without a mask."""
+        return hides_later_keys(self.module, self.parts[0], self.mask, self.rest)
+
+
+def forms_output(query: torch.Tensor) -> bool:
+    """Return whether the output of a layer is taken from the weights that are formed for readers.
+
+    On a CPU in float32 that costs one product. The fused kernel of the library would form all weights once
+    more; ``benchmarks/forming.py`` compares the two at all lengths. In half precision the output would have
+    another precision than that of the plain model, and other devices have much faster kernels.
+    """
+    return query.device.type == "cpu" and query.dtype == torch.float32
+
+
+def read_in_blocks(running: ForwardPass, call: LayerCall) -> torch.Tensor | None:
     """Form the weights by the model's own eager function and hand them to the readers, block by block.
 
     Keys that no query of a block can see are left out, and count as 0 where a reader takes whole rows.
     Weights are float32; in the check at load they have the model's precision and its number of blocks.
+
+    Returns:
+        The layer's output (examples, queries, heads, size) from the same weights, 0 for padding; None where
+        the model goes on with the output of another function.
     """
     if isinstance(running.reader, GraphReader):
         raise TypeError(
             "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
         )
-    query, key, value = parts
-    causal = hides_later_keys(module, query, mask, rest)
-    for example, length in enumerate(running.lengths):
-        dtype = query.dtype if running.trial else torch.float32
-        keys = key[example : example + 1, :, :length].to(dtype)
-        norms = running.norms_of(value[example : example + 1, :, :length])
-        in_blocks = length > WHOLE or running.trial > 1
-        visible = running.visible_sets.visible_mask(mask, causal, example) if in_blocks else None
-        step = rows_per_block(length, query.shape[1], query.device)
-        step = -(-length // running.trial) if running.trial else step
+    query, _, value = call.parts
+    output = None
+    if forms_output(query) and running.reads_all and running.trial != 1:
+        output = query.new_zeros((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))
+    for example in range(len(running.lengths)):
+        _read_example(running, call, example, None if output is None else output[example])
+    return output
+
+
+def _read_example(running: ForwardPass, call: LayerCall, example: int, output: torch.Tensor | None) -> None:
+    """Form the weights of one example and hand them over; write its output (queries, heads, size)."""
+    (query, key, value), length, causal = call.parts, running.lengths[example], call.causal
+    dtype = query.dtype if running.trial else torch.float32
+    keys, values = (part[example : example + 1, :, :length].to(dtype) for part in (key, value))
+    norms = running.norms_of(value[example : example + 1, :, :length])
+    in_blocks = length > WHOLE or running.trial > 1
+    visible = running.visible_sets.visible_mask(call.mask, causal, example) if in_blocks else None
+    open_to_all = in_blocks and visible is None and (call.mask is None or call.mask.dtype == torch.bool)
+    for heads, own, step in _cut(running, length, query, key):
         for start in range(0, length, step):
-            stop = min(start + step, length)
-            first, last = visible_key_range(visible, start, stop, length)
-            block = block_mask(mask, causal, example, slice(start, stop), length, dtype, keys.device)
-            extra = {
-                name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")
-            }
-            bias = rest.get("position_bias")
-            if bias is not None:
-                bias = bias[min(example, bias.shape[0] - 1)][None, :, start:stop, first:last].to(dtype)
-                extra["position_bias"] = bias
-            queries = query[example : example + 1, :, start:stop].to(dtype)
-            additive = None if block is None else block[..., first:last]
-            visible_keys = keys[:, :, first:last]
-            _, weights = own_eager(module)(
-                module, queries, visible_keys, visible_keys[..., :0], additive, **extra
+            rows = slice(start, min(start + step, length))
+            first, last = visible_key_range(visible, rows.start, rows.stop, length)
+            additive = None
+            if not open_to_all:
+                additive = block_mask(call.mask, causal, example, rows, length, dtype, keys.device)
+                additive = None if additive is None else _of_heads(additive, heads)[..., first:last]
+            formed, weights = own_eager(call.module)(
+                call.module,
+                query[example : example + 1, heads, rows].to(dtype),
+                keys[:, own, first:last],
+                values[:, own, first:last, : None if output is not None else 0],
+                additive,
+                **_other_arguments(call.rest, example, heads, rows, slice(first, last), dtype),
             )
-            own = None if norms is None else norms[0, :, first:last]
-            for reader, rows in running.readings(weights[0].float().to(running.home), own):
-                _hand_over(running, reader, mask, causal, (example, start, first), rows)
+            if output is not None:
+                output[rows, heads] = formed[0]
+            place = Place(running.layer, example, heads, start, first)
+            kept = None if norms is None else norms[0, heads, first:last]
+            for reader, given in running.readings(weights[0].float().to(running.home), kept):
+                _hand_over(running, reader, (call.mask, causal), place, given)
+
+
+def _other_arguments(
+    rest: dict[str, Any], example: int, heads: slice, rows: slice, keys: slice, dtype: torch.dtype
+) -> dict[str, Any]:
+    """Return the other arguments of the eager function for a block."""
+    extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
+    bias = rest.get("position_bias")
+    if bias is not None:
+        own = bias[min(example, bias.shape[0] - 1)][None, :, rows, keys]
+        extra["position_bias"] = _of_heads(own, heads).to(dtype)
+    return extra
+
+
+def _of_heads(tensor: torch.Tensor, heads: slice) -> torch.Tensor:
+    """Return the part (1, heads, ...) of some heads, or the one part that stands for all heads."""
+    return tensor if tensor.shape[1] == 1 else tensor[:, heads]
+
+
+def _cut(
+    running: ForwardPass, length: int, query: torch.Tensor, key: torch.Tensor
+) -> list[tuple[slice, slice, int]]:
+    """Return the query heads that are formed together, their key heads, and the number of rows at a time.
+
+    All heads are one group, unless the input is long and the pass may form groups of heads. In the check
+    at load every input is cut.
+    """
+    heads, key_heads, trial = query.shape[1], key.shape[1], running.trial
+    rows = rows_per_block(length, heads, query.device)
+    split = running.by_heads and heads % key_heads == 0
+    if trial:
+        rows, most = -(-length // trial), -(-key_heads // trial)
+    else:
+        most = max(1, GROUP * key_heads // (4 * FEWEST_ROWS * length * heads))
+        split = split and query.device.type == "cpu" and length > WHOLE and rows < FEWEST_ROWS
+    if not split:
+        return [(slice(0, heads), slice(0, key_heads), rows)]
+    shared, groups = heads // key_heads, []
+    for first in range(0, key_heads, most):
+        last = min(first + most, key_heads)
+        own = slice(first * shared, last * shared)
+        step = rows if trial else max(1, GROUP // (4 * length * (own.stop - own.start)))
+        groups.append((own, slice(first, last), step))
+    return groups
 
 
 def rows_per_block(length: int, heads: int, device: torch.device) -> int:
-    """Return how many query rows are formed at a time."""
+    """Return how many query rows of all heads are formed at a time."""
     if length <= WHOLE:
         return length
     room = CACHE if device.type == "cpu" else ROOM
@@ -108,23 +202,18 @@ def visible_key_range(visible: VisibleMask, start: int, stop: int, length: int) 
 
 
 def _hand_over(
-    running: ForwardPass,
-    reader: Reader,
-    mask: Any,
-    causal: bool,
-    place: tuple[int, int, int],
-    rows: torch.Tensor,
+    running: ForwardPass, reader: Reader, hidden: tuple[Any, bool], place: Place, rows: torch.Tensor
 ) -> None:
-    """Give a reader rows of an example, from one query on and for keys from a first one on."""
-    example, start, first = place
-    length = running.lengths[example]
-    if length > WHOLE and isinstance(reader, LongReader):
-        visible = running.visible_sets.visible_mask(mask, causal, example)
-        reader.read_rows(running.layer, example, start, rows, first, visible)
+    """Give a reader a block of rows; ``hidden`` is the mask, and whether later keys are hidden without it."""
+    length = running.lengths[place.example]
+    taker = running.long_reader(reader)
+    if taker is not None and (length > WHOLE or running.trial):
+        taker.read_rows(place, rows, running.visible_sets.visible_mask(*hidden, place.example))
         return
     if rows.shape[2] < length:
-        rows = torch.nn.functional.pad(rows, (first, length - first - rows.shape[2]))
-    reader.read(running.layer, example, start, rows, running.visible_sets.array(mask, causal, example))
+        rows = torch.nn.functional.pad(rows, (place.first, length - place.first - rows.shape[2]))
+    visible = running.visible_sets.array(*hidden, place.example)
+    reader.read(place.layer, place.example, place.start, rows, visible)
 
 
 def block_mask(
@@ -149,33 +238,34 @@ def block_mask(
     return torch.zeros(visible.shape, dtype=kind, device=device).masked_fill(~visible, torch.finfo(kind).min)
 
 
-def read_whole_batch(
-    running: ForwardPass, module: Any, parts: QueryKeyValue, mask: Any, rest: dict[str, Any]
-) -> bool:
+def read_whole_batch(running: ForwardPass, call: LayerCall) -> tuple[bool, torch.Tensor | None]:
     """Form a layer's weights (examples, heads, tokens, tokens) and hand them over, for readers of batches.
 
     Where examples are short, or the device is not a CPU, one operation on all of them takes hardly longer
     than one on a single example.
 
     Returns:
-        Whether it was done: not in the check at load, nor for a reader that takes examples one by one.
+        Whether it was done: not in the check at load, nor for a reader that takes examples one by one. And
+        the layer's output, as ``read_in_blocks`` returns it.
     """
     reader = running.reader
     if running.trial or not isinstance(reader, OptionalBatchReader) or not reader.together:
-        return False
-    query, key, value = parts
-    causal = hides_later_keys(module, query, mask, rest)
-    extra = {name: given for name, given in rest.items() if name not in ("is_causal", "position_bias")}
-    if rest.get("position_bias") is not None:
-        extra["position_bias"] = rest["position_bias"].float()
-    keys = key.float()
-    additive = _additive_mask(mask, causal, query)
-    _, weights = own_eager(module)(module, query.float(), keys, keys[..., :0], additive, **extra)
-    visible = running.visible_sets.arrays(mask, causal)
+        return False, None
+    (query, key, value), bias = call.parts, call.rest.get("position_bias")
+    extra = {name: given for name, given in call.rest.items() if name not in ("is_causal", "position_bias")}
+    if bias is not None:
+        extra["position_bias"] = bias.float()
+    additive = _additive_mask(call.mask, call.causal, query)
+    one_pass = forms_output(query) and running.reads_all
+    values = value if one_pass else value[..., :0]
+    output, weights = own_eager(call.module)(
+        call.module, query.float(), key.float(), values.float(), additive, **extra
+    )
+    visible = running.visible_sets.arrays(call.mask, call.causal)
     for taker, taken in running.readings(weights.float().to(running.home), running.norms_of(value)):
         assert isinstance(taker, OptionalBatchReader)
         taker.read_batch(running.layer, taken, visible)
-    return True
+    return True, output if one_pass else None
 
 
 def _additive_mask(mask: torch.Tensor | None, causal: bool, query: torch.Tensor) -> torch.Tensor | None:
@@ -191,14 +281,7 @@ def _additive_mask(mask: torch.Tensor | None, causal: bool, query: torch.Tensor)
     return torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, lowest)
 
 
-def read_cross(
-    running: ForwardPass,
-    crossing: CrossLayout,
-    module: Any,
-    parts: QueryKeyValue,
-    mask: Any,
-    rest: dict[str, Any],
-) -> None:
+def read_cross(running: ForwardPass, crossing: CrossLayout, call: LayerCall) -> None:
     """Form the weights of cross attention and hand them over as rows of joint examples, block by block.
 
     They are float32; in the check at load they have the model's precision and its number of blocks.
@@ -207,7 +290,7 @@ def read_cross(
         raise TypeError(
             "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
         )
-    query, key, value = parts
+    module, (query, key, value), mask, rest = call.module, call.parts, call.mask, call.rest
     dtype = query.dtype if running.trial else torch.float32
     for example, (decoder, encoder) in enumerate(crossing.sides):
         tokens = decoder + encoder
@@ -241,7 +324,8 @@ def _hand_over_cross(
     example, start = place
     decoder, encoder = crossing.sides[example]
     if decoder + encoder > WHOLE and isinstance(reader, LongReader):
-        reader.read_rows(running.layer, example, start, rows, decoder, crossing.visible_mask(mask, example))
+        block = Place(running.layer, example, slice(0, rows.shape[0]), start, decoder)
+        reader.read_rows(block, rows, crossing.visible_mask(mask, example))
         return
     whole = torch.nn.functional.pad(rows, (decoder, 0))
     reader.read(running.layer, example, start, whole, crossing.array(mask, example))

@@ -9,8 +9,8 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
-from headroles.extraction.capture.readers import VisibleArray
-from headroles.extraction.capture.weights import WHOLE
+from headroles.extraction.capture.readers import Place, VisibleArray, VisibleMask
+from headroles.extraction.capture.weights import WHOLE, forms_output
 
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 """Largest difference of captured from returned weights, both in the model's own precision."""
@@ -74,6 +74,30 @@ class _KeepingReader:
         return [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
 
 
+class _HeadReader:
+    """A reader that keeps every layer of one example, which it takes head by head."""
+
+    by_heads = True
+
+    def __init__(self, tokens: int) -> None:
+        self.heads: dict[tuple[int, int], list[torch.Tensor]] = {}
+        self._tokens = tokens
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
+        raise TypeError("blocks of some heads are asked for")
+
+    def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
+        whole = torch.nn.functional.pad(rows, (place.first, self._tokens - place.first - rows.shape[2]))
+        self.heads.setdefault((place.layer, place.heads.start), []).append(whole)
+
+    @property
+    def layers(self) -> list[torch.Tensor]:
+        by_layer: dict[int, list[torch.Tensor]] = {}
+        for (layer, _), blocks in sorted(self.heads.items()):
+            by_layer.setdefault(layer, []).append(torch.cat(blocks, dim=1))
+        return [torch.cat(heads) for _, heads in sorted(by_layer.items())]
+
+
 def choose_reading(
     network: Any, tokenizer: Any, device: torch.device, max_length: int, *, fused: bool = True
 ) -> Reading:
@@ -101,7 +125,8 @@ def choose_reading(
         network.set_attn_implementation(way.name)
         reader = _KeepingReader()
         if _check_reading(network, way, inputs, output, returned, reader):
-            way = replace(way, causal=reader.causal)
+            by_heads = way.name == FUSED and _forms_some_heads(network, way, inputs, returned)
+            way = replace(way, causal=reader.causal, by_heads=by_heads)
             key_heads = _key_heads_by_layer(list(reader.key_heads.values()), len(returned), heads)
             return Reading(way, len(returned), heads, key_heads)
         network.set_attn_implementation("eager")
@@ -182,8 +207,8 @@ def _check_reading(
     """Check that attention is read as returned; False when the model does not call the interface at all.
 
     The weights are compared on a run in which every layer gets the same input as in the plain eager
-    model, so that no rounding adds up over layers, and once more cut into two blocks. The output is
-    compared on a usual run.
+    model, so that no rounding adds up over layers. Weights and output are compared once more, cut into two
+    blocks. The output is compared on a usual run, with that of the attention function that it stands for.
     """
     tolerance, n = TOLERANCE[network.dtype], inputs["input_ids"].shape[1]
     _, calls = run(network, way, inputs, [n], reader, trial=1)
@@ -191,11 +216,13 @@ def _check_reading(
         return False
     same = reader.hidden == 0 and _all_close(reader.layers, returned, tolerance)
     if way.name == FUSED:
+        close = max(tolerance, BLOCK_TOLERANCE)
         second_reader = _KeepingReader()
-        run(network, way, inputs, [n], second_reader, trial=2)
-        same = same and _all_close(second_reader.layers, returned, max(tolerance, BLOCK_TOLERANCE))
+        cut, _ = run(network, way, inputs, [n], second_reader, trial=2)
+        same = same and _all_close([*second_reader.layers, cut], [*returned, output], close)
     usual, _ = run(network, way, inputs, [n], _KeepingReader())
-    reference = output if way.name == EAGER else _run_plain_fused(network, inputs, way.name)
+    own = way.name == EAGER or forms_output(output)
+    reference = output if own else _run_plain_fused(network, inputs, way.name)
     if not same or not torch.allclose(usual, reference, rtol=tolerance, atol=tolerance):
         raise BadInput(
             f"what is read while {type(network).__name__} runs must be what the plain model computes, but "
@@ -203,6 +230,19 @@ def _check_reading(
             f"this architecture cannot be labelled"
         )
     return True
+
+
+def _forms_some_heads(
+    network: Any, way: CaptureMethod, inputs: Tensors, returned: list[torch.Tensor]
+) -> bool:
+    """Return whether the model's eager function gives the weights of some heads without the others."""
+    tokens = inputs["input_ids"].shape[1]
+    reader = _HeadReader(tokens)
+    try:
+        run(network, replace(way, by_heads=True), inputs, [tokens], reader, trial=2)
+    except (RuntimeError, TypeError, ValueError, LookupError):
+        return False
+    return _all_close(reader.layers, returned, max(TOLERANCE[network.dtype], BLOCK_TOLERANCE))
 
 
 def _all_close(ours: list[torch.Tensor], theirs: list[torch.Tensor], close: float) -> bool:

@@ -8,7 +8,13 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
-from headroles.extraction.capture.readers import VisibleArray, VisibleMask, to_visible_mask, visible_key
+from headroles.extraction.capture.readers import (
+    Place,
+    VisibleArray,
+    VisibleMask,
+    to_visible_mask,
+    visible_key,
+)
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
 from headroles.extraction.scoring.finite import not_finite
@@ -186,8 +192,7 @@ class Reader:
         together = batch_plans_of(model, table.sieves, batch)
         self.scores = None if together is None else BatchScores(together, model.layers, model.device)
         self.classes = [
-            ClassSums(number, batch, classes, model.layers, model.device)
-            for number, classes in enumerate(table.classes)
+            ClassSums(number, batch, classes, model) for number, classes in enumerate(table.classes)
         ]
         for prepared in batch:
             for row, scorer in enumerate(table.sieves.scorers):
@@ -222,12 +227,18 @@ class Reader:
         if self.scores is not None:
             self.read_batch(layer, rows[None], [visible])
             return
-        self.read_rows(layer, example, start, rows, 0, to_visible_mask(visible))
+        place = Place(layer, example, slice(0, rows.shape[0]), start, 0)
+        self.read_rows(place, rows, to_visible_mask(visible))
 
-    def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: VisibleMask
-    ) -> None:
-        """Add a block of query rows; at the last one of a layer, write its scores."""
+    @property
+    def by_heads(self) -> bool:
+        """Return whether all rows of some heads may come before those of the next; scorers take all heads."""
+        second = self.norm_reader
+        return not self.table.sieves.scorers and (second is None or second.by_heads)
+
+    def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
+        """Add a block of query rows; at the last one of some heads, write their scores."""
+        layer, example, shown = place.layer, place.example, visible
         prepared, key = self.batch[example], (example, visible_key(shown))
         if key not in self.long:
             plan = long_plan_of(prepared, self.table.sieves, shown)
@@ -238,13 +249,13 @@ class Reader:
         sums, scorers = self.long[key], self.scorers[example]
         if self.table.sieves.scorers and not bool(rows.isfinite().all()):
             raise not_finite(prepared.example.key, layer)
-        sums.add(start, rows, first)
+        sums.add(place.start, rows, place.first)
         for classes in self.classes:
-            classes.add_rows(layer, example, start, rows, first)
-        scorers.add(start, rows, first, shown)
-        if start + rows.shape[1] < prepared.tokenised.size:
+            classes.add_rows(place, rows)
+        scorers.add(place.start, rows, place.first, shown)
+        if place.start + rows.shape[1] < prepared.tokenised.size:
             return
-        values = self.table.values[:, prepared.place, layer]
+        values = self.table.values[:, prepared.place, layer, place.heads]
         values[: sums.plan.columns] = sums.finish()
         if np.isinf(values[: sums.plan.columns]).any():
             raise not_finite(prepared.example.key, layer)

@@ -14,7 +14,9 @@ import torch
 from jaxtyping import Float, Int
 from torch.nn.functional import embedding_bag
 
+from headroles.extraction.capture.readers import Place
 from headroles.extraction.scoring.prepared import Prepared
+from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.class_profile import (
     CellSums,
@@ -89,7 +91,7 @@ class ClassSums:
     """The sums of one batch for one space, layer after layer; at the end they join those of the shard."""
 
     def __init__(
-        self, space: int, batch: Sequence[Prepared], table: ClassTable, layers: int, device: torch.device
+        self, space: int, batch: Sequence[Prepared], table: ClassTable, model: AttentionSource
     ) -> None:
         """Lay out the pairs of a batch.
 
@@ -97,13 +99,12 @@ class ClassSums:
             space: Number of the space.
             batch: The inputs.
             table: The sums of the shard.
-            layers: Number of layers.
-            device: Of the attention.
+            model: Gives the numbers of layers and heads, and the device of the attention.
         """
-        self._table, self._device = table, device
+        self._table, self._device, self._heads = table, model.device, model.heads
         self._inputs = _inputs_of(space, batch, table.counts)
-        self._bags = _Bags(list(self._inputs.values()), table.halves, device)
-        self._layers: list[torch.Tensor | None] = [None] * layers
+        self._bags = _Bags(list(self._inputs.values()), table.halves, model.device)
+        self._layers: list[torch.Tensor | None] = [None] * model.layers
         self._open: dict[int, tuple[torch.Tensor, int]] = {}
         self._cells: tuple[int, list[torch.Tensor]] | None = None
 
@@ -121,26 +122,26 @@ class ClassSums:
         if parts:
             self._finish(layer, torch.cat(parts, dim=1).T)
 
-    def add_rows(self, layer: int, example: int, start: int, rows: torch.Tensor, first: int) -> None:
-        """Read rows (heads, rows, keys) of one input from query ``start``, to keys from ``first``."""
-        given = self._inputs.get(example)
+    def add_rows(self, place: Place, rows: torch.Tensor) -> None:
+        """Read a block of rows (heads, rows, keys) of one input."""
+        given = self._inputs.get(place.example)
         if given is None:
             return
         heads, count, width = rows.shape
-        values, done = self._open.get(layer, (None, 0))
+        values, done = self._open.get(place.layer, (None, 0))
         if values is None:
-            values = rows.new_zeros((self._bags.pairs, heads))
-        inside = (given.query >= start) & (given.query < start + count)
-        where = np.flatnonzero(inside & (given.key >= first) & (given.key < first + width))
-        cell = torch.from_numpy((given.query[where] - start) * width + given.key[where] - first)
+            values = rows.new_zeros((self._bags.pairs, self._heads))
+        inside = (given.query >= place.start) & (given.query < place.start + count)
+        where = np.flatnonzero(inside & (given.key >= place.first) & (given.key < place.first + width))
+        cell = torch.from_numpy((given.query[where] - place.start) * width + given.key[where] - place.first)
         there = torch.from_numpy(where + given.start)
         found = rows.reshape(heads, -1).index_select(1, cell.to(self._device))
-        values.index_copy_(0, there.to(self._device), found.T)
-        done += start + count == given.size
-        self._open[layer] = values, done
-        if done == len(self._inputs):
-            del self._open[layer]
-            self._finish(layer, values)
+        values[:, place.heads].index_copy_(0, there.to(self._device), found.T)
+        done += heads * (place.start + count == given.size)
+        self._open[place.layer] = values, done
+        if done == len(self._inputs) * self._heads:
+            del self._open[place.layer]
+            self._finish(place.layer, values)
 
     def _finish(self, layer: int, values: torch.Tensor) -> None:
         """Sum a layer's attention on pairs of tokens (pairs, heads); after the last, add it to the shard."""

@@ -15,6 +15,7 @@ from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import FUSED, run
 from headroles.extraction.capture.readers import (
+    Place,
     VisibleArray,
     VisibleMask,
     to_visible_array,
@@ -131,12 +132,11 @@ class _Blocks:
         self.blocks: list[tuple[int, int, torch.Tensor]] = []
         self.shown: list[VisibleMask] = []
         self.whole: list[torch.Tensor] = []
+        self.by_heads = False
 
-    def read_rows(
-        self, layer: int, example: int, start: int, rows: torch.Tensor, first: int, shown: VisibleMask
-    ) -> None:
-        self.blocks.append((start, first, rows))
-        self.shown.append(shown)
+    def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
+        self.blocks.append((place.start, place.first, rows))
+        self.shown.append(visible)
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         raise AssertionError("the input is long")
@@ -179,14 +179,16 @@ def test_keys_that_no_query_of_a_block_sees_are_not_formed(name: str, back: int,
 
 
 @pytest.mark.parametrize("name", ["bert", "llama", "mistral", "t5"])
-def test_the_output_of_a_long_input_is_the_fused_kernels_bit_for_bit(name: str, model_of: ModelOf) -> None:
+def test_the_output_of_a_long_input_is_the_fused_kernels_but_for_rounding(
+    name: str, model_of: ModelOf
+) -> None:
     model = _load(model_of(name))
     assert model.way.name == FUSED
     output, _ = run(model.network, model.way, _inputs(300), [300], _Blocks())
     model.network.set_attn_implementation("sdpa")
     with torch.inference_mode():
         plain = model.network(**_inputs(300))[0]
-    assert torch.equal(output, plain)
+    torch.testing.assert_close(output, plain, rtol=1e-5, atol=1e-5)
 
 
 class _Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
