@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
+from headroles.extraction.model.machine import cpu_count
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.cache import open_cache
 from headroles.extraction.parsing.lexicon import Lexicon, token_frequencies, unit_rows
 from headroles.extraction.parsing.pipeline import identity_of, load_parser
-from headroles.extraction.parsing.pool import ParserPool, processes_here
+from headroles.extraction.parsing.pool import MOST_PROCESSES, ParserPool, processes_here
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.source import AttentionSource
 from headroles.options.label import Options
 from headroles.records.passage import Passage
+from headroles.sieves import PATTERNS
 from headroles.sieves.base import COUNTED, NEEDS
 from headroles.sieves.built_in.syntactic import named_relations
 from headroles.sieves.language.relations import check_relations
@@ -97,7 +99,16 @@ def load_annotation(options: Options, selection: Selection, corpus: Iterable[Pas
             lexicon, vectors = _lexicon(options.vectors, annotator, corpus, lemmas)
         else:
             selection, omitted = _without_likeness(selection)
+    if annotator is not None and not _needs_trees(selection, lexicon):
+        annotator.leave_trees_out()
     return AnnotatedSieves(selection, annotator, lexicon, parser, vectors, omitted, notes)
+
+
+def _needs_trees(selection: Selection, lexicon: Lexicon) -> bool:
+    """Return whether a sieve reads more of a text than its words, as only ``PATTERNS`` surely do not."""
+    own = any(sieve.needs - COUNTED and sieve.name not in PATTERNS for sieve in selection.sieves)
+    contrasts = any(mask.word_class is not None for mask in selection.masks)
+    return own or contrasts or selection.cleaned or lexicon.lemmas
 
 
 def _annotator(
@@ -117,9 +128,16 @@ def _annotator(
 
 
 def _pool(options: Options, described: dict[str, str]) -> Callable[[], ParserPool] | None:
-    """Return a function that starts parser processes; several workers parse their own shards instead."""
-    several = options.workers > 1 or options.engine != "local"
-    processes = 0 if several else processes_here()
+    """Return a function that starts parser processes, for processors that no worker uses.
+
+    Several workers share those that their threads leave, where the options state their threads.
+    """
+    processes = 0
+    if options.engine == "local" and options.workers == 1:
+        processes = processes_here()
+    elif options.engine == "local" and options.threads is not None:
+        idle = cpu_count() - options.workers * options.threads
+        processes = max(0, min(idle // options.workers, MOST_PROCESSES))
     return partial(ParserPool, options.parser, described, processes) if processes else None
 
 

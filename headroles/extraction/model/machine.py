@@ -11,15 +11,21 @@ from pathlib import Path
 
 import torch
 
+from headroles.extraction.model.threads import one_numpy_thread
+
 
 @contextmanager
 def use_threads(number: int | None) -> Iterator[None]:
-    """Let torch use ``number`` threads in this process, then as many as before; None changes nothing."""
+    """Let torch use ``number`` threads in this process, then as many as before; None changes nothing.
+
+    The linear algebra of numpy has one thread meanwhile, in all threads of the process.
+    """
     before = torch.get_num_threads()
     if number is not None:
         torch.set_num_threads(number)
     try:
-        yield
+        with one_numpy_thread():
+            yield
     finally:
         torch.set_num_threads(before)
 

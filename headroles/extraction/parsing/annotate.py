@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headroles.errors import BadInput
 from headroles.extraction.parsing.cache import ParseCache
-from headroles.extraction.parsing.pipeline import parse_texts
+from headroles.extraction.parsing.pipeline import parse_texts, split_texts
 from headroles.extraction.parsing.pool import ParserPool, Parses
 from headroles.extraction.texts.tokens import MARGIN
 from headroles.records.passage import Passage, Words
@@ -58,6 +58,7 @@ class Annotator:
             pool: Starts processes with the same parser; called once, after many texts were parsed here.
         """
         self._parser, self._cache, self._start_pool = parser, cache, pool
+        self._trees = True
         self._pool: ParserPool | None = None
         self._known: dict[str, Words] = {}
         self._pending: dict[str, tuple[list[str], Future[Parses]]] = {}
@@ -71,6 +72,14 @@ class Annotator:
         return parser is not None and any(
             "token.lemma" in parser.get_pipe_meta(name).assigns for name in parser.pipe_names
         )
+
+    def leave_trees_out(self) -> None:
+        """Give the words of texts from now on without trees, lemmas and word classes, unless they are gold.
+
+        The tokenizer of the parser makes the same words alone, in less time than a cache takes.
+        """
+        self.close()
+        self._trees, self._cache, self._start_pool, self._known = False, None, None, {}
 
     def forms(self, passages: Iterable[Passage]) -> set[str]:
         """Return all words of some passages in lower case, without parsing them."""
@@ -178,6 +187,8 @@ class Annotator:
                 f"{longest}; split it"
             )
         in_order = sorted(texts)
+        if not self._trees:
+            return dict(zip(in_order, split_texts(self._parser, in_order), strict=True))
         parses = dict(zip(in_order, parse_texts(self._parser, in_order), strict=True))
         self.counts.parsed += len(parses)
         self._store(parses)

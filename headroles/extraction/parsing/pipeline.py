@@ -19,10 +19,19 @@ if TYPE_CHECKING:
 
 
 def parse_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
-    """Yield the words of texts, each parsed by itself; documents are turned into arrays at once."""
+    """Yield the words of texts; each has the tree that it gets alone. Documents become arrays at once."""
+    from headroles.extraction.parsing.together import docs_of
+
     with parser.memory_zone():
-        for doc in parser.pipe(texts, batch_size=1):
+        for doc in docs_of(parser, texts):
             yield words_of(doc)
+
+
+def split_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
+    """Yield the words of texts by the tokenizer of a parser, each a root without a name."""
+    with parser.memory_zone():
+        for text in texts:
+            yield words_of(parser.make_doc(text))
 
 
 def words_of(doc: Any) -> Words:
@@ -60,6 +69,8 @@ def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
     """
     import spacy
 
+    from headroles.extraction.parsing.together import take_several
+
     shipped = resources.files("headroles") / "parser"
     target = Path(str(shipped)) if name is None else name
     try:
@@ -75,6 +86,7 @@ def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
             f"syntactic sieves need a pipeline that parses dependencies, but {name!r} has only "
             f"{', '.join(parser.pipe_names) or 'a tokenizer'}"
         )
+    take_several(parser)
     meta = parser.meta
     return parser, {
         "name": str(meta.get("name", name)),
@@ -89,7 +101,7 @@ def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
 def identity_of(described: dict[str, str]) -> str:
     """Return everything that decides the parse of a text on one kind of machine, as a key for parses."""
     parser = {name: described[name] for name in ("name", "version", "sha256", "spacy")}
-    return json.dumps([FORMAT, version("thinc"), parser], sort_keys=True)
+    return json.dumps([FORMAT, version("thinc"), version("numpy"), parser], sort_keys=True)
 
 
 def _digest(path: Path | None) -> str:

@@ -20,6 +20,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 import headroles
+from headroles.arrays import selection_of
 from headroles.extraction.parsing import annotate
 from headroles.extraction.parsing import cache as parse_cache
 from headroles.extraction.parsing.annotate import Annotator
@@ -457,7 +458,26 @@ def test_a_corpus_that_says_whether_it_is_gold_is_not_gone_through() -> None:
     assert plain.parser["shipped"] == "yes"
 
 
-def test_many_workers_start_no_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("sieves", "trees"), [(("subword",), False), (("patterns",), False), (("subword", "syntactic"), True)]
+)
+def test_texts_are_parsed_only_for_sieves_that_read_trees(
+    sieves: tuple[str, ...], trees: bool, tmp_path: Path, shipped: tuple[Language, dict[str, str]]
+) -> None:
+    options = record_of(LabelOptions, task="SST-2", cache=tmp_path)
+    ready = load_annotation(options, selection_of(sieves), _passages(VARIED))
+    assert ready.annotator is not None
+    words = ready.annotator.words(_passages(VARIED))
+    assert ready.annotator.counts.parsed == (len(VARIED) if trees else 0)
+    for (own,), text in zip(words, VARIED, strict=True):
+        np.testing.assert_array_equal(own.spans, words_of(shipped[0](text)).spans)
+        assert (own.upos is not None) == trees
+    ready.annotator.close()
+
+
+def test_workers_start_processes_only_for_processors_that_none_of_them_uses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from headroles.inputs.annotation import _pool
 
     told = {"name": "parser"}
@@ -465,6 +485,11 @@ def test_many_workers_start_no_processes_of_their_own(monkeypatch: pytest.Monkey
     assert _pool(record_of(LabelOptions, task="SST-2"), told) is not None
     assert _pool(record_of(LabelOptions, task="SST-2", workers=2), told) is None
     assert _pool(record_of(LabelOptions, task="SST-2", engine="ray"), told) is None
+    monkeypatch.setattr("headroles.inputs.annotation.cpu_count", lambda: 8)
+    pools = [
+        _pool(record_of(LabelOptions, task="SST-2", workers=2, threads=each), told) for each in (2, 4, 9)
+    ]
+    assert [None if pool is None else pool.args[2] for pool in pools] == [2, None, None]  # type: ignore[attr-defined]
     monkeypatch.setattr("headroles.inputs.annotation.processes_here", lambda: 0)
     assert _pool(record_of(LabelOptions, task="SST-2"), told) is None
     assert processes_here() >= 0

@@ -1,0 +1,36 @@
+"""Let numpy's linear algebra use one thread, because the last bits of its products depend on their number."""
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+
+def one_numpy_thread() -> AbstractContextManager[Any]:
+    """Let the OpenBLAS that comes with numpy use one thread, then as many as before.
+
+    Libraries of torch and scipy are left alone. Contexts may overlap in threads of a process only inside
+    another one that lasts as long as all of them.
+    """
+    controller = _controller()
+    return nullcontext() if controller is None else controller.limit(limits=1)
+
+
+def has_own_openblas() -> bool:
+    """Return whether numpy comes with an OpenBLAS of its own, as its wheels do except on some Macs."""
+    return _controller() is not None
+
+
+@cache
+def _controller() -> ThreadpoolController | None:
+    everything = ThreadpoolController().select(internal_api="openblas")
+    folder = Path(np.__file__).parent
+    own = [
+        library["filepath"]
+        for library in everything.info()
+        if str(library["filepath"]).startswith(str(folder))  # numpy/.dylibs, or numpy.libs beside numpy
+    ]
+    return everything.select(filepath=own) if own else None
