@@ -4,7 +4,6 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.plans.plan import Plan, Profile
-from headroles.sieves.weights.contrast import by_offset
 
 
 def apply(
@@ -38,10 +37,16 @@ def unit_attention(
     profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "heads units units"]:
     """Return attention between units: summed over attended pieces, averaged over attending ones."""
-    keys = attention[:, :, profile.lead]
+    lead, tokens = profile.lead, attention.shape[-1]
+    if np.array_equal(lead, np.arange(tokens)):  # every token is a unit
+        return attention
+    if not profile.extra.size:  # every unit is one token
+        units: np.ndarray = attention.reshape(len(attention), -1).take(lead[:, None] * tokens + lead, axis=1)
+        return units
+    keys = attention.take(lead, axis=2)
     for unit, token in zip(profile.extra_unit, profile.extra, strict=True):
         keys[:, :, unit] += attention[:, :, token]
-    units: np.ndarray = keys[:, profile.lead]
+    units = keys.take(lead, axis=1)
     for unit, token in zip(profile.extra_unit, profile.extra, strict=True):
         units[:, unit] += keys[:, token]
     units /= profile.pieces[:, None]
@@ -59,7 +64,7 @@ def contrast(
     """
     units = unit_attention(profile, attention)
     curve, rate = distance_profile(units * profile.inside, profile.even, profile.total)
-    observed = (units[:, profile.query] * profile.weight).sum(axis=2)
+    observed = np.einsum("hrk,rk->hr", units.take(profile.query, axis=1), profile.weight)
     rows = observed - rate[:, profile.query] * (curve @ profile.expected)
     beyond: np.ndarray = np.zeros((len(profile.columns), len(attention)), dtype=rows.dtype)
     np.add.at(beyond, profile.contrast, rows.T)
@@ -80,8 +85,25 @@ def distance_profile(
         even: Σ U over R at each offset.
         total: U on R by offset and query.
     """
-    offsets = by_offset(compared, np.arange(compared.shape[1])).sum(axis=1)
+    offsets = _offset_sums(compared)
     curve = np.divide(offsets, even, out=np.zeros_like(offsets), where=even > 0)
     normaliser = curve @ total
     mass = compared.sum(axis=2)
     return curve, np.divide(mass, normaliser, out=np.zeros_like(mass), where=normaliser > 0)
+
+
+def _offset_sums(compared: Float[np.ndarray, "heads units units"]) -> Float[np.ndarray, "heads offsets"]:
+    """Return the sum over pairs at each signed offset; offset d has index ``d + units − 1``.
+
+    A row is written one place before the end of the row above it, so that offsets are columns.
+    """
+    heads, units = compared.shape[:2]
+    width = 2 * units - 1
+    sheared = np.zeros((heads, units * width), dtype=compared.dtype)
+    step = sheared.itemsize
+    rows = np.lib.stride_tricks.as_strided(
+        sheared[:, units - 1 :], compared.shape, (sheared.strides[0], (width - 1) * step, step)
+    )
+    rows[...] = compared
+    sums: np.ndarray = sheared.reshape(heads, units, width).sum(axis=1)
+    return sums

@@ -19,11 +19,10 @@ from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.clusters import WAYS, Divergence
 
-CELLS = 4096
-"""Cells of a map in one block on a CPU; sums over so few stay accurate in float32. Half as many take a tenth
-less time with one thread, and a fifth more with two, which wait for each other between calls."""
+CELLS = 2048
+"""Cells of a map in one block of numpy, in float64."""
 LATER = 24
-"""Heads in one block on a CPU: three blocks of heads × cells (1.2 MB) nearly fit its second-level cache."""
+"""Heads in one block of numpy: three blocks of heads × cells (1.2 MB) nearly fit the second-level cache."""
 DEVICE_CELLS = 2**14
 """Cells in one block on another device."""
 DEVICE_BLOCK = 2**26
@@ -72,7 +71,7 @@ def pair_divergences(
     """
     heads, queries, keys = attention.shape
     halves = _half_weights(attention.reshape(heads, queries * keys), smoothing, keys)
-    sums = _entropy_sums(halves.numpy(), threads) if halves.device.type == "cpu" else device_sums(halves)
+    sums = entropy_sums(halves.numpy(), threads) if halves.device.type == "cpu" else device_sums(halves)
     entropies = sums.diagonal()
     rows, columns = np.triu_indices(heads, 1)
     divergences: np.ndarray = np.maximum(
@@ -97,42 +96,61 @@ def _half_weights(cells: torch.Tensor, smoothing: float, keys: int) -> torch.Ten
     return halves.add_(0.5 * smoothing / keys + TINY)
 
 
-def _entropy_sums(halves: Float[np.ndarray, "heads cells"], threads: int) -> Float[np.ndarray, "heads heads"]:
-    """Return Σ m log m over cells, m the mean of two heads' weights; upper triangle with the diagonal."""
-    starts = range(0, halves.shape[1], CELLS)
-    if threads == 1 or len(starts) == 1:
-        return _block_sums(halves, starts)
-    shares = [starts[first::threads] for first in range(threads)]
-    with ThreadPoolExecutor(threads, thread_name_prefix="divergence") as pool:
-        sums: np.ndarray = sum(pool.map(lambda share: _block_sums(halves, share), shares), start=np.zeros(()))
-    return sums
+def entropy_sums(
+    halves: Float[np.ndarray, "heads cells"], threads: int = 1
+) -> Float[np.ndarray, "heads heads"]:
+    """Return Σ m (log m + c) over cells, m the mean of two heads' weights and c one constant, which cancels.
+
+    Each pair is summed by one thread, block of cells after block: any number of threads gives the same.
+
+    Args:
+        halves: Half of every weight, without zeros; float32 is summed by a compiled loop, float64 by numpy.
+        threads: Number of threads.
+
+    Returns:
+        The upper triangle of all pairs of heads, diagonal included; 0 below it.
+    """
+    heads = len(halves)
+    sums = np.zeros((heads, heads))
+    unit = 1.0
+    if halves.dtype == np.float32:
+        from headroles.extraction.jobs import pair_entropies
+
+        add, unit = pair_entropies.add_pairs, pair_entropies.UNIT
+        halves = np.ascontiguousarray(halves)
+    else:
+        add = _add_pairs
+    if threads == 1:
+        add(halves, sums, 0, 1)
+    else:
+        with ThreadPoolExecutor(threads, thread_name_prefix="divergence") as pool:
+            for _ in pool.map(lambda first: add(halves, sums, first, threads), range(threads)):
+                pass
+    return sums * unit
 
 
-def _block_sums(halves: np.ndarray, starts: range) -> np.ndarray:
-    """Return the sums over the blocks of cells that begin at ``starts``.
+def _add_pairs(
+    halves: Float[np.ndarray, "heads cells"], sums: Float[np.ndarray, "heads heads"], first: int, step: int
+) -> None:
+    """Add the sums of the pairs whose earlier head is one of ``first``, ``first + step``, … by numpy.
 
-    A block of later heads stays in the cache while every head up to them is compared with it. The
+    A block of later heads stays in the cache while heads up to them are compared with it. The
     logarithm is numpy's, which is several times as fast as torch's on CPUs with wide registers.
     """
     heads, cells = halves.shape
     log, unit = logarithm(halves.dtype)
-    sums = np.zeros((heads, heads))
     room = np.empty((2, LATER * CELLS), dtype=halves.dtype)
-    for start in starts:
-        part = np.ascontiguousarray(halves[:, start : min(start + CELLS, cells)])
+    for start in range(0, cells, CELLS):
+        part = np.ascontiguousarray(halves[:, start : start + CELLS])
         for low in range(0, heads, LATER):
             later = part[low : low + LATER]
-            high = low + len(later)
             means, logs = (array[: later.size].reshape(later.shape) for array in room)
-            block_sums = np.zeros((high, len(later)), dtype=halves.dtype)
-            for head in range(high):
-                first = max(0, head - low)  # pairs with itself and those after it
-                mean, logged = (means, logs) if first == 0 else (means[first:], logs[first:])
-                np.add(later[first:], part[head], out=mean)
+            for head in range(first, low + len(later), step):
+                own = max(0, head - low)  # pairs with itself and those after it
+                mean, logged = means[own:], logs[own:]
+                np.add(later[own:], part[head], out=mean)
                 log(mean, out=logged)
-                np.vecdot(mean, logged, out=block_sums[head, first:])
-            sums[:high, low:high] += block_sums
-    return sums * unit
+                sums[head, low + own : low + len(later)] += np.vecdot(mean, logged) * unit
 
 
 def logarithm(kind: np.dtype[Any]) -> tuple[np.ufunc, float]:
