@@ -10,7 +10,8 @@ import numpy as np
 from machine import machine
 from scipy import stats
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.stability import stability
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts

@@ -20,9 +20,10 @@ import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
 from headroles.options.label import Options
-from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.example import Example, Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.page import page
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge

@@ -17,8 +17,9 @@ import headroles
 from headroles.extraction.texts.tokens import tokenise
 from headroles.options.finished import ScoresOptions
 from headroles.plans.plan import beyond_bounds
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.label.kind import KIND
 from headroles.runs.label.work import SieveWork
 from headroles.sieves.bounds import bounds_before_data

@@ -13,8 +13,8 @@ from headroles.presets import preset_of
 from headroles.records.example import Example
 from headroles.sieves import BUILT_IN
 from headroles.sieves.base import MaskSieve, Sieve, annotation_of
-from headroles.sieves.built_in.punctuation import USUAL
 from headroles.sieves.selection import STATISTICS, Selection, select
+from headroles.sieves.settings import USUAL
 from headroles.sieves.spread import entropies
 from headroles.sieves.surface import COLUMNS, MASSES, lay_surface
 from headroles.sieves.weights.reference import apply

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from headroles.progress import Progress
     from headroles.records.atlas.atlas import Atlas
     from headroles.records.comparison import Comparison
-    from headroles.records.example import Decision, Rule, Scores
+    from headroles.records.example import Scores
     from headroles.records.findings import Labelling
+    from headroles.records.rules.rule import Decision, Rule
     from headroles.records.stops.look import Watch
     from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun

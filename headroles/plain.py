@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from headroles.arrays import checked_attention, list_inputs
 from headroles.errors import BadInput, UnknownName, describe_object
 from headroles.options.probe import PROBES
-from headroles.records.clusters import WAYS
 from headroles.records.documents import Document, Window
 from headroles.records.example import Example
 from headroles.records.probes import ChoiceProbe, DecodingProbe
+from headroles.records.rules.names import WAYS
 from headroles.sieves.language.relations import relations_of
 from headroles.sieves.probes.choices import choose_candidates, hits, right_by_row
 from headroles.sieves.probes.coreference import CoreferenceProbe

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from headroles.errors import UnknownName
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import Assessment
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.controls import explained_words
 
 MANY = 24

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.records.surface import LayerMean, NoOp
 from headroles.reports.answer.surface import answer_of
 from headroles.reports.figures.surface import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures

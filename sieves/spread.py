@@ -3,9 +3,6 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-SMOOTHING = 1e-4
-"""Share of each row that the code released with Clark et al. (2019) spreads evenly before entropies."""
-
 
 def even_entropy(
     room: Int[np.ndarray, " rows"], tokens: int, smoothing: float = 0.0

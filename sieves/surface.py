@@ -3,10 +3,11 @@
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.errors import BadInput, shorten
 from headroles.plans.plan import Plan, SurfacePlan
-from headroles.records.example import Example, Rule
-from headroles.sieves.built_in.punctuation import ALL, USUAL, is_mark, mark_keys
+from headroles.records.example import Example
+from headroles.records.rules.rule import Rule
+from headroles.sieves.built_in.punctuation import mark_keys
+from headroles.sieves.settings import USUAL, check_marks
 from headroles.sieves.spread import even_entropy
 
 KINDS = ("first", "separator", "punctuation", "other")
@@ -72,19 +73,6 @@ def kinds(example: Example, marks: str = USUAL) -> dict[str, Bool[np.ndarray, " 
     text = ~first & ~separator
     marked = mark_keys(example, marks)
     return {"first": first, "separator": separator, "punctuation": text & marked, "other": text & ~marked}
-
-
-def check_marks(marks: str) -> None:
-    """Check that punctuation marks are punctuation.
-
-    Raises:
-        BadInput: When there are none, or one is no punctuation.
-    """
-    if not isinstance(marks, str) or (marks != ALL and not (marks and all(is_mark(mark) for mark in marks))):
-        raise BadInput(
-            f"the punctuation marks are one or more marks in one word, as in {USUAL!r}, or {ALL!r} for every "
-            f"token that is only punctuation, but got {shorten(marks)}"
-        )
 
 
 def rules(longest: int) -> tuple[Rule, ...]:

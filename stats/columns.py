@@ -7,7 +7,8 @@ from typing import overload
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.stats.effects import design_effect
 from headroles.stats.methods.closed_form import Outcome, bounded_outcome, has_no_spread
 from headroles.stats.methods.names import METHODS

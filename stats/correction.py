@@ -207,5 +207,3 @@ _CORRECTED: Mapping[str, Callable[[Rows, Sizes, float], Rows]] = MappingProxyTyp
         "none": _none,
     }
 )
-CORRECTIONS = tuple(_CORRECTED)
-"""The corrections that need p values only; ``maxT`` needs the scores (``stats.max_t``)."""

@@ -1,14 +1,19 @@
-"""Names of tests, corrections, families and intervals, and checks of decisions and plans without scipy."""
+"""Names of tests, corrections, families and intervals, and checks of decisions and plans without numpy."""
 
 import math
 from collections.abc import Sequence
 
 from headroles.errors import BadInput, UnknownName
-from headroles.records.example import Decision, Rule
-from headroles.stats.correction import CORRECTIONS
-from headroles.stats.families import FAMILIES
+from headroles.records.rules.rule import Decision, Rule
 
+CORRECTIONS = ("fdr_bh", "fdr_by", "fdr_tsbh", "holm", "holm-sidak", "bonferroni", "sidak", "none")
+"""The corrections that need p values only; ``maxT`` needs the scores (``stats.max_t``)."""
 ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
+FAMILIES = ("sieve", "run", "layer")
+"""Families: the heads of one sieve (default), all roles and heads of the run, or one layer of one sieve.
+
+Sieves whose rules name one family (``Rule.together``), such as both directions of a relation, count as one.
+"""
 TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "betting", "t-published")
 """Names of the tests, those of ``METHODS`` in ``methods/names.py``."""
 BETTING = "betting"

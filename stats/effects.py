@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import ndtr, ndtri, stdtrit
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.methods.closed_form import Outcome, has_no_spread, student
 from headroles.stats.moments import Sample, complete_columns, describe, unit_means

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
 from headroles.stats.correction import significant
 from headroles.stats.decision import BETTING, ENOUGH_FOR_NOT, check_bounds, check_decision

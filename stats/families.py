@@ -5,14 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.example import Decision, Rule
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.correction import adjust, adjust_rows
-
-FAMILIES = ("sieve", "run", "layer")
-"""Families: the heads of one sieve (default), all roles and heads of the run, or one layer of one sieve.
-
-Sieves whose rules name one family (``Rule.together``), such as both directions of a relation, count as one.
-"""
 
 
 def contrast_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:

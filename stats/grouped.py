@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.example import Rule
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Rule
 from headroles.stats.columns import Column, Columns
 from headroles.stats.methods.closed_form import SPREAD, has_no_spread
 from headroles.stats.moments import Sample, describe

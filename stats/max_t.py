@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts, flips_are_exact, sign_flips

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.example import Decision, Rule
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, label_p
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families_of_draws, family_members, joint_role_p

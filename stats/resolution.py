@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from headroles.errors import BadInput
-from headroles.records.example import Decision, Rule
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.decision import check_bounds
 from headroles.stats.families import family_members
 from headroles.stats.methods.names import METHODS

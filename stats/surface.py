@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Float32
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
 from headroles.stats.columns import unit_numbers, values_per_unit
 from headroles.stats.engine import judge

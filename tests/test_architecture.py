@@ -239,14 +239,69 @@ def _python(code: str, *, where: Path = ROOT) -> str:
     return done.stdout
 
 
-def test_importing_the_package_or_asking_for_help_loads_nothing_heavy() -> None:
-    heavy = "('torch', 'transformers', 'pandas', 'plotly', 'spacy', 'scipy', 'statsmodels')"
-    told = f"print([name for name in {heavy} if name in sys.modules])"
+HEAVY = (
+    "numpy", "jaxtyping", "torch", "transformers", "pandas", "pyarrow", "plotly", "spacy", "scipy",
+    "statsmodels", "rich",
+)  # fmt: skip
+"""Libraries that neither help nor the check of an option needs."""
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    told = f"print([name for name in {HEAVY} if name in sys.modules])"
     assert _python(f"import sys, headroles; dir(headroles); {told}").strip() == "[]"
-    asked = "import sys; sys.argv = ['headroles', '--help']\nfrom headroles.cli.main import main\n"
-    caught = f"try:\n    main()\nexcept SystemExit as leaving:\n    {told}; print(leaving.code)"
-    *_, loaded, code = _python(asked + caught).splitlines()
-    assert (loaded, code) == ("[]", "0")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("--help", 0),
+        ("--version", 0),
+        *((f"{name} --help", 0) for name in ("label", "probe", "surface", "cluster", "ablate", "why")),
+        *((f"{name} --help", 0) for name in ("prune", "judge", "report", "view", "sieves", "plan")),
+        ("lable --task QNLI", 2),
+        ("label --tsak QNLI", 2),
+        ("label --task QNLX", 1),
+        ("label --task QNLI --test nope", 1),
+        ("label --task QNLI --device tpu", 1),
+        ("label --task QNLI --alpha 5", 1),
+        ("label --data nope.csv", 1),
+        ("label --task QNLI --model ./nope", 1),
+        ("probe dependencies --data dev.conllu", 1),
+        ("surface --task QNLI --marks abc", 1),
+        ("cluster --task QNLI --method nope", 1),
+        ("ablate --task QNLI --outcome nope", 1),
+        ("prune run --bound 0", 1),
+        ("judge run --test nope", 1),
+        ("view", 1),
+    ],
+)
+def test_help_and_refused_options_load_no_numpy_and_nothing_heavier(words: str, code: int) -> None:
+    asked = f"import sys; sys.argv = ['headroles', *{words.split()}]\nfrom headroles.cli.main import main\n"
+    told = f"print(); print([name for name in {HEAVY} if name in sys.modules]); print(leaving.code)"
+    script = f"{asked}try:\n    main()\nexcept SystemExit as leaving:\n    {told}\n"
+    *_, loaded, left = _python(script).splitlines()
+    assert (loaded, left) == ("[]", str(code))
+
+
+@pytest.mark.parametrize(
+    "words", ["--sieve blok", "--sieve mine.py:x", "--until decided --sieve bag-of-words"]
+)
+def test_a_refused_sieve_loads_neither_terminal_nor_shards_nor_results(words: str) -> None:
+    far = (
+        "rich",
+        "pyarrow",
+        "pandas",
+        "scipy",
+        "torch",
+        "headroles.shards.work",
+        "headroles.records.findings",
+    )
+    asked = f"import sys; sys.argv = ['headroles', 'label', '--task', 'QNLI', *{words.split()}]\n"
+    told = f"print([name for name in {far} if name in sys.modules]); print(leaving.code)"
+    script = (
+        f"from headroles.cli.main import main\ntry:\n    main()\nexcept SystemExit as leaving:\n    {told}\n"
+    )
+    assert _python(asked + script).splitlines() == ["[]", "1"]
 
 
 def test_root_folders_refuse_to_be_imported_by_their_bare_names() -> None:

@@ -18,7 +18,8 @@ import numpy as np
 from interventions import SHAPES, Draw
 from simulate import FIGURES, written
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.across.conjunction import conjunctions
 from headroles.stats.across.meta import pool_means
 from headroles.stats.across.replicability import replicability_r

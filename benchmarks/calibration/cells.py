@@ -23,10 +23,12 @@ from counts import (
 )
 from populations import Population
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, handle_flat_scores
 from headroles.stats.comparing.paired import paired_differences
-from headroles.stats.correction import CORRECTIONS, adjust_rows, significant
+from headroles.stats.correction import adjust_rows, significant
+from headroles.stats.decision import CORRECTIONS
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bca, effect_interval, hedges_g
 from headroles.stats.max_t import max_t

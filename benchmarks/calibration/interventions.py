@@ -20,7 +20,8 @@ from intervention_tables import CLAIMS
 from simulate import FIGURES, written
 
 from headroles.records.causal.columns import LOSS
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.causal.damage import damage_tests
 from headroles.stats.causal.questions import Questions, judge_questions
 from headroles.stats.causal.rarity import random_areas, rarity

@@ -28,7 +28,7 @@ from headroles.records.causal.origins import (
     KnockOut,
     Products,
 )
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.correction import adjust, significant
 from headroles.stats.why.dimensions import FAIR, dimension_tests
 from headroles.stats.why.knockouts import knockout_tests

@@ -5,9 +5,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from importlib.metadata import version
 from io import StringIO, TextIOWrapper
-from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import click
@@ -26,7 +24,7 @@ SHORTAGES = (
 
 
 @click.group(cls=Commands, context_settings=CONTEXT)
-@click.version_option(version("headroles"), prog_name="headroles")
+@click.version_option(package_name="headroles", prog_name="headroles")
 def cli() -> None:
     """What do the attention heads of a model do, and how sure can we be?"""
 
@@ -103,6 +101,8 @@ def _start_arrow_threads() -> None:
         return
     if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
         return
+    from tempfile import TemporaryDirectory
+
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the usual one reserves a gigabyte
     with suppress(MemoryError, OSError), TemporaryDirectory() as folder:
         import pyarrow as pa

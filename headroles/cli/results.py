@@ -1,6 +1,5 @@
 """Print the result of a command as its display options say, and open its report."""
 
-import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -39,5 +38,7 @@ def print_result(result: Any, folder: str, display: DisplayOptions) -> None:
 
 def open_report(report: str) -> None:
     """Open a report in the browser; say where it is when there is no browser."""
+    import webbrowser
+
     if not webbrowser.open(Path(report).resolve().as_uri()):
         click.echo(f"no browser could be opened; open {visible(report)} in one", err=True)

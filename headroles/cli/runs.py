@@ -1,10 +1,10 @@
 """Commands that make a run: label, probe, surface, cluster, ablate, why."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
+import headroles
 from headroles.cli.options import PRINTS, ROLES, WATCHED, Command, command
 from headroles.cli.results import print_result
 from headroles.errors import BadInput
@@ -37,9 +37,7 @@ def label_command(display: DisplayOptions, **given: Any) -> None:
             "--watch shows the looks of a run that may stop, so it needs --until decided; give both, or "
             "leave --watch out"
         )
-    from headroles.runs.label.run import label
-
-    _run(label, given, display)
+    _run("label", given, display)
 
 
 @command(
@@ -57,9 +55,7 @@ def probe_command(display: DisplayOptions, **given: Any) -> None:
     They ask for head words, trees and antecedents. Several probes share one pass over the data. The best head
     for each row of the table is chosen on one half of the documents, and tested on the other.
     """
-    from headroles.runs.probe.run import probe
-
-    _run(probe, given, display)
+    _run("probe", given, display)
 
 
 @command(
@@ -78,9 +74,7 @@ def surface_command(display: DisplayOptions, **given: Any) -> None:
     attention. With --gradients, the run also measures how much the loss depends on attention. The
     attention of all layers then stays in memory, so batches are small.
     """
-    from headroles.runs.surface.run import surface
-
-    _run(surface, given, display)
+    _run("surface", given, display)
 
 
 @command(
@@ -96,9 +90,7 @@ def cluster_command(display: DisplayOptions, **given: Any) -> None:
 
     Distances between all pairs of heads (Jensen-Shannon divergence) are summed in the same pass.
     """
-    from headroles.runs.cluster.run import cluster
-
-    _run(cluster, given, display)
+    _run("cluster", given, display)
 
 
 @command(
@@ -118,9 +110,7 @@ def ablate_command(display: DisplayOptions, **given: Any) -> None:
     without it. Else it is undetermined. With --roles, the run also tests whether the roles of a label run say
     where heads matter, and which.
     """
-    from headroles.runs.ablate.run import ablate
-
-    _run(ablate, given, display)
+    _run("ablate", given, display)
 
 
 @command(
@@ -140,14 +130,21 @@ def why_command(display: DisplayOptions, **given: Any) -> None:
     of it differs. The run also tests dimensions, compares them with random rotations, and looks for
     directions. What it finds is removed from the queries, and the head is scored again.
     """
-    from headroles.runs.why.run import why
-
-    _run(why, given, display)
+    _run("why", given, display)
 
 
-def _run(function: Callable[..., Any], given: dict[str, Any], display: DisplayOptions) -> None:
-    """Make the run of checked options into its folder, and print the result."""
+def _run(name: str, given: dict[str, Any], display: DisplayOptions) -> None:
+    """Make the run of checked options into its folder, and print the result.
+
+    Wrong values are refused before the function, the terminal and the shards are imported.
+
+    Args:
+        name: Name of the public function that makes the run.
+        given: Its options.
+        display: How much is printed.
+    """
     from headroles.options.values import record_of
+    from headroles.runs.checks import check_run
     from headroles.runs.defaults import default_folder, judge_instead
 
     current = click.get_current_context().command
@@ -156,14 +153,16 @@ def _run(function: Callable[..., Any], given: dict[str, Any], display: DisplayOp
     folder = given["out"] or default_folder(options)
     display.check_place(folder)
     hint = None if given["out"] else judge_instead(options)
-    from headroles.terminal.console import console
+    if hint is not None and not (display.quiet or display.json):
+        from headroles.terminal.console import console
+
+        console().print(f"note    {hint}", markup=False)
+    check_run(options)
     from headroles.terminal.phases import show_phases
 
-    if hint is not None and not (display.quiet or display.json):
-        console().print(f"note    {hint}", markup=False)
     with show_phases(quiet=display.quiet, watch=display.watch) as phases:
         phases.start(LOAD)
-        labelling = function(progress=phases, **given | {"out": folder})
+        labelling = getattr(headroles, name)(progress=phases, **given | {"out": folder})
     print_result(labelling, folder, display)
 
 

@@ -16,7 +16,8 @@ from headroles.stats.across.meta import pool_means
 from headroles.stats.across.replicability import replicability_r
 from headroles.stats.across.steps import emergence, losses, trends
 from headroles.stats.columns import Columns
-from headroles.stats.correction import CORRECTIONS, adjust, significant
+from headroles.stats.correction import adjust, significant
+from headroles.stats.decision import CORRECTIONS
 from headroles.stats.engine import counted_p, evidence_columns
 from headroles.stats.moments import describe
 

@@ -11,8 +11,8 @@ from headroles.comparing.match import match_runs
 from headroles.options.described import described
 from headroles.options.finished import CompareOptions, decision_fields
 from headroles.records.comparison import Comparison
-from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
+from headroles.records.rules.rule import Decision
 from headroles.reports.words.words import plural
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import column_pairs, paired_differences

@@ -6,8 +6,9 @@ from typing import Any
 
 from headroles.errors import BadInput
 from headroles.inputs.units import unit_names
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
+from headroles.records.rules.rule import Rule
 
 SAME, LAYOUT = "the same examples", "one model on two inputs of equal layout"
 """The two ways in which runs can match."""

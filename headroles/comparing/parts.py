@@ -9,9 +9,10 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.judging.again import options_of
 from headroles.judging.scores import judge_scores
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Rule
 from headroles.shards.moment_runs import concatenate_scores
 from headroles.shards.moments import SUBSAMPLE, ranks_of, take_examples
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from headroles.errors import BadInput
 from headroles.inputs.sketch import shared_share
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.probes import ConditionGap
 from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.words.several import percent
 from headroles.reports.words.words import plural
 from headroles.stats.comparing.replication import (

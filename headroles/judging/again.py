@@ -7,8 +7,8 @@ from headroles.kinds import kind_of
 from headroles.options.finished import JudgeOptions, decision_fields
 from headroles.options.keywords import keywords_of
 from headroles.options.run import JudgedOptions
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.stats.decision import BETTING, check_decision
 from headroles.storage.integrity.lock import lock_present_folder
 from headroles.storage.integrity.manifest import check_run_folder

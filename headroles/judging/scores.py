@@ -3,12 +3,17 @@
 Kinds of run import this module early, so that statistics are imported when scores are judged.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from headroles.options.run import JudgedOptions
-from headroles.records.example import Decision, Rule, Scores
-from headroles.records.findings import Labelling
-from headroles.records.moments import Moments
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headroles.options.run import JudgedOptions
+    from headroles.records.example import Scores
+    from headroles.records.findings import Labelling
+    from headroles.records.moments import Moments
+    from headroles.records.rules.rule import Decision, Rule
 
 
 def judge_scores(
@@ -27,6 +32,7 @@ def judge_scores(
         decision: Test, correction and level.
         moments: Sums over all examples, where the scores are a subsample.
     """
+    from headroles.records.findings import Labelling
     from headroles.stats.assessment.assess import assess
     from headroles.stats.engine import judge
 

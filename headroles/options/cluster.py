@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from headroles.errors import BadInput
 from headroles.options.described import Option
 from headroles.options.label import Clustering, Options
-from headroles.records.clusters import METHODS
+from headroles.records.rules.names import METHODS
 
 WAYS = ("mean", "published")
 RELEASED = 0.001

@@ -28,8 +28,8 @@ from headroles.options.shared import (
     RESAMPLES,
     TEST,
 )
-from headroles.records.example import Decision
 from headroles.records.objects import DataObject
+from headroles.records.rules.rule import Decision
 from headroles.stats.decision import FEWEST, MOST
 
 DECISION_NAMES = {"resample_seed": "seed"}

@@ -1,7 +1,7 @@
 """Options of runs of sieves, and of ``headroles label``."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headroles.errors import BadInput
 from headroles.options.inputs import InputOptions
@@ -22,9 +22,13 @@ from headroles.options.shared import (
     check_norms,
 )
 from headroles.presets import preset_of
-from headroles.records.example import Decision
-from headroles.sieves.base import Sieve
+from headroles.records.rules.rule import Decision
 from headroles.stats.decision import BETTING
+
+if TYPE_CHECKING:
+    from headroles.sieves.base import Sieve
+else:
+    Sieve = Any  # its module imports numpy, and options look at the names of sieves only
 
 
 @dataclass(frozen=True, slots=True)

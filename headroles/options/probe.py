@@ -19,11 +19,11 @@ from headroles.options.shared import (
     WEIGHTS,
     check_norms,
 )
-from headroles.records.example import Decision
 from headroles.records.objects import DataObject
-from headroles.records.probes import CLASSIFIERS
+from headroles.records.rules.names import CLASSIFIERS
+from headroles.records.rules.rule import Decision
 from headroles.sieves.language.relations import SCHEMES
-from headroles.sieves.probes.trees import ROOTS
+from headroles.sieves.settings import ROOTS
 
 LAYOUTS = ("conllu", "words", "conll2012", "gap", "winobias", "jsonl")
 """Layouts of gold annotation, those of ``extraction.gold.read.LAYOUTS``."""

@@ -41,8 +41,8 @@ from headroles.options.shared import (
     check_subset,
 )
 from headroles.presets import preset_of
-from headroles.records.example import Decision
 from headroles.records.objects import DataObject, ModelObject
+from headroles.records.rules.rule import Decision
 
 
 class JudgedOptions(Protocol):

@@ -3,8 +3,7 @@
 from headroles.errors import BadInput
 from headroles.options.described import INFINITY, Option
 from headroles.presets import PRESETS
-from headroles.stats.decision import ALL_CORRECTIONS, FEWEST, INTERVALS, MOST, TESTS
-from headroles.stats.families import FAMILIES
+from headroles.stats.decision import ALL_CORRECTIONS, FAMILIES, FEWEST, INTERVALS, MOST, TESTS
 from headroles.tasks import TASKS
 
 SOURCES = ("sample", "hub")

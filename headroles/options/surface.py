@@ -7,10 +7,8 @@ from headroles.errors import BadInput
 from headroles.options.described import Option
 from headroles.options.inputs import InputOptions
 from headroles.options.shared import LOSS_LABEL, MARGIN, MASK_SHARE, TEST, WEIGHTS, check_norms
-from headroles.records.example import Decision
-from headroles.sieves.built_in.punctuation import USUAL
-from headroles.sieves.spread import SMOOTHING
-from headroles.sieves.surface import check_marks
+from headroles.records.rules.rule import Decision
+from headroles.sieves.settings import SMOOTHING, USUAL, check_marks
 
 MASK = 0.15
 """Default share of tokens that are masked for losses of masked words."""

@@ -10,8 +10,8 @@ from headroles.kinds import kind_named
 from headroles.options.causal.ablate import AblateOptions
 from headroles.options.causal.prune import PruneOptions
 from headroles.progress import LOAD, REPORT, SCORE, Phases
-from headroles.records.causal.columns import LOSS
-from headroles.records.causal.pruning import ACCURACY, FreshCheck, Pruning
+from headroles.records.causal.columns import ACCURACY, LOSS
+from headroles.records.causal.pruning import FreshCheck, Pruning
 from headroles.records.passage import Passage
 from headroles.storage.causal.pruning import load_pruning, pruning_texts, rewrite_pruning
 from headroles.storage.folder import PRUNED_MODEL, PRUNING

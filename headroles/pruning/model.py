@@ -24,8 +24,7 @@ from headroles.extraction.pruning.replace import HeadRemover, find_projections, 
 from headroles.extraction.stream import pad_inputs
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.options.causal.ablate import AblateOptions
-from headroles.records.causal.columns import DISTRIBUTION, LOSS
-from headroles.records.causal.pruning import ACCURACY
+from headroles.records.causal.columns import ACCURACY, DISTRIBUTION, LOSS
 from headroles.records.passage import Passage
 from headroles.runs.losses import loss_options
 

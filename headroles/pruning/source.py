@@ -14,8 +14,7 @@ from headroles.inputs.units import half_of_units
 from headroles.kinds import kind_named
 from headroles.options.causal.ablate import AblateOptions
 from headroles.pruning.checks import read_run_manifest
-from headroles.records.causal.columns import LOSS, MEAN, SCREEN, Column, main_arm, parse_column
-from headroles.records.causal.pruning import ACCURACY
+from headroles.records.causal.columns import ACCURACY, LOSS, MEAN, SCREEN, Column, main_arm, parse_column
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.passage import Passage

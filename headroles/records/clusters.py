@@ -13,12 +13,8 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
+from headroles.records.rules.names import WAYS
 from headroles.records.shown.brief import brief
-
-WAYS = ("mean", "sum")
-"""Ways to combine divergences of units."""
-METHODS = ("average", "spectral", "dbscan")
-"""Methods of clustering heads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.example import Decision
 from headroles.records.findings import Findings, HeadGrid
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.brief import brief
 from headroles.records.shown.notebook import comparison_html
 from headroles.records.shown.results import comparison_text

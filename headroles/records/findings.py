@@ -18,10 +18,11 @@ from headroles.records.assessment import Assessment, Precision
 from headroles.records.causal.ablation import Ablation
 from headroles.records.causal.origins import Origins
 from headroles.records.clusters import ClusterResults
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.kept_maps import KeptMaps
 from headroles.records.moments import Moments
 from headroles.records.probes import ProbeResults
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.brief import brief
 from headroles.records.shown.controls import controls_of, explained_words
 from headroles.records.shown.heads import Head, RoleMap, head_of

@@ -13,10 +13,6 @@ from jaxtyping import Float, Int
 from headroles.records.documents import Choices, Window
 from headroles.records.shown.brief import brief
 
-ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention", "attention+words", "distances+words"
-CLASSIFIERS = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS)
-"""Probes that are trained, after section 5 of Clark et al. (2019)."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselineCounts:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import replication_html
 from headroles.records.shown.results import replication_text
 

@@ -7,11 +7,24 @@ from headroles.addresses import no_such_folder
 from headroles.errors import BadInput
 from headroles.extraction.texts.files import check_present
 from headroles.extraction.texts.hub import path_exists
+from headroles.kinds import kind_named
 from headroles.options.run import CommonOptions
 from headroles.records.objects import refuse_name
+from headroles.stats.decision import check_decision
 
 FILES = ("data", "attention", "train", "vectors")
 """Options that name files to read; each kind of run has some of them."""
+
+
+def check_run(options: CommonOptions) -> None:
+    """Refuse what can be refused before inputs or a model are opened: decision, files, and what a kind asks.
+
+    Raises:
+        HeadrolesError: For the first thing that is wrong.
+    """
+    check_decision(options.decision)
+    check_named(options)
+    kind_named(options.KIND).check(options)
 
 
 def check_named(options: CommonOptions) -> None:

@@ -13,8 +13,9 @@ from headroles.options.run import CommonOptions
 from headroles.plans.plan import LEFT_OUT
 from headroles.presets import preset_of
 from headroles.records.arrays import shared_keys_note
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments
+from headroles.records.rules.rule import Rule
 from headroles.records.shown.controls import SWAP
 from headroles.records.stops.look import stop_record, stop_words
 from headroles.reports.words.words import number

@@ -19,7 +19,7 @@ from headroles.kinds import RunKind, kind_named
 from headroles.options.run import CommonOptions
 from headroles.progress import LOAD, PARSE, REPORT, SCORE, TEST, Advance, Phases, Progress, phases_of
 from headroles.records.findings import Labelling
-from headroles.runs.checks import check_named
+from headroles.runs.checks import check_run
 from headroles.runs.scored import ScoredRun
 from headroles.shards.engines import engine_of, threads_per_worker, uses_other_processes
 from headroles.shards.files import find_finished_shard, shard_name
@@ -31,7 +31,6 @@ from headroles.shards.remote import remote_place, remote_work
 from headroles.shards.resume import Work, open_work
 from headroles.shards.survey import Survey, count_inputs, cut_into_tasks
 from headroles.shards.work import Engine, Facts, Order, Receipt, Task
-from headroles.stats.decision import check_decision
 from headroles.storage.folder import EXAMPLES, PLAN, output_folder
 from headroles.storage.integrity.lock import lock_run_folder
 from headroles.storage.run import write_examples, write_results
@@ -50,9 +49,7 @@ def run(options: CommonOptions, progress: Progress | Phases | None = None) -> La
         KeyboardInterrupt: When the run was stopped; the message says how many shards are kept.
     """
     kind = kind_named(options.KIND)
-    check_decision(options.decision)
-    check_named(options)
-    kind.check(options)
+    check_run(options)
     in_other_processes = uses_other_processes(options)
     remote = remote_place(options, in_other_processes)
     with lock_run_folder(options.out if remote is None else None):

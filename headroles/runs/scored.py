@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Rule
 from headroles.records.stops.look import Look
 from headroles.shards.files import read_checked_files
 from headroles.shards.work import Facts

@@ -7,8 +7,9 @@ from hashlib import sha256
 import numpy as np
 
 from headroles.options.run import CommonOptions
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Rule
 from headroles.shards.files import read_checked_files, shard_name
 from headroles.shards.moments import BESIDE, ROWS, RunningSums, sample_size, select_candidates, take_examples
 from headroles.shards.receipts import Receipts, assemble_scores, with_score_bounds

@@ -22,8 +22,9 @@ from jaxtyping import Bool, Int, UInt64
 
 from headroles.errors import BadInput
 from headroles.options.run import CommonOptions
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import Moments, chain_digests, moments_of
+from headroles.records.rules.rule import Rule
 from headroles.shards.files import read_checked_files, shard_name
 from headroles.shards.work import Task
 from headroles.storage.folder import EXAMPLES, MOMENTS

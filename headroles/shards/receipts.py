@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.records.stops.look import Look
 from headroles.shards.files import altered_file_error, shard_name
 from headroles.shards.work import Facts, Receipt

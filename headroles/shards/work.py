@@ -13,9 +13,10 @@ from jaxtyping import Float
 
 from headroles.options.run import CommonOptions
 from headroles.progress import Advance
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.kept_maps import InputMaps, WantedMaps
 from headroles.records.passage import Passage
+from headroles.records.rules.rule import Rule
 
 if TYPE_CHECKING:
     from headroles.extraction.source import AttentionSource

@@ -17,9 +17,10 @@ from headroles.inputs.corpora import Corpus
 from headroles.kinds import kind_named
 from headroles.options.run import CommonOptions
 from headroles.progress import Advance, ignore_advance
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.kept_maps import InputMaps, WantedMaps
 from headroles.records.passage import Passage
+from headroles.records.rules.rule import Rule
 from headroles.shards.files import bounds, shard_name, write_shard
 from headroles.shards.identity import code, identity_of, library_versions, scoring_settings
 from headroles.shards.moments import shard_contents

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.clusters import METHODS, Choice, Claim, ClusterResults, Divergence, Neighbours
+from headroles.records.clusters import Choice, Claim, ClusterResults, Divergence, Neighbours
+from headroles.records.rules.names import METHODS
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
 from headroles.storage.tables import csv_text, read_records

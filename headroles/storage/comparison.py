@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, RoleChange
-from headroles.records.example import Decision, Rule
 from headroles.records.findings import COLUMNS as FINDINGS_COLUMNS
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.storage.folder import (
     COMPARISON,
     DIFFERENCES,

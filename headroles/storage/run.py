@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.storage.folder import (
     ABLATION_FILES,
     CLUSTER_FILES,

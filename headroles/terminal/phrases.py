@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.records.assessment import Assessment, RoleOverlap
-from headroles.records.example import Decision, Rule
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary, Support
 from headroles.reports.summary.verdicts import counts_beyond

@@ -52,7 +52,7 @@ def summary(found: Replication) -> str:
     """Return how many roles of A hold on B, in one sentence.
 
     Example:
-        >>> from headroles.records.example import Decision
+        >>> from headroles.records.rules.rule import Decision
         >>> summary(Replication(Decision(), (), (), ()))
         'A has no role in the columns of both, so there is nothing to replicate.'
     """

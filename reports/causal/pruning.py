@@ -5,16 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headroles.records.causal.columns import parse_column
-from headroles.records.causal.pruning import (
-    ACCURACY,
-    FEW_UNITS,
-    NOT_SHOWN,
-    NOT_TESTED,
-    WITHIN,
-    PruneStep,
-    Pruning,
-)
+from headroles.records.causal.columns import ACCURACY, parse_column
+from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep, Pruning
 from headroles.records.causal.statement import amount, statements
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import MEASURES, OUTCOMES, arm_name, tone

@@ -26,8 +26,8 @@ from headroles.records.causal.columns import (
     main_arm,
     parse_column,
 )
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.words.words import isolate, number, share
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.assessment import NEAR, count_extreme_p
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.reports.figures.drawing import (
     ACCENT,
     INK,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.reports.words.words import BOTH, FAMILIES, TESTS, correction_words, plural
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.reports.document import template
 from headroles.reports.records import Summary
 from headroles.reports.words.words import ENOUGH_FOR_NOT, isolate, share

@@ -7,8 +7,8 @@ from typing import Any
 
 from headroles.addresses import last_name
 from headroles.records.assessment import Assessment
-from headroles.records.example import Decision
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision
 from headroles.reports.records import Account, Line
 from headroles.reports.words.words import (
     BOTH,

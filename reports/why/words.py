@@ -24,8 +24,8 @@ from headroles.records.causal.origins import (
     Origin,
     Origins,
 )
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.reports.words.words import number, plural, share, two_decimals
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.reports.records import Interval
 from headroles.reports.words.words import (
     FAMILIES,

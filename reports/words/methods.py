@@ -14,8 +14,8 @@ import numpy as np
 from headroles.kinds import kind_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
-from headroles.records.example import Decision, Rule
 from headroles.records.findings import DECISIONS, Findings, Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import CONTROLS, VALUES, control_of
 from headroles.records.stops.look import stop_sentences
 from headroles.reports.causal.methods import ablation_sentences

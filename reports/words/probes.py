@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headroles.records.example import Decision
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.words.words import isolate, plural, two_decimals
 

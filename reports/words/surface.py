@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headroles.records.example import Decision
 from headroles.records.findings import Findings, Labelling
+from headroles.records.rules.rule import Decision
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
 from headroles.reports.records import Interval
 from headroles.reports.words.words import (

@@ -3,7 +3,7 @@
 import math
 import unicodedata
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import BOTH as BOTH
 from headroles.records.shown.notebook import FAMILIES as FAMILIES
 from headroles.records.shown.notebook import mean as mean

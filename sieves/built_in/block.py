@@ -12,9 +12,9 @@ from jaxtyping import Bool, Int
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve, Swap, both_texts
 from headroles.sieves.built_in.local import own_text
-from headroles.sieves.built_in.punctuation import is_mark
 from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.masks import Same
+from headroles.sieves.settings import is_mark
 
 CONTRAST_MARGIN = 0.02
 LOWEST = -1.0

@@ -1,7 +1,5 @@
 """Keys that are punctuation marks."""
 
-import unicodedata
-
 import numpy as np
 from jaxtyping import Bool
 
@@ -9,9 +7,8 @@ from headroles.errors import BadSieve
 from headroles.records.example import Example
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.language.spelling import spelling_of
+from headroles.sieves.settings import ALL, USUAL, is_mark
 
-USUAL = ".,"
-ALL = "all"
 JOINS = ";"
 """Joins the roles of a head in tables, so that no name may contain it."""
 SOURCE = "Clark et al. 2019, section 3.2 (periods and commas)"
@@ -33,16 +30,6 @@ def marks(wanted: str) -> MaskSieve:
         )
     known = wanted if wanted == ALL else "".join(sorted(set(wanted)))
     return _marks(f"punctuation:{known}", known)
-
-
-def is_mark(text: str) -> bool:
-    """Return whether a text is punctuation only, by Unicode categories.
-
-    Example:
-        >>> [is_mark(text) for text in (".", "...", "“", "$", "e.g.", "")]
-        [True, True, True, False, False, False]
-    """
-    return bool(text) and all(unicodedata.category(sign).startswith("P") for sign in text)
 
 
 def mark_keys(example: Example, wanted: str = USUAL) -> Bool[np.ndarray, " tokens"]:

@@ -1,12 +1,17 @@
 """Names of dependency relations: Universal Dependencies, and ClearNLP's names for the same."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
+from typing import TYPE_CHECKING
 
 from headroles.errors import UnknownName
-from headroles.records.documents import Document
+
+if TYPE_CHECKING:
+    from headroles.records.documents import Document
 
 CLEARNLP = {
     "dobj": "obj",

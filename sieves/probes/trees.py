@@ -12,9 +12,9 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.documents import Window
 from headroles.sieves.language.relations import LEFT_OUT, canonical
 from headroles.sieves.probes.tree_decoding import arborescences, random_tree, spanning_trees
+from headroles.sieves.settings import ROOTS
 
 MEASURES = ("uuas", "uas")
-ROOTS = ("given", "found")
 BASELINES = ("right-branching", "left-branching", "random tree")
 
 

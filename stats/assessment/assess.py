@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.assessment import Assessment, Precision, SeveralRoles
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.depth import role_depths
 from headroles.stats.assessment.drops import value_drops
 from headroles.stats.assessment.extent import absent_p, prevalence

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from headroles.records.assessment import ValueDrop
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.controls import VALUES
 from headroles.stats.columns import Column, Columns
 from headroles.stats.engine import column_interval

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, Columns, handle_flat_scores, with_margin
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.engine import informative_units

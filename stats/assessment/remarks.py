@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, Columns
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.draws import flips_are_exact

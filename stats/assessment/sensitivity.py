@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from headroles.records.assessment import SensitivityRow
-from headroles.records.example import Decision, Rule
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, label_p
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, family_members

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import MIDDLE, SeveralRoles
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.looks import without_wholes
 from headroles.stats.columns import Columns
 from headroles.stats.decision import BETTING

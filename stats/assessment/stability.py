@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from scipy import special
 from scipy import stats as distributions
 
-from headroles.records.example import Decision
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column, Columns
 from headroles.stats.correction import adjust_rows, significant
 from headroles.stats.families import contrast_pairs, family_members

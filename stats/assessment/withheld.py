@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.records.example import Decision
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision
 from headroles.stats.assessment.remarks import join_names
 from headroles.stats.columns import Column, lets_not, lets_role
 from headroles.stats.correction import significant

@@ -25,8 +25,9 @@ import numpy as np
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS, Damage, MarginRow
 from headroles.records.causal.columns import CLEAN, LOSS, Column, parse_column
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.causal.questions import equivalences
 from headroles.stats.causal.unseen import with_unseen
 from headroles.stats.columns import mean_over_units, select_sieves

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.causal.ablation import FEWEST_UNITS, GroupTest, HeadSets
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Questions, direction, judge_questions
 from headroles.stats.causal.rarity import rarity
 from headroles.stats.causal.roles import damage_bounds

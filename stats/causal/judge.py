@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headroles.records.causal.ablation import Ablation, HeadSets, HeldRoles
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.causal.damage import damage_tests, decide_enough, margin_rows, rules_with_margins
 from headroles.stats.causal.groups import group_tests
 from headroles.stats.causal.roles import role_tests

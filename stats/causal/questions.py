@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.causal.unseen import with_unseen
 from headroles.stats.columns import Column, Columns
 from headroles.stats.comparing.equivalence import adjust_equivalence, equivalence_p, equivalent_heads

@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float
 
 from headroles.records.causal.ablation import Damage, HeldRoles, RoleTest, is_quiet
 from headroles.records.causal.columns import LOSS, parse_column
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Questions, direction, equivalent_questions, judge_questions
 from headroles.stats.causal.rarity import LABELLINGS, random_areas, rarity
 from headroles.stats.columns import unit_numbers

@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.causal.ablation import CellTest, HeldRoles, SiteTest
 from headroles.records.causal.columns import CELLS, MATCHED, NORM, SITES, Column, parse_column
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.controls import nearest_heads
 from headroles.stats.causal.questions import Answers, Questions, direction, judge_questions
 from headroles.stats.columns import mean_over_units

@@ -7,8 +7,9 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.clusters import Claim, Divergence
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision
 from headroles.stats.assessment.together import percentile_interval
 from headroles.stats.clusters.clusters import adjusted_rand, noise_as_clusters
 from headroles.stats.clusters.distance_tests import r_squared_of_roles

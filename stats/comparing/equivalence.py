@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column, handle_flat_scores, with_margin
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT

@@ -46,7 +46,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.comparison import Differences
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
 from headroles.stats.comparing.equivalence import (
     Families,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.moments import Moments
 from headroles.records.probes import BestHead, ConditionGap
 from headroles.records.replication import BestReplicate, GapReplicate, Replicate, ReplicationCounts
-from headroles.stats.correction import CORRECTIONS, adjust, significant
-from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.records.rules.rule import Decision, Rule
+from headroles.stats.correction import adjust, significant
+from headroles.stats.decision import CORRECTIONS, ENOUGH_FOR_NOT
 from headroles.stats.engine import judge
 from headroles.stats.grouped import equal_groups
 from headroles.stats.methods.names import METHODS

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.comparison import OUTCOMES, Differences, LayerChange
-from headroles.records.example import Decision
 from headroles.records.findings import DECISIONS, Findings
+from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.methods.closed_form import has_no_spread

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.comparison import RoleChange
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column
 from headroles.stats.correction import adjust
 from headroles.stats.relabel import Grid, closed_form_decision, role_p, roles_from_p

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Decision, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable

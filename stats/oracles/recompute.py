@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.assessment import Precision
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.moments import Moments
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.correction import without_garbage_collection
 from headroles.stats.oracles.one_finding import (
     LARGEST,

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from math import isnan, nan
 
 from headroles.records.assessment import Precision
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.oracles.one_finding import (
     Evidence,
     OneTest,

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.probes import BaselineCounts, BestHead
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.engine import judge
 from headroles.stats.probes.baselines import best_rival, within_0_and_1
 

@@ -36,10 +36,11 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import stdtr, stdtrit
 
 from headroles.errors import BadInput
-from headroles.records.example import Decision
 from headroles.records.probes import ConditionGap
+from headroles.records.rules.rule import Decision
 from headroles.stats.columns import unit_numbers
-from headroles.stats.correction import CORRECTIONS, adjust
+from headroles.stats.correction import adjust
+from headroles.stats.decision import CORRECTIONS
 
 PAIRS = (("feminine", "masculine"), ("pro", "anti"))
 """Conditions that are compared, first minus second."""

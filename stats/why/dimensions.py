@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.causal.origins import DimensionTest, Products
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.why.guarded import judge_guarded, judge_means
 from headroles.stats.why.vertical import contrasts
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Answers, Questions, judge_questions
 from headroles.stats.causal.unseen import with_further
 from headroles.stats.methods.names import METHODS

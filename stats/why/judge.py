@@ -5,7 +5,7 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.records.causal.ablation import HeldRoles
 from headroles.records.causal.origins import DimensionTest, Origin, Products
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.moments import describe
 from headroles.stats.why.dimensions import dimension_tests
 from headroles.stats.why.knockouts import knockout_tests, removals_of

@@ -19,7 +19,7 @@ from headroles.records.causal.origins import (
     Products,
     Removal,
 )
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Answers
 from headroles.stats.moments import describe
 from headroles.stats.why.dimensions import group_numbers

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.causal.origins import AS_ROTATED, FEW, UNTESTABLE, Products
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.correction import adjust, significant
 from headroles.stats.power import assumed_cut
 from headroles.stats.why.dimensions import grouped_parts

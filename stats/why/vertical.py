@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, Products
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Answers
 from headroles.stats.methods.closed_form import has_no_spread, t_quantile
 from headroles.stats.moments import describe

@@ -15,7 +15,8 @@ from headroles import Atlas, Labelling
 from headroles.comparing.collect import ReadRun, atlas_of
 from headroles.errors import BadInput
 from headroles.inputs.sketch import TextSketch
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.answer.atlas import answer_of
 from headroles.reports.atlas_page import atlas_page
 from headroles.reports.figures.atlas import agreement_panel

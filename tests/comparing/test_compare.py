@@ -16,9 +16,9 @@ from headroles import Comparison, Labelling, compare
 from headroles.errors import BadInput, UnknownName
 from headroles.options.finished import CompareOptions
 from headroles.options.values import record_of
-from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
 from headroles.records.moments import GROUPS, moments_of
+from headroles.records.rules.rule import Rule
 
 Change = Callable[[Labelling], Labelling]
 Command = Callable[..., tuple[int, str, str]]

@@ -15,10 +15,11 @@ import headroles
 from headroles import Labelling, Replication, replicate, save
 from headroles.errors import BadInput, UnknownName
 from headroles.inputs.sketch import TextSketch
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import GROUPS, moments_of
 from headroles.records.probes import BestHead, ConditionGap, ProbeResults
+from headroles.records.rules.rule import Decision, Rule
 from headroles.shards.moments import take_examples
 from headroles.stats.comparing.replication import (
     count_replicates,

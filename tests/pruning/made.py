@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from headroles.records.causal.columns import LOSS
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 
 WORDS = (
     "the",

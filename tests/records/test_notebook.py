@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from headroles.records.comparison import Comparison, Differences
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
 from headroles.records.replication import Replication, ReplicationCounts
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.notebook import MOST_ROWS
 from headroles.records.surface import SurfaceResults
 from headroles.reports.answer.records import Answer, Sentence

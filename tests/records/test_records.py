@@ -7,8 +7,9 @@ import pytest
 
 from headroles import Example
 from headroles.errors import BadInput
-from headroles.records.example import Arc, Decision, Rule, Scores
+from headroles.records.example import Arc, Scores
 from headroles.records.findings import COLUMNS, Findings, Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.engine import judge
 
 TOKENS = ("[CLS]", "who", "is", "it", "[SEP]", "a", "cat", "[SEP]")

@@ -12,8 +12,9 @@ import plotly.graph_objects as go
 import pytest
 
 from headroles.records.assessment import Assessment, Precision, RoleOverlap, SensitivityRow
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.figures.pairs import pairs
 from headroles.reports.figures.panel import Panel
 from headroles.reports.figures.run import figures
@@ -30,9 +31,8 @@ from headroles.reports.summary.summary import summarise
 from headroles.reports.summary.verdicts import support_sentence, supports_of
 from headroles.reports.words import words
 from headroles.stats.assessment.assess import POWER, RELABELLINGS, assess
-from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, INTERVALS
+from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, FAMILIES, INTERVALS
 from headroles.stats.engine import judge
-from headroles.stats.families import FAMILIES
 from headroles.stats.methods.names import METHODS
 
 NAMES = ("local", "delimiter", "delimiter:cls", "syntactic")

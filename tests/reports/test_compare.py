@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 import pytest
 
 from headroles.records.comparison import Comparison
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.compare_page import comparison_page
 from headroles.reports.document import PLOTLY, template

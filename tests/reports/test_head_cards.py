@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.example import Example, Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import ANY_INPUT, KeptMaps, TypicalInput
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.page import page
 from headroles.reports.sections.head_cards import Cards, cards_json, cards_of
 from headroles.reports.summary.score_spread import BINS, decimals_of, edges_of, spreads_of

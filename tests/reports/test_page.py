@@ -15,8 +15,9 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from headroles.records.assessment import Assessment, Depth, Precision, RoleOverlap, SensitivityRow
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.looks import role_marks
 from headroles.reports.document import PLOTLY, template
 from headroles.reports.figures.drawing import figure_json

@@ -11,8 +11,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.figures.counts import overlap
 from headroles.reports.figures.p_strip import exponent, p_strip
 from headroles.reports.figures.several import several

@@ -12,8 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.records.surface import LayerMean, NoOp, SurfaceResults
 from headroles.reports.document import PLOTLY, template
 from headroles.reports.figures.surface import Figure, figures

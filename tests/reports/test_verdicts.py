@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.page import page
 from headroles.reports.sections.role_sheets import roles_sheet, verdict_sheet
 from headroles.reports.summary.embedded import findings_json

@@ -14,7 +14,8 @@ from transformers import AutoTokenizer
 import headroles
 from headroles.errors import BadInput
 from headroles.extraction.jobs.divergence import pair_divergences
-from headroles.sieves.spread import SMOOTHING, entropies
+from headroles.sieves.settings import SMOOTHING
+from headroles.sieves.spread import entropies
 from headroles.storage.map_files import MapFile
 from tests.support.reference import rounding_bound
 from tests.support.seq2seq import KINDS, hand_made, pairs, plain, saved

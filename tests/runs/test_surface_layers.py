@@ -5,7 +5,8 @@ import pytest
 from scipy import stats as reference
 
 from headroles.extraction.scoring.reader import Shard
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.runs.surface.work import join_shards
 from headroles.stats.surface import layer_means
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.example import Example, Scores
 from headroles.records.findings import Findings
 from headroles.records.kept_maps import ANY_INPUT, LEAST_TYPICAL, MOST_TYPICAL, KeptMaps, WantedMaps
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.engine import judge
 from headroles.storage.kept_maps import (
     LARGEST,

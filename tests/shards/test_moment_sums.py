@@ -15,8 +15,9 @@ from scipy import stats as reference
 from headroles.errors import BadInput
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import ARRAYS, GROUPS, Moments, group_of, moments_of, unit_by_longest_text
+from headroles.records.rules.rule import Rule
 from headroles.shards.files import write_shard
 from headroles.shards.moment_runs import read_subsample
 from headroles.shards.moments import RunningSums, select_candidates, shard_contents, take_examples

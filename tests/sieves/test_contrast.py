@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from headroles import Example, score
 from headroles.arrays import selection_of
-from headroles.records.example import Arc, Decision, Scores
+from headroles.records.example import Arc, Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision
 from headroles.sieves.weights.contrast import by_offset
 from headroles.sieves.weights.reference import apply
 from headroles.stats.engine import judge

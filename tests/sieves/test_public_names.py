@@ -9,8 +9,9 @@ import pytest
 import headroles
 from headroles import Band, Contrast, Example, Match, Pairs, Same, Without, score, sieve, sieve_family
 from headroles.errors import BadSieve
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS
+from headroles.records.rules.rule import Decision
 from headroles.sieves.base import MaskSieve, Scorer
 from headroles.sieves.families import SieveFamily
 from headroles.sieves.selection import select

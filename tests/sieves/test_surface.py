@@ -13,7 +13,8 @@ import headroles
 from headroles import Example
 from headroles.arrays import surface_of
 from headroles.errors import BadInput
-from headroles.sieves.spread import SMOOTHING, entropies, even_entropy
+from headroles.sieves.settings import SMOOTHING
+from headroles.sieves.spread import entropies, even_entropy
 from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, lay_surface, own_text, rules
 from headroles.testing import made_example, planted
 from tests.support.reference import rounding_bound

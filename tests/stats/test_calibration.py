@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats as shapes
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.correction import adjust, significant
 from headroles.stats.engine import judge
 from headroles.stats.methods.names import METHODS

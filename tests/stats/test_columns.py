@@ -6,16 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.correction import adjust, adjust_rows
-from headroles.stats.families import (
-    FAMILIES,
-    adjust_families,
-    adjust_families_of_draws,
-    contrast_pairs,
-    family_members,
-)
+from headroles.stats.decision import FAMILIES
+from headroles.stats.families import adjust_families, adjust_families_of_draws, contrast_pairs, family_members
 from headroles.stats.moments import complete_columns
 
 Run = tuple[Scores, list[Rule]]

@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.stats import false_discovery_control
 from statsmodels.stats.multitest import multipletests
 
-from headroles.stats.correction import CORRECTIONS, TIE, adjust, adjust_rows, significant
+from headroles.stats.correction import TIE, adjust, adjust_rows, significant
+from headroles.stats.decision import CORRECTIONS
 
 # The fifteen p values of Benjamini & Hochberg (1995), and what R's p.adjust makes of them.
 PUBLISHED = (

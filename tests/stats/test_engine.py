@@ -9,8 +9,9 @@ import pytest
 from scipy import stats as reference
 
 from headroles.errors import BadInput, UnknownName
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.correction import adjust
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.engine import judge

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.draws import sign_flips
 from headroles.stats.engine import judge
 from headroles.stats.max_t import collapse_rate

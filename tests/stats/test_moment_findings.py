@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments, moments_of
+from headroles.records.rules.rule import Decision, Rule
 from headroles.shards.moments import take_examples
 from headroles.stats.assessment.assess import assess
 from headroles.stats.effects import effect_interval

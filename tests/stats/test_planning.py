@@ -11,7 +11,7 @@ from rich.console import Console
 
 from headroles.errors import BadInput, UnknownName
 from headroles.planning import Study, study
-from headroles.stats.families import FAMILIES
+from headroles.stats.decision import FAMILIES
 from headroles.stats.power import ASSUMED, power_of, power_of_part, required_units
 from headroles.terminal.label import show_plan
 from tests.support.reference import draws

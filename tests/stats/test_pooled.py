@@ -6,7 +6,8 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import student

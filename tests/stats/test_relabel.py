@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts, random_halves
 from headroles.stats.engine import judge

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from headroles.errors import BadInput, UnknownName
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.decision import TESTS, check_decision
 from headroles.stats.engine import judge
 from headroles.stats.methods.names import METHODS

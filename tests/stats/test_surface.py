@@ -11,7 +11,8 @@ from scipy.stats import kurtosis, ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from headroles.errors import UnknownName
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision
 from headroles.records.surface import NoOp
 from headroles.stats.surface import noop_tests
 

@@ -19,7 +19,8 @@ from headroles.exporting import save
 from headroles.extraction.jobs import divergence as divergence_job
 from headroles.options.cluster import ClusterOptions
 from headroles.options.values import record_of
-from headroles.records.clusters import METHODS, WAYS, ClusterResults, Divergence, Neighbours
+from headroles.records.clusters import ClusterResults, Divergence, Neighbours
+from headroles.records.rules.names import METHODS, WAYS
 from headroles.stats.clusters import clusters
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS

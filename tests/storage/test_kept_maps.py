@@ -16,8 +16,9 @@ import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.exporting import save
-from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.example import Example, Scores
 from headroles.records.kept_maps import KeptMaps
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.engine import judge
 from headroles.storage.folder import CELLS, KEPT_MAP_FILES, MAPS, SHOWN, TYPICAL, read_manifest
 from headroles.storage.kept_maps import (

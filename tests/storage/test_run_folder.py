@@ -21,8 +21,8 @@ from headroles import Example, Labelling
 from headroles.errors import BadInput
 from headroles.exporting import save
 from headroles.options.label import LabelOptions
-from headroles.records.example import Rule
 from headroles.records.findings import COLUMNS
+from headroles.records.rules.rule import Rule
 from tests.storage.manifests import change_manifest, hash_again
 
 PLAIN = ("local", "delimiter", "block")

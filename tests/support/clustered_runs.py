@@ -6,8 +6,9 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 
 from headroles.records.clusters import Choice, Claim, ClusterResults, Divergence
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.clusters.role_claims import role_claims
 from headroles.stats.clusters.run import cluster_heads
 from headroles.stats.engine import judge

@@ -6,8 +6,9 @@ import numpy as np
 
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.assess import assess
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import paired_differences

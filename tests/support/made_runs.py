@@ -8,13 +8,15 @@ import pytest
 
 if TYPE_CHECKING:
     from headroles import Labelling
-    from headroles.records.example import Rule, Scores
+    from headroles.records.example import Scores
+    from headroles.records.rules.rule import Rule
 
 
 @pytest.fixture(scope="session")
 def scores_of() -> "Callable[..., tuple[Scores, list[Rule]]]":
     """Random scores of four columns (s0 with contrast s1, s2 and s3), heads around their margins."""
-    from headroles.records.example import Rule, Scores
+    from headroles.records.example import Scores
+    from headroles.records.rules.rule import Rule
 
     def made(
         seed: int, *, units: int = 60, layers: int = 2, heads: int = 6, per_unit: int = 1
@@ -73,9 +75,9 @@ def _probed_run(
     shape: tuple[int, int, int] = (60, 6, 12),
     assessed: bool = False,
 ) -> "Labelling":
-    from headroles.records.example import Decision
     from headroles.records.findings import Labelling
     from headroles.records.probes import ProbeResults
+    from headroles.records.rules.rule import Decision
     from headroles.stats.assessment.assess import assess
     from headroles.stats.engine import judge
 
@@ -118,7 +120,8 @@ def _probed_scores(
     rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator
 ) -> "tuple[Scores, list[Rule]]":
     """Accuracies per example between 0 and 1, with the best baseline beside, and contrasts."""
-    from headroles.records.example import Rule, Scores
+    from headroles.records.example import Scores
+    from headroles.records.rules.rule import Rule
 
     directions = {"dependency": ("→", "←"), "trees": ("→", "←"), "coreference": ("",)}
     columns = [f"{row}:{way}".removesuffix(":") for row in rows for way in directions[row.partition(":")[0]]]
@@ -245,8 +248,8 @@ def surface_labelling(
     rows: tuple[str, ...] = (),
 ) -> "Labelling":
     """A surface run; columns that are lacking have no value, gradients may be left out, rows added."""
-    from headroles.records.example import Decision
     from headroles.records.findings import Labelling
+    from headroles.records.rules.rule import Decision
     from headroles.stats.assessment.assess import assess
     from headroles.stats.engine import judge
 
@@ -275,7 +278,8 @@ def _surface_scores(
     shape: tuple[int, int, int], lacking: tuple[str, ...], gradients: bool, rows: tuple[str, ...]
 ) -> "tuple[Scores, list[Rule]]":
     """Mean attention and entropies of inputs of 64 tokens, importances where asked for."""
-    from headroles.records.example import Rule, Scores
+    from headroles.records.example import Scores
+    from headroles.records.rules.rule import Rule
 
     chance = np.random.default_rng(5)
     examples, layers, heads = shape

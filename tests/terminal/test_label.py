@@ -12,8 +12,8 @@ from rich.console import Console
 
 import headroles
 from headroles.records.assessment import RoleOverlap
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.reports.answer.label import answer_of
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.words import STEADY

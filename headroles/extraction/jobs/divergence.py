@@ -17,7 +17,8 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
-from headroles.records.clusters import WAYS, Divergence
+from headroles.records.clusters import Divergence
+from headroles.records.rules.names import WAYS
 
 CELLS = 2048
 """Cells of a map in one block of numpy, in float64."""

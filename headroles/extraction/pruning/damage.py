@@ -11,8 +11,7 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.model.losses import CLASSES, LossModel, LossTarget
 from headroles.extraction.pruning.passes import answers_of
 from headroles.extraction.texts.tokens import Tokenised
-from headroles.records.causal.columns import LOSS, REPRESENTATION, TOKENS
-from headroles.records.causal.pruning import ACCURACY
+from headroles.records.causal.columns import ACCURACY, LOSS, REPRESENTATION, TOKENS
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from headroles.records.causal.columns import (
     RESAMPLE,
     WHOLE,
 )
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 
 SHARE = 0.01
 """Default of the smallest damage that counts: 1 % of the loss, or 0.01 of an outcome between 0 and 1."""

@@ -19,8 +19,7 @@ from headroles.options.shared import (
     SEED,
     TEXT_A,
 )
-from headroles.records.causal.columns import LOSS
-from headroles.records.causal.pruning import PRUNE_OUTCOMES
+from headroles.records.causal.columns import LOSS, PRUNE_OUTCOMES
 from headroles.records.objects import DataObject
 
 OF_CHECKS = ("data", "text_a", "text_b", "label")

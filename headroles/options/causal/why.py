@@ -9,7 +9,7 @@ from headroles.options.described import Option
 from headroles.options.finished import FOLDER
 from headroles.options.inputs import InputOptions
 from headroles.options.shared import ATTENTION, FAMILY, MARGIN, PRESET, REFERENCES, STREAM, TEST
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.decision import BETTING
 
 REDEALS = 19

@@ -7,6 +7,11 @@ LOSS, DISTRIBUTION, REPRESENTATION, TOKENS = "loss", "distribution", "representa
 OUTCOMES = (LOSS, DISTRIBUTION, REPRESENTATION, TOKENS)
 """What an intervention changes: the loss (nats), the total variation of the output distribution, 1 − cosine
 of the representation of the input, and 1 − cosine of the hidden state of each token (all three 0 to 1)."""
+ACCURACY = "accuracy"
+"""Outcome of classifiers: 1 for an input that only the whole model gets right, −1 for one that only the
+pruned model gets right, 0 for any other."""
+PRUNE_OUTCOMES = (*OUTCOMES, ACCURACY)
+"""What damage of removed heads is measured on."""
 BY_TOKEN = (LOSS, DISTRIBUTION, TOKENS)
 """Outcomes that have a value for each token; a classifier's loss and distribution have one an input."""
 MEAN, ZERO, RESAMPLE, EVEN = "mean", "zero", "resample", "even"

@@ -8,17 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.arrays import seal_arrays
-from headroles.records.causal.columns import LOSS, OUTCOMES
+from headroles.records.causal.columns import LOSS
 from headroles.records.shown.brief import brief
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ACCURACY = "accuracy"
-"""Outcome of classifiers: 1 for an input that only the whole model gets right, −1 for one that only the
-pruned model gets right, 0 for any other."""
-PRUNE_OUTCOMES = (*OUTCOMES, ACCURACY)
-"""What damage of removed heads is measured on."""
 WITHIN, NOT_SHOWN, FEW_UNITS = "within the bound", "not shown", "hinges on few units"
 NOT_TESTED = "not tested"
 """Decisions about a set of heads. A set that hinges on few units has a small p, and is not certified. Sets

@@ -1,7 +1,7 @@
 """What a certificate says, in sentences that folders, pages and the terminal share."""
 
-from headroles.records.causal.columns import DISTRIBUTION, LOSS, REPRESENTATION, TOKENS
-from headroles.records.causal.pruning import ACCURACY, FEW_UNITS, WITHIN, FreshCheck, PruneStep, Pruning
+from headroles.records.causal.columns import ACCURACY, DISTRIBUTION, LOSS, REPRESENTATION, TOKENS
+from headroles.records.causal.pruning import FEW_UNITS, WITHIN, FreshCheck, PruneStep, Pruning
 
 MEASURES = {
     LOSS: "the loss",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.example import Decision, Rule
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import control_of
 from headroles.records.shown.looks import role_marks
 

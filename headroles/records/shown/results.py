@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.brief import MOST_LINES, brief_lines, sentence_lines
 from headroles.records.shown.notebook import DifferencesGrid, FindingsGrid
 

@@ -14,7 +14,7 @@ from headroles.records.causal.columns import (
     Column,
     parse_column,
 )
-from headroles.records.example import Rule
+from headroles.records.rules.rule import Rule
 
 QUESTIONS = {
     LOSS: "Does the loss rise when the head is taken out?",

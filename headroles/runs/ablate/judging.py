@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from headroles.options.causal.ablate import AblateOptions
 from headroles.records.causal.ablation import HeadSets, HeldRoles
 from headroles.records.causal.columns import parse_column
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 
 if TYPE_CHECKING:
     from headroles.runs.scored import ScoredRun

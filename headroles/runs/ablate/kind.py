@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headroles.options.causal.ablate import AblateOptions
 from headroles.options.values import record_of, stored_settings
 from headroles.records.causal.ablation import FEWEST_UNITS, VERDICTS, Ablation
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.ablate.judging import judge_again, judge_run
 from headroles.runs.notebook import NotebookRun
 from headroles.storage.causal.ablation import ablation_files, read_ablation

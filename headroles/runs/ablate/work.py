@@ -13,7 +13,7 @@ from headroles.inputs.corpora import Corpus
 from headroles.options.causal.ablate import AblateOptions
 from headroles.progress import Advance
 from headroles.records.causal.columns import LOSS, SCREEN, Column
-from headroles.records.example import Rule
+from headroles.records.rules.rule import Rule
 from headroles.runs.ablate.arms.batches import Batch, arms_of, write_effects
 from headroles.runs.ablate.arms.laying import ReadInputs, lay_out
 from headroles.runs.ablate.arms.layout import main_intervention, needs_references, screened_with

@@ -10,8 +10,9 @@ from headroles.judging.scores import judge_scores
 from headroles.options.cluster import ClusterOptions
 from headroles.options.values import record_of, stored_settings
 from headroles.records.clusters import ClusterResults
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.label.kind import LabelRun
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CLUSTER_FILES

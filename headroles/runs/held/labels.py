@@ -22,7 +22,7 @@ from headroles.kinds import kind_named
 from headroles.options.causal.held import AsksRoles, no_label_run
 from headroles.options.label import Options
 from headroles.records.causal.ablation import HeldRoles
-from headroles.records.example import Rule
+from headroles.records.rules.rule import Rule
 from headroles.storage.folder import RUN
 from headroles.storage.integrity.manifest import read_checked_manifest
 

@@ -12,14 +12,14 @@ from headroles.options.finished import ScoresOptions
 from headroles.options.label import LabelOptions, Options
 from headroles.options.values import record_of, stored_settings
 from headroles.progress import KEEP
-from headroles.records.example import Decision, Rule
-from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.roles import RolesRun
 
 if TYPE_CHECKING:
     from headroles.inputs.corpora import Corpus
     from headroles.options.run import JudgedOptions
     from headroles.progress import Progress
+    from headroles.records.findings import Labelling
     from headroles.records.stops.look import Watch
     from headroles.reports.answer.records import Answer
     from headroles.runs.scored import ScoredRun
@@ -36,8 +36,7 @@ class LabelRun(RolesRun):
 
     def check(self, options: Options) -> None:
         """Refuse sieves and relations that do not exist."""
-        from headroles.runs.label.sieves import check_sieves
-        from headroles.runs.label.until import check_until
+        from headroles.runs.label.sieves import check_sieves, check_until
 
         check_until(options)
         check_sieves(options)

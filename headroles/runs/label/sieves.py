@@ -53,6 +53,19 @@ def _check_values(selection: Selection, options: Options) -> None:
             )
 
 
+def check_until(options: Options) -> None:
+    """Refuse tests that hold for a fixed number of inputs only, where a run may stop.
+
+    Raises:
+        BadInput: For such a test.
+    """
+    if getattr(options, "until", None) is not None and options.test not in (None, BETTING):
+        raise BadInput(
+            f"a run with --until stops when its scores say so, and only the test {BETTING!r} holds then, but "
+            f"got --test {options.test}; leave --test out, or leave --until out"
+        )
+
+
 def check_sieves(options: Options) -> None:
     """Refuse sieves, data and a parser that do not exist, before anything is opened.
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.errors import BadInput
-from headroles.options.label import LabelOptions, Options
-from headroles.records.example import Rule, Scores
+from headroles.options.label import LabelOptions
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.records.stops.look import UNDETERMINED, UNTESTABLE, Look, Watch
-from headroles.stats.decision import BETTING, ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 if TYPE_CHECKING:
     from headroles.records.findings import Findings
@@ -23,19 +23,6 @@ if TYPE_CHECKING:
 
 Settle = Callable[[tuple[Rule, ...], Mapping[str, int]], tuple[Rule, ...]]
 """Function from rules and counts of inputs to the rules that decide."""
-
-
-def check_until(options: Options) -> None:
-    """Refuse tests that hold for a fixed number of inputs only, where a run may stop.
-
-    Raises:
-        BadInput: For such a test.
-    """
-    if getattr(options, "until", None) is not None and options.test not in (None, BETTING):
-        raise BadInput(
-            f"a run with --until stops when its scores say so, and only the test {BETTING!r} holds then, but "
-            f"got --test {options.test}; leave --test out, or leave --until out"
-        )
 
 
 class Looks:

@@ -18,8 +18,8 @@ from headroles.inputs.corpora import Corpus
 from headroles.maps.stored import annotate_maps
 from headroles.options.label import Options
 from headroles.progress import PARSE, Advance
-from headroles.records.example import Rule
 from headroles.records.passage import Passage
+from headroles.records.rules.rule import Rule
 from headroles.runs.label.sieves import selection_of_run
 from headroles.runs.sources import MapsCorpus, longest_input, norms_of, open_source
 from headroles.shards.identity import sieves_digest

@@ -8,9 +8,10 @@ import numpy as np
 
 from headroles.options.probe import ProbeOptions
 from headroles.records.documents import Document
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import CONTRAST_PART, BaselineCounts, BestHead, ConditionGap, ProbeResults
+from headroles.records.rules.rule import Decision, Rule
 from headroles.sieves.probes.coreference import true_names
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge

@@ -10,9 +10,10 @@ from headroles.judging.scores import judge_scores
 from headroles.options.probe import ProbeOptions
 from headroles.options.values import record_of, stored_settings
 from headroles.progress import KEEP, TRAIN
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import ProbeResults
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.roles import RolesRun
 from headroles.storage.folder import PROBE_FILES
 from headroles.storage.probes import probe_files, probe_texts, read_probes

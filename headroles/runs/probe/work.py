@@ -11,9 +11,10 @@ from headroles.extraction.stream import stream_tokenised
 from headroles.extraction.texts.tokens import tokenise
 from headroles.options.probe import ProbeOptions
 from headroles.progress import Advance
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.passage import Passage
 from headroles.records.probes import BaselineCounts, ChoiceProbe, DecodingProbe
+from headroles.records.rules.rule import Rule
 from headroles.runs.probe.inputs import ProbeCorpus
 from headroles.runs.probe.judging import column_rules, margin_of
 from headroles.runs.sources import longest_input, norms_of, open_source

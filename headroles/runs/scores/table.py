@@ -17,8 +17,9 @@ from headroles.errors import BadInput, shorten
 from headroles.extraction.texts.files import check_present, open_binary
 from headroles.extraction.texts.rows import missing_column
 from headroles.options.finished import ScoresOptions
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.objects import DataObject, refuse_name
+from headroles.records.rules.rule import Rule
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.storage.scores import read_parquet
 

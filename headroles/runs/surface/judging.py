@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headroles.options.run import CommonOptions
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.surface import SurfaceResults
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.options.surface import SurfaceOptions
 from headroles.options.values import record_of, stored_settings
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.records.surface import SurfaceResults
 from headroles.runs.notebook import NotebookRun
 from headroles.runs.surface.judging import judge_surface
@@ -40,7 +41,7 @@ class SurfaceRun(NotebookRun):
     def check(self, options: SurfaceOptions) -> None:
         """Refuse marks that are no punctuation, and data that cannot be read."""
         from headroles.inputs.passages import check_data
-        from headroles.sieves.surface import check_marks
+        from headroles.sieves.settings import check_marks
 
         check_marks(options.marks)
         check_data(options)

@@ -23,8 +23,9 @@ from headroles.inputs.corpora import Corpus
 from headroles.options.surface import SurfaceOptions
 from headroles.plans.plan import SurfacePlan
 from headroles.progress import Advance
-from headroles.records.example import Example, Rule
+from headroles.records.example import Example
 from headroles.records.passage import Passage
+from headroles.records.rules.rule import Rule
 from headroles.runs.losses import loss_options, model_with_loss
 from headroles.runs.sources import longest_input, norms_of, open_source
 from headroles.runs.surface.manifest import UNEQUAL

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headroles.records.example import Rule
+from headroles.records.rules.rule import Rule
 
 CONTRAST, VERTICAL = "contrast", "vertical"
 """First parts of the names of columns: the whole contrast, and how far its vertical part exceeds the rest."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from headroles.options.causal.why import MOST_ROTATIONS, WhyOptions
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.reports.words.words import plural
 from headroles.runs.held.labels import roles_digest
 from headroles.runs.sources import longest_input

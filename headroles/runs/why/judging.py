@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from headroles.options.causal.why import WhyOptions
 from headroles.records.causal.origins import UNDETERMINED, UNTESTABLE, Origins
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.why.columns import VERTICAL
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from headroles.options.values import record_of, stored_settings
 from headroles.progress import KNOCK
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, Origins
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.notebook import NotebookRun
 from headroles.runs.why.judging import decided_by, judge_again, judge_columns, judge_run
 from headroles.storage.causal.origins import origin_files, origin_texts, read_origins

@@ -14,7 +14,8 @@ from headroles.extraction.why.redeals import contrasted_rows
 from headroles.inputs.corpora import Corpus
 from headroles.options.causal.why import WhyOptions
 from headroles.progress import Advance
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.runs.held.role_cells import Cells
 from headroles.runs.why.columns import column_names, column_rules
 from headroles.runs.why.facts import known_of

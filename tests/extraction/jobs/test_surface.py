@@ -19,7 +19,7 @@ from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage
 from headroles.runs.surface.work import surface_counting
 from headroles.sieves import spread
-from headroles.sieves.spread import SMOOTHING
+from headroles.sieves.settings import SMOOTHING
 from headroles.sieves.surface import COLUMNS, lay_surface
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound

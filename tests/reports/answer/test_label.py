@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headroles.records.example import Decision
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.looks import family_of
 from headroles.reports.answer.heads import head_sentence, head_sentences
 from headroles.reports.answer.label import MOST, answer_of

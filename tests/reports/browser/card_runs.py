@@ -5,9 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from headroles.records.example import Example, Rule
+from headroles.records.example import Example
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps, TypicalInput
+from headroles.records.rules.rule import Rule
 from headroles.stats.engine import judge
 from tests.support.clustered_runs import clustered_run, labelled
 

@@ -7,9 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from headroles.records.example import Decision, Example, Rule, Scores
+from headroles.records.example import Example, Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps, TypicalInput
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.print.dress import dress_for_print
 from headroles.reports.print.examples import SVG, examples
 from headroles.reports.print.files import files_of

@@ -22,8 +22,9 @@ from headroles import exporting
 from headroles.errors import BadInput, MissingExtra, UnknownName
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.figures.cluster_map import look_of
 from headroles.reports.figures.run import figures as page_figures
 from headroles.reports.print import files as print_files

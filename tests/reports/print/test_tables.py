@@ -19,8 +19,9 @@ from headroles.cli.main import cli
 from headroles.errors import BadInput, UnknownName
 from headroles.kinds import kind_of
 from headroles.records.comparison import COLUMNS, Comparison, Differences, RoleChange
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.reports.print.tables import table_text
 from headroles.reports.print.writers import as_csv, as_latex, as_markdown, latex_text
 from headroles.reports.records import Interval

@@ -123,7 +123,7 @@ def test_folders_that_hold_no_label_run_are_refused(planted: Path, table: Path, 
 def test_roles_need_four_units_and_the_heads_of_the_model(
     scores_of: Callable[..., tuple[Any, Any]],
 ) -> None:
-    from headroles.records.example import Decision
+    from headroles.records.rules.rule import Decision
 
     scores, rules = scores_of(0, units=3)
     run = Labelling(scores, judge(scores, rules, Decision()), Decision())

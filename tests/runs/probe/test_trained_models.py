@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headroles.errors import UnknownName
 from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.parsing.vectors import Vectors
-from headroles.records.probes import CLASSIFIERS
+from headroles.records.rules.names import CLASSIFIERS
 from headroles.runs.probe.trained.models import AttentionProbe, AttentionWordsProbe, distances, probe_of
 from headroles.runs.probe.trained.sentences import Batch, Sentence, Source, batches_by_length
 from tests.support.reference import rounding_bound

@@ -15,7 +15,8 @@ import pytest
 import headroles
 from headroles import Labelling, Look
 from headroles.options.label import LabelOptions
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.runs.label.until import Looks, open_heads
 from headroles.shards.prefix import PrefixReceipts
 from headroles.shards.survey import Survey

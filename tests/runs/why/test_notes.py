@@ -1,6 +1,6 @@
 """What a run says of its rotations, where they cannot show anything."""
 
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.runs.why.facts import rotations_note
 
 

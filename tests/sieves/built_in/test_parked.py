@@ -21,9 +21,10 @@ from headroles.extraction.model.load import ALL_NORMS, SOME_NORMS, Model, load
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.passage import Passage
+from headroles.records.rules.rule import Decision, Rule
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.built_in.block import block
 from headroles.sieves.built_in.parked import asking, parked

@@ -14,8 +14,9 @@ from scipy import stats as reference
 import headroles
 from headroles.errors import BadInput
 from headroles.records.assessment import Assessment, Depth, Precision, RoleOverlap, SensitivityRow
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from tests.storage.manifests import change_manifest, hash_again

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import moments_of
+from headroles.records.rules.rule import Decision, Rule
 from headroles.shards.moments import take_examples
 from headroles.stats.assessment.assess import assess
 from headroles.stats.assessment.remarks import moment_remarks

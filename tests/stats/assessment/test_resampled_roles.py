@@ -8,8 +8,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from headroles.records.clusters import Claim, Divergence
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.clusters.distance_tests import r_squared
 from headroles.stats.clusters.role_claims import role_claims
 from headroles.stats.draws import bootstrap_counts

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.sensitivity import ALPHAS, STEPS, sensitivity_to_alpha, sensitivity_to_margin
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.records.assessment import MIDDLE, SeveralRoles, count_extreme_p
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.assess import assess
 from headroles.stats.assessment.several import FRESH, central_range, fresh_roles, middle_layers, several_roles
 from headroles.stats.engine import evidence_columns, judge

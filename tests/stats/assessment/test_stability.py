@@ -8,13 +8,13 @@ import pytest
 from scipy import stats as reference
 
 import headroles
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.stability import joint_probability, reached_cuts, stability
 from headroles.stats.columns import Columns
-from headroles.stats.correction import CORRECTIONS
+from headroles.stats.decision import CORRECTIONS, FAMILIES
 from headroles.stats.engine import judge
-from headroles.stats.families import FAMILIES
 from headroles.stats.relabel import Grid
 
 pytestmark = pytest.mark.usefixtures("module_unguarded")

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats as reference
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import moments_of
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.remarks import kurtosis, tail_remarks
 from headroles.stats.columns import Columns
 from headroles.stats.grouped import GroupColumns

@@ -8,8 +8,9 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings, absent_heads, stronger_roles
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.assess import assess
 from headroles.stats.assessment.extent import ABSENT
 from headroles.stats.correction import TIE, significant

@@ -14,8 +14,9 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
 from headroles.records.causal.columns import parse_column
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.findings import Findings
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.causal.damage import SHARES, damage_tests, decide_enough, loss_without, margin_rows
 from headroles.stats.causal.judge import judge_ablation
 from headroles.stats.causal.unseen import with_unseen

@@ -7,7 +7,7 @@ import pytest
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS, Ablation
 from headroles.records.causal.columns import parse_column
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.runs.ablate.manifest import role_notes
 from headroles.stats.assessment.assess import assess
 from headroles.stats.causal.judge import judge_ablation

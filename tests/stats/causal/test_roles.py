@@ -12,7 +12,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 
 from headroles.records.causal.ablation import HeadSets, HeldRoles
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.groups import group_tests
 from headroles.stats.causal.judge import judge_ablation
 from headroles.stats.causal.rarity import random_areas, rarity

@@ -8,7 +8,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from headroles.records.causal.ablation import HeldRoles, SiteTest
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.held.labels import decide_roles
 from headroles.stats.causal.controls import CONTROLS
 from headroles.stats.causal.judge import judge_ablation

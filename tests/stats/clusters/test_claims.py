@@ -10,7 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from headroles.errors import BadInput
 from headroles.records.clusters import Claim, Divergence
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.clusters.clusters import adjusted_rand, choose_clusters
 from headroles.stats.clusters.distance_tests import r_squared
 from headroles.stats.clusters.distances import distance_intervals, jackknife, square_matrix

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.several import fresh_roles
 from headroles.stats.comparing.agreement import Labels, agreements, cohen_kappa
 from headroles.stats.engine import evidence_columns, judge

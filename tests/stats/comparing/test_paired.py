@@ -12,7 +12,8 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.comparison import OUTCOMES, Differences
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.comparing.paired import column_pairs, paired_differences
 from headroles.stats.comparing.summary import by_layer, explained_labels, remarks, units_needed
 from headroles.stats.engine import judge

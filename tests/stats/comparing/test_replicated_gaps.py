@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
-from headroles.records.example import Decision
 from headroles.records.probes import ConditionGap
+from headroles.records.rules.rule import Decision
 from headroles.stats.comparing.replication import replicate_gaps
 
 

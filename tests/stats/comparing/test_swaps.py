@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from headroles.records.comparison import RoleChange
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, Columns
 from headroles.stats.comparing.swaps import BLOCK, compare_by_swaps, swap_blocks, swapped_labels
 from headroles.stats.correction import adjust

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.decision import ANYTIME, check_bounds, check_decision
 from headroles.stats.engine import judge
 from headroles.stats.families import joint_explained_p

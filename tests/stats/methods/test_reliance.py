@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.withheld import withheld, withheld_remarks
 from headroles.stats.columns import Columns
 from headroles.stats.engine import explained_p, judge

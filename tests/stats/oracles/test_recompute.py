@@ -12,14 +12,14 @@ import pytest
 import headroles
 from headroles.errors import BadInput
 from headroles.records.assessment import Assessment
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import moments_of
+from headroles.records.rules.rule import Decision, Rule
 from headroles.shards.verify import recompute, refuse_differences, verify
 from headroles.stats import families
 from headroles.stats.assessment.assess import assess
-from headroles.stats.correction import CORRECTIONS
+from headroles.stats.decision import CORRECTIONS, FAMILIES
 from headroles.stats.engine import judge
-from headroles.stats.families import FAMILIES
 from headroles.stats.methods.names import METHODS
 from headroles.stats.oracles.one_finding import log_bayes_factor
 from headroles.stats.oracles.recompute import TOLERANCES, Check, recompute_findings

@@ -15,8 +15,9 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from headroles import judge_again, probe
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.probes import BaselineCounts, BestHead
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.probes.baselines import selection_half
 from headroles.stats.probes.best_head import RowColumns, best_heads
 

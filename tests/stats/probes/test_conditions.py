@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from headroles.errors import BadInput
-from headroles.records.example import Decision
 from headroles.records.probes import ConditionGap
+from headroles.records.rules.rule import Decision
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.probes.conditions import compare_ratios, gaps

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headroles.records.example import Decision, Rule, Scores
+from headroles.records.example import Scores
 from headroles.records.moments import moments_of
+from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.assess import assess
 from headroles.stats.columns import Columns
 from headroles.stats.engine import judge, mean_intervals

@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from headroles.records.causal.origins import DimensionTest
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.why.dimensions import FAIR, dimension_tests, family_level, grouped_parts
 from tests.support.causal.products import made_products, random_products, with_worst
 

@@ -7,7 +7,7 @@ import pytest
 
 from headroles.errors import BadInput
 from headroles.records.causal.origins import BY_QUERY, UNTESTABLE, VERTICAL
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.why.judge import judge_origins
 from headroles.stats.why.rotations import participation_ratio
 from headroles.stats.why.vertical import vertical_tests

@@ -16,7 +16,7 @@ from headroles.records.causal.origins import (
     UNTESTABLE,
     Knocked,
 )
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.why.judge import judge_origins, knockout_tests, removals_of
 from tests.support.causal.products import ROLES, made_products, random_products, roles_of, with_worst
 

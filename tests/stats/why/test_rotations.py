@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headroles.records.causal.origins import AS_ROTATED, FEW, UNTESTABLE, Products
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.correction import adjust, significant
 from headroles.stats.why import rotations
 from headroles.stats.why.rotations import (

@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL
-from headroles.records.example import Decision
+from headroles.records.rules.rule import Decision
 from headroles.stats.why.vertical import contrasts, fieller, vertical_tests
 from tests.support.causal.products import made_products, random_products, with_worst
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from headroles.errors import HeadrolesError
 from headroles.records.causal.ablation import Ablation
-from headroles.records.example import Decision, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Decision
 from headroles.stats.causal.judge import judge_ablation
 from headroles.storage.causal.ablation import ablation_files, read_ablation
 from headroles.storage.folder import DAMAGE, GROUPS, HEAD_SETS, HELD, MARGINS, PREDICTION, SITES

@@ -51,8 +51,8 @@ def ablated_run(
         groups: Whether sets of heads were taken out.
         screened: Heads of each layer that were not taken out.
     """
-    from headroles.records.example import Decision
     from headroles.records.findings import Labelling
+    from headroles.records.rules.rule import Decision
     from headroles.stats.assessment.assess import assess
     from headroles.stats.causal.judge import judge_ablation
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from headroles.records.causal.ablation import HeadSets, HeldRoles
 from headroles.records.causal.columns import CLEAN, NORM, SITES, parse_column
-from headroles.records.example import Rule, Scores
+from headroles.records.example import Scores
+from headroles.records.rules.rule import Rule
 from headroles.runs.ablate.columns import column_rules, columns_of
 
 ROLES = ("induction", "local", "delimiter:sep")

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from headroles import Labelling
     from headroles.records.causal.ablation import HeldRoles
     from headroles.records.causal.origins import Knocked, Products, Removal
-    from headroles.records.example import Rule, Scores
+    from headroles.records.example import Scores
+    from headroles.records.rules.rule import Rule
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 ROLES = ("delimiter:cls", "delimiter:sep", "local", "syntactic:amod", "block")
@@ -54,8 +55,8 @@ def why_run(
         held: Whether heads hold them.
     """
     from headroles.records.causal.origins import Origins
-    from headroles.records.example import Decision
     from headroles.records.findings import Labelling
+    from headroles.records.rules.rule import Decision
     from headroles.stats.assessment.assess import assess
     from headroles.stats.engine import judge
     from headroles.stats.why.judge import judge_origins, knockout_tests, removals_of
@@ -170,7 +171,8 @@ def made_columns(
     shape: tuple[int, int, int], products: "Products", held: "HeldRoles"
 ) -> "tuple[Scores, tuple[Rule, ...]]":
     """Return the scores of a run: the contrast of every family, and what is vertical of it."""
-    from headroles.records.example import Rule, Scores
+    from headroles.records.example import Scores
+    from headroles.records.rules.rule import Rule
 
     examples = tuple(f"QNLI/{number}" for number in range(3 * shape[0]))
     roles = tuple(dict.fromkeys(products.roles)) or held.roles[:1]

@@ -16,7 +16,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
-from headroles.records.probes import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
+from headroles.records.rules.names import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
 from headroles.runs.probe.trained.sentences import Batch
 
 HIDDEN = 256

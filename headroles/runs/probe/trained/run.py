@@ -10,15 +10,8 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.texts.windows import sentence_windows
 from headroles.records.documents import Document
-from headroles.records.probes import (
-    ATTENTION,
-    ATTENTION_WORDS,
-    CLASSIFIERS,
-    DISTANCES_WORDS,
-    ProbeComparison,
-    ProbeWeight,
-    TrainedProbe,
-)
+from headroles.records.probes import ProbeComparison, ProbeWeight, TrainedProbe
+from headroles.records.rules.names import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
 from headroles.runs.probe.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
 from headroles.runs.probe.trained.course import Course, FittedProbe, Progress, ReadSettings, sentences_of
 from headroles.runs.probe.trained.models import BRANCHING, AttentionProbe, branching, randomise_weights
