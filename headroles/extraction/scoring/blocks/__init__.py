@@ -1,6 +1,7 @@
 """The engine for long inputs and cross attention: blocks of rows are summed up, and nothing is held whole.
 
-``sums`` takes the linear sums and asks scorers, ``contrasts`` takes the sums of distance profiles. No array
+``sums`` takes the linear sums and asks scorers. ``contrasts`` takes the sums of distance profiles, by
+``diagonals``, between the words that ``units`` joins. No array
 has a cell for each pair of tokens. It may import capture, plans and the files of ``scoring`` above it.
 Start at ``sums``.
 """

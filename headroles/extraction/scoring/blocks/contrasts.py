@@ -1,140 +1,12 @@
-"""Contrasts from blocks of rows: sums by offset and by query, and the attention expected from them.
-
-``Units`` joins blocks of attention between tokens to attention between units.
-"""
-
-from dataclasses import dataclass
+"""Contrasts from blocks of rows: sums by offset and by query, and the attention expected from them."""
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 
+from headroles.extraction.scoring.blocks.diagonals import add_diagonals
+from headroles.extraction.scoring.blocks.units import Units
 from headroles.plans.even import row_blocks
 from headroles.plans.plan import LongProfile
-
-OFTEN = 64
-"""Keys are shifted together where at least one in this many continues a unit; fewer are added one by one."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Joining:
-    """Consecutive tokens and the units that they are joined to.
-
-    Attributes:
-        low: First unit among them.
-        high: One past the last.
-        lead: Token that opens each unit; empty when the units do not follow each other.
-        shifts: Steps back to the token that opens the unit, and 1 at the tokens to add over such a step.
-        extra: The other tokens that continue a unit.
-        place: The unit that each of ``extra`` continues.
-    """
-
-    low: int
-    high: int
-    lead: np.ndarray
-    shifts: tuple[tuple[int, np.ndarray], ...]
-    extra: np.ndarray
-    place: np.ndarray
-
-
-class Units:
-    """Joins the keys and the queries of blocks of rows by unit."""
-
-    def __init__(self, unit: Int[np.ndarray, " tokens"], pieces: Float[np.ndarray, " units"]) -> None:
-        """Take the unit of each token (−1 for none), and tokens per unit."""
-        self._unit, self._units = unit, len(pieces)
-        self._queries: dict[tuple[int, int], _Joining | None] = {}
-        self._keys: dict[tuple[int, int], _Joining | None] = {}
-
-    def gather(self, start: int, rows: torch.Tensor, first: int) -> tuple[int, torch.Tensor, int] | None:
-        """Sum a block of rows over the tokens of attending and attended units, both consecutive.
-
-        A unit whose tokens lie in several blocks gives parts, which add up.
-
-        Args:
-            start: The first query.
-            rows: Attention (heads, rows, keys).
-            first: The first key.
-
-        Returns:
-            The first unit that attends, its and the next ones' attention (heads, units, units), and the
-            first unit attended to; None when the block has no unit.
-        """
-        queries = self._joining(self._queries, start, rows.shape[1], 0)
-        if len(self._keys) > 4:
-            self._keys.clear()  # each is as wide as the input; hidden later keys give one for each block
-        keys = self._joining(self._keys, first, rows.shape[2], OFTEN)
-        if queries is None or keys is None:
-            return None
-        return queries.low, _join_keys(_join_rows(rows, queries), keys), keys.low
-
-    def _joining(
-        self, known: dict[tuple[int, int], _Joining | None], first: int, width: int, often: int
-    ) -> _Joining | None:
-        """Return how tokens from a first one on are joined, computed once; None when none is in a unit."""
-        if (first, width) not in known:
-            known[first, width] = _join(self._unit[first : first + width], often)
-        return known[first, width]
-
-
-def _join(own: np.ndarray, often: int) -> _Joining | None:
-    inside = np.flatnonzero(own >= 0)
-    if not inside.size:
-        return None
-    names, opens, place = np.unique(own[inside], return_index=True, return_inverse=True)
-    low, high = int(names[0]), int(names[-1]) + 1
-    if high - low > len(names):
-        return _Joining(low, high, np.zeros(0, dtype=np.int64), (), inside, own[inside] - low)
-    lead = inside[opens]
-    others = np.ones(len(inside), dtype=np.bool_)
-    others[opens] = False
-    back = inside - lead[place]
-    shifts = []
-    for step in np.unique(back[others]).tolist():
-        there = others & (back == step)
-        if step > 0 and int(there.sum()) * often > len(own):
-            where = np.zeros(len(own) - step, dtype=np.float32)
-            where[lead[place[there]]] = 1.0
-            shifts.append((step, where))
-            others &= ~there
-    return _Joining(low, high, lead, tuple(shifts), inside[others], place[others])
-
-
-def _join_rows(rows: torch.Tensor, joining: _Joining) -> torch.Tensor:
-    """Sum queries (heads, rows, keys) by unit (heads, units, keys)."""
-    if len(joining.lead) == rows.shape[1]:
-        return rows
-    if len(joining.lead):
-        joined = rows.index_select(1, _tensor(joining.lead, rows))
-    else:
-        joined = rows.new_zeros((rows.shape[0], joining.high - joining.low, rows.shape[2]))
-    if len(joining.extra):
-        joined.index_add_(1, _tensor(joining.place, rows), rows.index_select(1, _tensor(joining.extra, rows)))
-    return joined
-
-
-def _join_keys(rows: torch.Tensor, joining: _Joining) -> torch.Tensor:
-    """Sum keys (heads, units, keys) by unit (heads, units, units)."""
-    summed = torch.empty_like(rows) if joining.shifts else rows
-    for number, (step, where) in enumerate(joining.shifts):
-        before = rows if number == 0 else summed
-        added = torch.from_numpy(where).to(rows.device)
-        torch.addcmul(before[..., :-step], rows[..., step:], added, out=summed[..., :-step])
-        if number == 0:
-            summed[..., -step:] = rows[..., -step:]
-    if not len(joining.lead):
-        joined = rows.new_zeros((*rows.shape[:2], joining.high - joining.low))
-    elif rows.device.type == "cpu":  # ten times as fast as torch's own choice of columns
-        joined = torch.from_numpy(np.take(summed.numpy(), joining.lead, axis=2))
-    else:
-        joined = summed.index_select(2, _tensor(joining.lead, rows))
-    if len(joining.extra):
-        joined.index_add_(2, _tensor(joining.place, rows), rows.index_select(2, _tensor(joining.extra, rows)))
-    return joined
-
-
-def _tensor(places: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-    return torch.from_numpy(places).to(like.device)
 
 
 class OffsetSums:
@@ -144,12 +16,11 @@ class OffsetSums:
         """Take a profile, and the device of the attention."""
         self.profile = profile
         spread = profile.spread
-        self._units = None if spread.plain else Units(profile.unit, spread.pieces)
+        self._units = None if spread.plain else Units(profile.unit, spread.pieces, device)
         self._taken = torch.from_numpy(profile.taken.astype(np.float32)).to(device)
         self._share = torch.from_numpy((profile.taken / spread.pieces).astype(np.float32)).to(device)
         blind = spread.room == 0
         self._seeing = torch.from_numpy((~blind).astype(np.float32)).to(device) if blind.any() else None
-        self._room: torch.Tensor | None = None
         self._offsets: torch.Tensor | None = None
         self._masses: torch.Tensor | None = None
 
@@ -158,12 +29,12 @@ class OffsetSums:
         if self._seeing is not None:
             rows = rows * self._seeing[start : start + rows.shape[1], None]
         if self._units is None:
-            self._shift(start, rows, first)
+            self._add(start, rows, first)
         elif (block := self._units.gather(start, rows, first)) is not None:
-            self._shift(*block)
+            self._add(*block)
 
-    def _shift(self, start: int, rows: torch.Tensor, first: int) -> None:
-        """Add rows of consecutive units by offset: each row lies one place further left than the last."""
+    def _add(self, start: int, rows: torch.Tensor, first: int) -> None:
+        """Add rows of consecutive units, to consecutive units."""
         heads, count, width = rows.shape
         units = len(self.profile.taken)
         if self._offsets is None or self._masses is None:
@@ -171,39 +42,20 @@ class OffsetSums:
                 rows.new_zeros((heads, 2 * units - 1)),
                 rows.new_zeros((heads, units)),
             )
-        own = slice(start, start + count)
-        view, shifted = self._shifted_room(rows)
-        torch.mul(rows, self._compared(own, slice(first, first + width)), out=view)
+        own, keys = slice(start, start + count), slice(first, first + width)
+        share, taken, counted = self._share[own], self.profile.taken[keys], self._taken[keys]
+        if self.profile.scope is not None:
+            inside = np.ascontiguousarray(self.profile.scope.rows(own.start, own.stop)[:, keys])
+            rows = rows * torch.from_numpy(inside.astype(np.float32)).to(rows.device)
+            taken, counted = np.ones(width, dtype=np.bool_), torch.ones_like(counted)
+        masses = rows @ counted
         if self.profile.apart:
             low, high = max(start, first), min(start + count, first + width)
             if high > low:
                 place = torch.arange(low, high, device=rows.device)
-                view[:, place - start, place - first] = 0.0
-        lowest = first - start - (count - 1) + units - 1
-        self._offsets[:, lowest : lowest + width + count - 1] += shifted.sum(1)
-        self._masses[:, own] += view.sum(2)
-
-    def _compared(self, own: slice, keys: slice) -> torch.Tensor:
-        """Return one over the pieces of the query on the compared pairs of a block (rows, keys), else 0."""
-        scope = self.profile.scope
-        if scope is None:
-            return self._share[own, None] * self._taken[None, keys]
-        inside = np.ascontiguousarray(scope.rows(own.start, own.stop)[:, keys])
-        return self._share[own, None] * torch.from_numpy(inside).to(self._share)
-
-    def _shifted_room(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return a view to write rows of keys to, and the same memory by offset (heads, rows, offsets).
-
-        Each row lies one place further left than the last, and other cells are 0. The memory is made once, as
-        wide as all units, so that only the cells right of narrower rows have to be cleared.
-        """
-        (heads, count, width), most = rows.shape, len(self.profile.taken)
-        if self._room is None or self._room.shape[1] < count:
-            self._room = rows.new_zeros((heads, count, most + count - 1))
-        _, held, whole = self._room.shape
-        view = self._room.as_strided((heads, count, most), (held * whole, whole - 1, 1), held - 1)
-        view[:, :, width : width + count - 1] = 0.0
-        return view[:, :, :width], self._room[:, :count, held - count : held - 1 + width]
+                masses[:, place - start] -= rows[:, place - start, place - first] * counted[place - first]
+        self._masses[:, own] += masses * share
+        add_diagonals(self._offsets, rows, share, taken, first - start + units - 1)
 
     def expected(self) -> np.ndarray:
         """Return the attention (contrasts, heads) that distance profiles of heads put on counted cells."""
@@ -211,6 +63,8 @@ class OffsetSums:
         assert self._offsets is not None, "a layer has rows"
         assert self._masses is not None
         offsets = self._offsets.cpu().numpy().astype(np.float64)
+        if profile.apart:
+            offsets[:, len(profile.taken) - 1] = 0.0
         masses = self._masses.cpu().numpy().astype(np.float64)
         self._offsets = self._masses = None
         curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)

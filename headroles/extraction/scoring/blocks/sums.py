@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from headroles.extraction.capture.readers import VisibleMask, to_visible_array
 from headroles.extraction.scoring.blocks.contrasts import OffsetSums
@@ -19,6 +19,9 @@ from headroles.records.example import Example
 
 BLOCK = 8 * 2**20
 """Bytes of attention that are processed at a time, where more comes at once."""
+
+RUNS = 12
+"""Most runs of keys that are summed one by one; beyond, one product with the sets of keys takes less time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +60,9 @@ class LongSums:
             listed=torch.from_numpy(cells).to(device, copy=True),
             value=torch.from_numpy(plan.listed.weight).to(device, copy=True),
         )
+        self._runs = _runs_of_keys(plan.keys)
+        inside = self._arrays.keys[:, torch.from_numpy(self._runs[:, 0]).to(device)]
+        self._by_run = torch.einsum("sr,tso->rto", inside, self._arrays.weight).contiguous()
         self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
         self._sums: torch.Tensor | None = None
 
@@ -104,7 +110,11 @@ class LongSums:
         flat = rows.view(heads, -1)
         keys, weight = self._arrays.keys, self._arrays.weight[start : start + count]
         sums = rows.new_zeros((heads, weight.shape[2]))
-        if len(keys):
+        if len(self._runs):
+            opens, stops = np.clip(self._runs.T, first, first + width) - first
+            masses = [rows[:, :, low:high].sum(2) for low, high in zip(opens, stops, strict=True)]
+            sums += torch.cat(masses, 1) @ self._by_run[:, start : start + count].flatten(0, 1)
+        elif len(keys):
             masses = keys[:, first : first + width] @ rows.view(-1, width).T
             masses = masses.view(-1, heads, count).permute(1, 2, 0).reshape(heads, -1)
             sums += masses @ weight.reshape(-1, weight.shape[2])
@@ -126,6 +136,19 @@ class LongSums:
             own = (cells * rowwise.weight[start : start + count, None]).astype(np.float32)
             sums[:, rowwise.output] += flat @ torch.from_numpy(own.reshape(-1)).to(rows.device)
         return sums
+
+
+def _runs_of_keys(keys: Float[np.ndarray, "tokens sets"]) -> Int[np.ndarray, "runs 2"]:
+    """Return first and one past the last key of each run that is in the same sets; none where runs are many.
+
+    A sum over a run takes a fifth of the time that the product with a few sets takes.
+    """
+    inside = keys.any(axis=1)
+    changes = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
+    edges = np.concatenate([[0], changes, [len(keys)]])
+    runs = np.stack([edges[:-1], edges[1:]], axis=1)
+    runs = runs[inside[runs[:, 0]]]
+    return runs if len(runs) <= RUNS else runs[:0]
 
 
 class LongScorers:
