@@ -380,6 +380,7 @@ def label(
     vectors: str | Path | None = None,
     maps: int = 1000,
     cache: str | Path | None = None,
+    path: str = "rows",
     keep: int = 100000,
     until: str | None = None,
     decided: float = 1.0,

@@ -12,6 +12,7 @@ from headroles.options.shared import (
     MAPS,
     MARGIN,
     PARSER,
+    PATH,
     SIEVE,
     STATISTIC,
     TEST,
@@ -108,6 +109,7 @@ class LabelOptions(Options):
         until: "decided": units are read in random order until all heads are decided; None: all inputs.
         decided: Share of all tests that must be decided.
         units_per_look: Units of a shard, after which all heads are judged again.
+        path: "rows" or "fused": how scores are taken from attention.
 
     Raises:
         UnknownName: For a kind of attention that does not exist, and names that ``Options``
@@ -116,17 +118,22 @@ class LabelOptions(Options):
             ``Options`` refuses.
     """
 
+    path: Annotated[str, PATH] = "rows"
     keep: Annotated[int, KEEP] = MOST_KEPT
     until: Annotated[str | None, UNTIL] = None
     decided: Annotated[float, DECIDED] = 1.0
     units_per_look: Annotated[int, UNITS_PER_LOOK] = 64
     test: Annotated[str | None, TEST.but(default=f"t-skew; {BETTING} with --until")] = None
 
-    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "keep")
+    OF_MODELS: ClassVar[tuple[str, ...]] = (*Options.OF_MODELS, "path", "keep")
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         Options.__post_init__(self)
+        if self.path == "fused" and self.weights == "norm":
+            raise BadInput(
+                "the fused path reads attention, but --weights is 'norm'; leave --path fused or --weights out"
+            )
         usual = {field.name: field.default for field in fields(self)}
         names = ("decided", "units_per_look") if self.until is None else EXCLUDED
         changed = next((name for name in names if getattr(self, name) != usual[name]), None)

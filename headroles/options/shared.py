@@ -6,6 +6,7 @@ from headroles.presets import PRESETS
 from headroles.stats.decision import ALL_CORRECTIONS, FAMILIES, FEWEST, INTERVALS, MOST, TESTS
 from headroles.tasks import TASKS
 
+PATHS = ("rows", "fused")
 SOURCES = ("sample", "hub")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
@@ -68,6 +69,13 @@ PARSER = Option(
     "Model",
     default="the one shipped",
     path=True,
+)
+
+PATH = Option(
+    "How scores are taken from attention: from rows of weights, or fused, which never forms the weights; "
+    "for GPUs and long inputs.",
+    "Model",
+    choices=PATHS,
 )
 
 # questions

@@ -1,10 +1,11 @@
 """Calling sieves that read attention, which may come from plug-ins: their scores, or one error sentence."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadSieve, HeadrolesError
 from headroles.plans.masks import Mask
@@ -46,6 +47,62 @@ class RowScorer(AttentionScorer, Protocol):
         visible: Mask | None,
     ) -> Float[np.ndarray, " heads"]:
         """Return the sum over the rows from ``start``; ``visible``: keys each query can see, None: all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeySets:
+    """Sets of keys of one input, and the set whose entropy each query asks for.
+
+    Attributes:
+        keys: Sets of keys, 1 inside.
+        label: The set of each query, from 0; −1 for none.
+    """
+
+    keys: Float[np.ndarray, "tokens sets"]
+    label: Int[np.ndarray, " tokens"]
+
+
+@runtime_checkable
+class SpreadScorer(AttentionScorer, Protocol):
+    """A scorer of masses on sets of keys and of the entropy within one, so that no rows are needed."""
+
+    def key_sets(self, example: Example) -> KeySets:
+        """Return the sets of keys."""
+
+    def score_spread(
+        self,
+        masses: Float[np.ndarray, "heads tokens sets"],
+        spread: Float[np.ndarray, "heads tokens"],
+        example: Example,
+        visible: Mask | None,
+    ) -> Float[np.ndarray, " heads"]:
+        """Return one number per head.
+
+        ``masses`` is each query's attention on each set, ``spread`` that on its own set times the entropy
+        within it, in nats; ``visible``: keys each query can see, None: all.
+        """
+
+
+def score_spread(
+    scorer: SpreadScorer,
+    masses: Float[np.ndarray, "heads tokens sets"],
+    spread: Float[np.ndarray, "heads tokens"],
+    example: Example,
+    visible: Mask | None,
+) -> Float[np.ndarray, " heads"]:
+    """Return a scorer's numbers on one layer from masses and entropies, one per head.
+
+    Args:
+        scorer: A sieve that needs no rows.
+        masses: As ``SpreadScorer.score_spread`` takes them.
+        spread: Likewise.
+        example: The input.
+        visible: Keys that each query can see; None: all.
+
+    Raises:
+        BadSieve: When it fails, or does not return one number per head.
+    """
+    return _call(scorer, len(masses), example, lambda: scorer.score_spread(masses, spread, example, visible))
 
 
 def score_block(

@@ -43,6 +43,9 @@ NORM_NOTE = (
 )
 
 
+FUSED_NOTE = "Scores come from the fused path: sums over attention whose weights were never formed."
+
+
 def attention_notes(model: Mapping[str, Any]) -> list[str]:
     """Return a sentence on which attention is read, and on how it is weighted, where that is not usual.
 
@@ -56,7 +59,8 @@ def attention_notes(model: Mapping[str, Any]) -> list[str]:
         []
     """
     kinds = [ATTENTION_NOTES[model["kind"]]] if model.get("kind") in ATTENTION_NOTES else []
-    return [*kinds, *([NORM_NOTE] if model.get("weights") == "norm" else [])]
+    fused = [FUSED_NOTE] if model.get("capture") == "headroles-fused" else []
+    return [*kinds, *([NORM_NOTE] if model.get("weights") == "norm" else []), *fused]
 
 
 PACKAGES = (

@@ -66,7 +66,12 @@ def corpus_of(options: InputOptions, needs: frozenset[str]) -> Corpus:
 
 
 def open_source(
-    options: CommonOptions, corpus: Corpus, max_length: int, kind: str | None = None, norms: str = "none"
+    options: CommonOptions,
+    corpus: Corpus,
+    max_length: int,
+    kind: str | None = None,
+    norms: str = "none",
+    path: str = "rows",
 ) -> AttentionSource:
     """Load the model of a run, or return the stored maps of its corpus.
 
@@ -76,6 +81,7 @@ def open_source(
         max_length: Longest input in tokens.
         kind: Kind of attention to read, as ``load`` takes it.
         norms: Who reads norm-weighted attention, as ``load`` takes it.
+        path: How scores are taken from attention, as ``load`` takes it.
 
     Raises:
         BadInput: When the model cannot be used, or inputs are longer than it takes.
@@ -94,6 +100,7 @@ def open_source(
         max_length=max_length,
         kind=kind,
         norms=norms,
+        path=path,
     )
     check_length(model, checkpoint, max_length)
     return model

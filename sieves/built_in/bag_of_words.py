@@ -28,6 +28,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.plans.scorers import KeySets
 from headroles.records.example import Example
 from headroles.sieves.base import MARGIN, Contrast, Swap, both_texts
 from headroles.sieves.built_in.block import SWAP, TEXTS, text_of
@@ -116,12 +117,10 @@ class BagOfWords:
         visible: Mask | None,
     ) -> Float[np.ndarray, " heads"]:
         """Return the part of the score that rows from query ``start`` on add; NaN without a second text."""
-        n, own, scope = example.size, own_text(example), both_texts(example)
-        size, room = (count_visible(find_form([mask], visible, n), visible, n) for mask in (own, scope))
-        query, groups = query_weights(text_of(example), (size > 0) & (size < room))
+        own, scope = own_text(example), both_texts(example)
+        size, chance, query, groups = _chances(example, visible)
         if groups == 0:
             return np.full(len(rows), np.nan)
-        chance = size / np.maximum(room, 1)
         here = slice(start, start + rows.shape[1])
         counted, compared = (mask.rows(here.start, here.stop) for mask in (own, scope))
         if visible is not None:
@@ -130,6 +129,29 @@ class BagOfWords:
         beyond = _excess(rows, counted, compared, size[here], chance[here])
         added: np.ndarray = beyond @ query[here] / (1 - query @ chance)
         return added
+
+    def key_sets(self, example: Example) -> KeySets:
+        """Return the keys of each text."""
+        label = example.segment
+        return KeySets((label[:, None] == np.arange(TEXTS)).astype(np.float32), label)
+
+    def score_spread(
+        self,
+        masses: Float[np.ndarray, "heads tokens sets"],
+        spread: Float[np.ndarray, "heads tokens"],
+        example: Example,
+        visible: Mask | None,
+    ) -> Float[np.ndarray, " heads"]:
+        """Return the score from the masses on both texts and the entropies within the query's own."""
+        size, chance, query, groups = _chances(example, visible)
+        if groups == 0:
+            return np.full(len(masses), np.nan)
+        own, most = np.maximum(example.segment, 0), np.log(np.maximum(size, 1))
+        mass = np.take_along_axis(masses, own[None, :, None], axis=2)[..., 0].astype(np.float64)
+        even = np.divide(spread, most, out=mass.copy(), where=most > 0)
+        beyond = np.clip(even, 0.0, mass) - chance * masses.sum(axis=2, dtype=np.float64)
+        score: np.ndarray = beyond @ query / (1 - query @ chance)
+        return score
 
     def null(self, example: Example) -> float:
         """Return 0, the score of even attention."""
@@ -142,6 +164,19 @@ def _causal(
     """Return the keys up to the query where no head of the layer looks behind it; None for every key."""
     causal = np.tri(attention.shape[-1], dtype=np.bool_)
     return None if attention[:, ~causal].any() else causal
+
+
+def _chances(
+    example: Example, visible: Mask | None
+) -> tuple[np.ndarray, np.ndarray, Float[np.ndarray, " tokens"], int]:
+    """Return |S_i|, c_i and q_i of every query, and the number of texts whose queries count."""
+    n = example.size
+    size, room = (
+        count_visible(find_form([mask], visible, n), visible, n)
+        for mask in (own_text(example), both_texts(example))
+    )
+    query, groups = query_weights(text_of(example), (size > 0) & (size < room))
+    return size, size / np.maximum(room, 1), query, groups
 
 
 def _excess(

@@ -42,7 +42,7 @@ class CaptureMethod:
     """The way attention is read: under a registered name, or as returned by the model.
 
     Attributes:
-        name: "headroles", "headroles-eager" or "output_attentions".
+        name: "headroles", "headroles-eager", "output_attentions", or "headroles-fused" of ``fused``.
         causal: Whether every layer hides later keys. Returned attention has no mask, so nothing else is
             known about it; otherwise plans are made by this before the model runs.
         kind: "decoder" or "cross" for an encoder-decoder that reads two texts; "self" for any network
@@ -63,18 +63,23 @@ class CaptureMethod:
 _RUNNING: ContextVar[ForwardPass | None] = ContextVar("headroles_pass", default=None)
 
 
+def running_pass() -> ForwardPass | None:
+    """Return the forward pass whose attention is read now; None where nothing is read."""
+    return _RUNNING.get()
+
+
 def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
     running = _RUNNING.get()
     if running is not None and torch.is_grad_enabled() and not query.requires_grad:
         query = query.detach().requires_grad_()  # parameters are frozen: the graph begins at these weights
     output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     if running is not None and running.reads(module):
-        _hand_over_keys(running, key)
+        hand_over_keys(running, key)
         hand_over(running, weights, attention_mask, norms=running.norms_of(value))
     return output, None
 
 
-def _hand_over_keys(running: ForwardPass, key: torch.Tensor) -> None:
+def hand_over_keys(running: ForwardPass, key: torch.Tensor) -> None:
     """Pass on how many key heads a layer has: here they are not yet repeated for query heads."""
     if isinstance(running.reader, KeyReader):
         running.reader.read_keys(running.layer, key.shape[1])
@@ -127,7 +132,7 @@ def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     running, output = _RUNNING.get(), None
     if running is not None and running.reads(module):
         call = LayerCall(module, (query, key, value), attention_mask, rest)
-        _hand_over_keys(running, key)
+        hand_over_keys(running, key)
         if running.cross is not None:
             read_cross(running, running.cross, call)
         else:

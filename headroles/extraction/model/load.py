@@ -13,6 +13,7 @@ from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError
 from headroles.extraction.capture.attention import CaptureMethod
+from headroles.extraction.fused.check import choose_fused_reading
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
 from headroles.extraction.model.norms import trial_inputs, value_norms
 from headroles.extraction.model.placing import (
@@ -28,6 +29,8 @@ from headroles.extraction.model.trial import choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.two_texts import PairTokenizer, select_network
 
+ROWS = "rows"
+"""The path that reads rows of weights; any other reads sums over attention that is never formed."""
 NO_NORMS, SOME_NORMS, ALL_NORMS = "none", "some", "all"
 """Who reads attention weighted by the norms of values."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -68,6 +71,7 @@ def load(
     kind: str | None = None,
     device_map: DeviceMap | None = None,
     norms: str = NO_NORMS,
+    path: str = ROWS,
 ) -> Model:
     """Load a checkpoint, choose the way its attention is read, and check that on one input.
 
@@ -83,10 +87,11 @@ def load(
             ``headroles.extraction.model.placing.DEVICE_MAPS``, or devices by part; None for one device.
         norms: Who reads attention weighted by the norms of values: "none", "some" (readers that have a
             ``norm_reader``) or "all".
+        path: "rows" of weights are read, or "fused": sums over attention that is never formed.
 
     Raises:
         BadInput: When it cannot be loaded, the weights that are read differ from the plain model's, or the
-            norms of its values cannot be found.
+            norms of its values cannot be found; for the path "fused", when the model cannot be read so.
         UnknownName: For another device map.
         MissingExtra: When a package is missing that a device map or quantised weights need.
     """
@@ -103,6 +108,8 @@ def load(
             reading = choose_cross_reading(network, model_tokenizer, place, longest)
         else:
             reading = choose_reading(network, model_tokenizer, place, longest, fused=head is None)
+        if path != ROWS:
+            reading = choose_fused_reading(network, model_tokenizer, place, longest, reading)
         way = reading.way
         if norms != NO_NORMS:
             inputs, everywhere = trial_inputs(model_tokenizer, place), norms == ALL_NORMS

@@ -34,7 +34,7 @@ TEXTS, CHARACTERS = 32, 8_000
 """Most texts in a batch, and most characters of several texts; memory grows with them."""
 
 
-class TextOps(NumpyOps):
+class TextOps(NumpyOps):  # type: ignore[misc]
     """The arithmetic of a parser that multiplies the rows of every text on their own."""
 
     def __init__(self, pad: int) -> None:
@@ -88,10 +88,11 @@ def take_several(parser: "Language") -> None:
     """
     if not {parser.get_pipe_meta(name).factory for name in parser.pipe_names} <= PARTS:
         return
-    nodes = [node for _, pipe in parser.pipeline for node in pipe.model.walk()]
+    pipes: list[Any] = [pipe for _, pipe in parser.pipeline]
+    nodes = [node for pipe in pipes for node in pipe.model.walk()]
     layers = {node.name for node in nodes if not node.layers}
     pads = {node.attrs["pad"] for node in nodes if node.attrs.get("pad")}
-    transitions = parser.get_pipe("parser")
+    transitions: Any = parser.get_pipe("parser")
     if (
         not layers <= SHAPING | BY_ROW
         or len(pads) != 1
@@ -113,7 +114,8 @@ def take_several(parser: "Language") -> None:
 
 def docs_of(parser: "Language", texts: Sequence[str]) -> Iterator["Doc"]:
     """Yield the parsed documents of texts, in their order."""
-    models = (getattr(pipe, "model", None) for _, pipe in parser.pipeline)
+    pipes: list[Any] = [pipe for _, pipe in parser.pipeline]
+    models = (getattr(pipe, "model", None) for pipe in pipes)
     ops = next((model.ops for model in models if model is not None), None)
     if not isinstance(ops, TextOps):
         yield from parser.pipe(texts, batch_size=1)
@@ -122,7 +124,7 @@ def docs_of(parser: "Language", texts: Sequence[str]) -> Iterator["Doc"]:
         docs = [parser.make_doc(text) for text in batch]
         filled = [doc for doc in docs if len(doc)]
         with ops.of_texts([len(doc) for doc in filled]):
-            for _, pipe in parser.pipeline if filled else ():
+            for pipe in pipes if filled else ():
                 pipe.set_annotations(filled, pipe.predict(filled))
         yield from docs
 

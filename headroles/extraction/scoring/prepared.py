@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.extraction.capture.readers import VisibleMask, visible_key
+from headroles.extraction.fused.call import NAME
 from headroles.extraction.scoring.batches.reading import BatchPlans, reads_as_batch
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
@@ -118,11 +119,12 @@ def batch_plans_of(
     """Return the plans of a batch that is read as one; None where its examples are read one by one.
 
     The plans made in a second thread are used again unless the batch has been halved since. Examples of
-    cross attention and, on a processor, long ones are read one by one, in blocks of rows.
+    cross attention and, on a processor, long ones are read one by one, in blocks of rows. So are those of the
+    fused path, without rows.
     """
     sizes = [prepared.tokenised.size for prepared in batch]
     crossing = any(prepared.tokenised.stack is not None for prepared in batch)
-    if crossing or not reads_as_batch(sizes, model.heads, model.device):
+    if crossing or model.way.name == NAME or not reads_as_batch(sizes, model.heads, model.device):
         return None
     known = batch[0].together
     if known is not None and len(known.examples) == len(batch):

@@ -15,6 +15,8 @@ from headroles.extraction.capture.readers import (
     to_visible_mask,
     visible_key,
 )
+from headroles.extraction.fused.attention import FusedAttention
+from headroles.extraction.fused.sums import FusedSums
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
 from headroles.extraction.scoring.finite import not_finite
@@ -24,7 +26,7 @@ from headroles.extraction.scoring.word_class import ClassSums, ClassTable
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.plan import LEFT_OUT, LongPlan, Plan, beyond_bounds
-from headroles.plans.scorers import score_layer
+from headroles.plans.scorers import SpreadScorer, score_layer, score_spread
 from headroles.records.example import Example
 
 
@@ -186,6 +188,7 @@ class Reader:
         self.table = table
         self.long: dict[tuple[int, bytes], LongSums] = {}
         self.scorers: dict[int, LongScorers] = {}
+        self.fused: dict[tuple[int, bytes], FusedSums] = {}
         second = table.by_norms
         seconds = [prepared.second() for prepared in batch] if second is not None else []
         self.norm_reader = None if second is None else Reader(model, seconds, second)
@@ -241,11 +244,8 @@ class Reader:
         layer, example, shown = place.layer, place.example, visible
         prepared, key = self.batch[example], (example, visible_key(shown))
         if key not in self.long:
-            plan = long_plan_of(prepared, self.table.sieves, shown)
-            self.table.note(prepared.place, plan)
-            self.long[key] = LongSums(plan, self.device)
+            self.long[key] = LongSums(self._lay(prepared, shown), self.device)
             self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
-            prepared.long_plans.clear()
         sums, scorers = self.long[key], self.scorers[example]
         if self.table.sieves.scorers and not bool(rows.isfinite().all()):
             raise not_finite(prepared.example.key, layer)
@@ -255,12 +255,53 @@ class Reader:
         scorers.add(place.start, rows, place.first, shown)
         if place.start + rows.shape[1] < prepared.tokenised.size:
             return
-        values = self.table.values[:, prepared.place, layer, place.heads]
-        values[: sums.plan.columns] = sums.finish()
-        if np.isinf(values[: sums.plan.columns]).any():
-            raise not_finite(prepared.example.key, layer)
+        values = self._write(prepared, layer, place.heads, sums.finish())
         if self.table.sieves.scorers:
             values[sums.plan.columns :] = scorers.finish(shown)
+
+    @property
+    def also_rows(self) -> bool:
+        """Return False: the fused path needs no rows beside its sums."""
+        return False
+
+    def read_fused(self, layer: int, example: int, attention: FusedAttention, shown: VisibleMask) -> None:
+        """Write the scores of a layer of one example from attention that is never formed."""
+        prepared, key = self.batch[example], (example, visible_key(shown))
+        if key not in self.fused:
+            self.fused[key] = FusedSums(self._lay(prepared, shown), self.device)
+        sums = self.fused[key]
+        values = self._write(prepared, layer, slice(None), sums.scores(attention))
+        for classes in self.classes:
+            classes.add_cells(layer, example, attention.cells)
+        for place, scorer in enumerate(self.table.sieves.scorers, sums.plan.columns):
+            assert isinstance(scorer, SpreadScorer), "sieves that need rows are refused before"
+            sets = scorer.key_sets(prepared.example)
+            masses, spread = attention.spread(
+                torch.tensor(sets.keys, device=self.device),
+                torch.tensor(sets.label, dtype=torch.int64, device=self.device),
+            )
+            if not bool(masses.isfinite().all()):
+                raise not_finite(prepared.example.key, layer)
+            values[place] = score_spread(
+                scorer, masses.cpu().numpy(), spread.cpu().numpy(), prepared.example, shown
+            )
+
+    def _lay(self, prepared: Prepared, shown: VisibleMask) -> LongPlan:
+        """Return the plan of an example for a visible set, and note its bounds."""
+        plan = long_plan_of(prepared, self.table.sieves, shown)
+        self.table.note(prepared.place, plan)
+        prepared.long_plans.clear()
+        return plan
+
+    def _write(
+        self, prepared: Prepared, layer: int, heads: slice, scores: Float[np.ndarray, "columns heads"]
+    ) -> Float32[np.ndarray, "columns heads"]:
+        """Write the scores of mask sieves and contrasts, and return the place of all scores of the heads."""
+        values = self.table.values[:, prepared.place, layer, heads]
+        values[: len(scores)] = scores
+        if np.isinf(scores).any():
+            raise not_finite(prepared.example.key, layer)
+        return values
 
     def _score(
         self, values: np.ndarray, layer: int, attention: torch.Tensor, example: Example, visible: VisibleArray

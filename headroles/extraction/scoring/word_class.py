@@ -6,7 +6,7 @@ each input.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,11 +137,28 @@ class ClassSums:
         there = torch.from_numpy(where + given.start)
         found = rows.reshape(heads, -1).index_select(1, cell.to(self._device))
         values[:, place.heads].index_copy_(0, there.to(self._device), found.T)
-        done += heads * (place.start + count == given.size)
-        self._open[place.layer] = values, done
+        self._close(place.layer, values, done + heads * (place.start + count == given.size))
+
+    def add_cells(
+        self, layer: int, example: int, cells: Callable[[np.ndarray, np.ndarray], torch.Tensor]
+    ) -> None:
+        """Read one input of a layer through ``cells``, the attention (heads, cells) on queries and keys."""
+        given = self._inputs.get(example)
+        if given is None:
+            return
+        found = cells(given.query, given.key)
+        values, done = self._open.get(layer, (None, 0))
+        if values is None:
+            values = found.new_zeros((self._bags.pairs, len(found)))
+        values[given.start : given.start + len(given.query)] = found.T
+        self._close(layer, values, done + len(found))
+
+    def _close(self, layer: int, values: torch.Tensor, done: int) -> None:
+        """Keep the attention of the heads of inputs done so far; after the last ones, sum it."""
+        self._open[layer] = values, done
         if done == len(self._inputs) * self._heads:
-            del self._open[place.layer]
-            self._finish(place.layer, values)
+            del self._open[layer]
+            self._finish(layer, values)
 
     def _finish(self, layer: int, values: torch.Tensor) -> None:
         """Sum a layer's attention on pairs of tokens (pairs, heads); after the last, add it to the shard."""

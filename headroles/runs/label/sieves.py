@@ -11,6 +11,7 @@ from headroles.extraction.texts.sources import CONLLU_ENDING
 from headroles.inputs.corpora import Corpus
 from headroles.inputs.passages import check_data
 from headroles.options.label import Options
+from headroles.plans.scorers import SpreadScorer
 from headroles.runs.checks import check_parser
 from headroles.sieves.base import COUNTED
 from headroles.sieves.built_in.syntactic import named_relations
@@ -29,6 +30,7 @@ def selection_of_run(options: Options) -> Selection:
     """
     selection = selection_of(options.sieve or None, preset=options.preset, statistic=options.statistic)
     _check_values(selection, options)
+    _check_path(selection, getattr(options, "path", "rows"))
     return replace(selection, paired=True, stated=options.decision.test == BETTING)
 
 
@@ -63,6 +65,22 @@ def check_until(options: Options) -> None:
         raise BadInput(
             f"a run with --until stops when its scores say so, and only the test {BETTING!r} holds then, but "
             f"got --test {options.test}; leave --test out, or leave --until out"
+        )
+
+
+def _check_path(selection: Selection, path: str) -> None:
+    """Refuse sieves that need rows of weights where none are formed.
+
+    Raises:
+        BadInput: Naming the first of them.
+    """
+    scorers = [sieve.name for sieve in selection.scorers if not isinstance(sieve, SpreadScorer)]
+    needing = [*scorers, *(sieve.name for sieve in selection.valued)]
+    if path == "fused" and needing:
+        names = ", ".join(map(repr, needing))
+        raise BadInput(
+            f"the fused path forms no rows of attention, but these sieves need them: {names}; leave --path "
+            f"fused out, or name other sieves with --sieve"
         )
 
 

@@ -51,7 +51,8 @@ class SieveWork:
             self.sieves = annotate_maps(options, selection, corpus.maps)
         else:
             annotation = load_annotation(options, selection, corpus)
-            self.source = open_source(options, corpus, options.max_length, kind, norms)
+            path = getattr(options, "path", "rows")
+            self.source = open_source(options, corpus, options.max_length, kind, norms, path)
             self.sieves = annotation.counted(self.source.tokenizer, corpus, options.max_length)
         self.rules: Sequence[Rule] = self.sieves.selection.rules(options.margin)
         self.known = _known(self.sieves, longest_input(self.source, options.max_length))

@@ -33,6 +33,10 @@ class OffsetSums:
         elif (block := self._units.gather(start, rows, first)) is not None:
             self._add(*block)
 
+    def take(self, offsets: torch.Tensor, masses: torch.Tensor) -> None:
+        """Take sums of a layer made elsewhere: by offset (heads, offsets), and by unit (heads, units)."""
+        self._offsets, self._masses = offsets, masses
+
     def _add(self, start: int, rows: torch.Tensor, first: int) -> None:
         """Add rows of consecutive units, to consecutive units."""
         heads, count, width = rows.shape

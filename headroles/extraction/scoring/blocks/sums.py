@@ -86,23 +86,7 @@ class LongSums:
         assert self._sums is not None, "a layer has rows"
         sums = self._sums.double().cpu().numpy() if self._device.type != "mps" else self._sums.cpu().numpy()
         self._sums = None
-        plan, masks = self.plan, len(self.plan.linear)
-        scores = np.full((plan.columns, len(sums)), np.nan)
-        values = sums[:, :masks].T
-        if plan.bias:
-            base = sums[:, masks : 2 * masks].T
-            values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
-        scores[plan.linear] = values
-        first = (2 if plan.bias else 1) * masks
-        scores[list(plan.swaps)] = sums[:, first : first + len(plan.swaps)].T
-        broken = ~np.isfinite(sums).all(axis=1)
-        for curve in self._curves:
-            profile = curve.profile
-            beyond = sums[:, list(profile.sums)].T - curve.expected()
-            broken |= ~np.isfinite(beyond).all(axis=0)
-            scores[list(profile.columns)] = beyond
-        scores[np.ix_(~np.isnan(plan.cells), broken)] = np.inf
-        return scores
+        return scores_of(self.plan, sums, self._curves)
 
     def _linear(self, start: int, rows: torch.Tensor, first: int) -> torch.Tensor:
         """Return the linear sums (heads, sums) of a block."""
@@ -112,8 +96,8 @@ class LongSums:
         sums = rows.new_zeros((heads, weight.shape[2]))
         if len(self._runs):
             opens, stops = np.clip(self._runs.T, first, first + width) - first
-            masses = [rows[:, :, low:high].sum(2) for low, high in zip(opens, stops, strict=True)]
-            sums += torch.cat(masses, 1) @ self._by_run[:, start : start + count].flatten(0, 1)
+            by_run = [rows[:, :, low:high].sum(2) for low, high in zip(opens, stops, strict=True)]
+            sums += torch.cat(by_run, 1) @ self._by_run[:, start : start + count].flatten(0, 1)
         elif len(keys):
             masses = keys[:, first : first + width] @ rows.view(-1, width).T
             masses = masses.view(-1, heads, count).permute(1, 2, 0).reshape(heads, -1)
@@ -143,12 +127,35 @@ def _runs_of_keys(keys: Float[np.ndarray, "tokens sets"]) -> Int[np.ndarray, "ru
 
     A sum over a run takes a fifth of the time that the product with a few sets takes.
     """
-    inside = keys.any(axis=1)
+    inside = np.any(keys, axis=1)
     changes = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
     edges = np.concatenate([[0], changes, [len(keys)]])
-    runs = np.stack([edges[:-1], edges[1:]], axis=1)
+    runs: np.ndarray = np.stack([edges[:-1], edges[1:]], axis=1)
     runs = runs[inside[runs[:, 0]]]
     return runs if len(runs) <= RUNS else runs[:0]
+
+
+def scores_of(
+    plan: LongPlan, sums: Float[np.ndarray, "heads sums"], curves: Sequence[OffsetSums]
+) -> Float[np.ndarray, "columns heads"]:
+    """Return the scores of a layer from its linear sums and those of its contrasts, as ``finish`` says."""
+    masks = len(plan.linear)
+    scores = np.full((plan.columns, len(sums)), np.nan)
+    values = sums[:, :masks].T
+    if plan.bias:
+        base = sums[:, masks : 2 * masks].T
+        values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
+    scores[plan.linear] = values
+    first = (2 if plan.bias else 1) * masks
+    scores[list(plan.swaps)] = sums[:, first : first + len(plan.swaps)].T
+    broken = ~np.isfinite(sums).all(axis=1)
+    for curve in curves:
+        profile = curve.profile
+        beyond = sums[:, list(profile.sums)].T - curve.expected()
+        broken |= ~np.isfinite(beyond).all(axis=0)
+        scores[list(profile.columns)] = beyond
+    scores[np.ix_(~np.isnan(plan.cells), broken)] = np.inf
+    return scores
 
 
 class LongScorers:

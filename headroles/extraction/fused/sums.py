@@ -1,0 +1,78 @@
+"""The scores of a plan from attention that is never formed."""
+
+import numpy as np
+import torch
+
+from headroles.extraction.fused.attention import Compared, FusedAttention
+from headroles.extraction.scoring.blocks.contrasts import OffsetSums
+from headroles.extraction.scoring.blocks.sums import scores_of
+from headroles.plans.even import row_blocks
+from headroles.plans.plan import LongPlan, LongProfile
+
+LISTED = 2**14
+"""Most single cells whose weights are laid out by sum at a time."""
+
+
+class FusedSums:
+    """The scores of one example, layer after layer. Memory grows with heads × tokens × sets of keys."""
+
+    def __init__(self, plan: LongPlan, device: torch.device) -> None:
+        """Take a plan, and the device of the attention."""
+        self.plan = plan
+        self._device = device
+        self._keys = torch.from_numpy(plan.keys).to(device)
+        self._weight = torch.from_numpy(plan.weight).to(device).flatten(0, 1)
+        self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
+        with torch.inference_mode(False):
+            self._compared = [_compared_of(profile, device) for profile in plan.profiles]
+
+    def scores(self, attention: FusedAttention) -> np.ndarray:
+        """Return the scores (columns, heads) of a layer, as ``LongSums.finish`` does."""
+        sums = self._linear(attention)
+        for curve, (compared, weight) in zip(self._curves, self._compared, strict=True):
+            offsets, rows = attention.offsets(compared, weight)
+            masses = rows.new_zeros((attention.heads, compared.units))
+            inside = compared.unit >= 0
+            curve.take(offsets, masses.index_add_(1, compared.unit[inside], rows[:, inside]))
+        whole = sums if self._device.type == "mps" else sums.double()
+        return scores_of(self.plan, whole.cpu().numpy(), self._curves)
+
+    def _linear(self, attention: FusedAttention) -> torch.Tensor:
+        """Return the linear sums (heads, sums)."""
+        plan, outputs = self.plan, self._weight.shape[1]
+        sums = torch.zeros((attention.heads, outputs), device=self._device)
+        if plan.keys.shape[1]:
+            sums += attention.sums(self._keys).flatten(1) @ self._weight
+        listed = plan.listed
+        for start in range(0, len(listed.query), LISTED):
+            part = slice(start, start + LISTED)
+            cells = attention.cells(listed.query[part], listed.key[part])
+            spread = np.zeros((cells.shape[1], outputs), dtype=np.float32)
+            spread[np.arange(len(spread)), listed.output[part]] = listed.weight[part]
+            sums += cells @ torch.from_numpy(spread).to(self._device)
+        for rowwise in plan.rowwise:
+            for start, stop in row_blocks(attention.tokens):
+                query, key = np.nonzero(rowwise.mask.rows(start, stop))
+                weight = rowwise.weight[start + query].astype(np.float32)
+                cells = attention.cells(start + query, key)
+                sums[:, rowwise.output] += cells @ torch.from_numpy(weight).to(self._device)
+        return sums
+
+
+def _compared_of(profile: LongProfile, device: torch.device) -> tuple[Compared, torch.Tensor]:
+    """Return the pairs that a profile compares, and the weight of each query."""
+    unit, pieces, units = profile.unit, profile.spread.pieces, len(profile.taken)
+    there = unit >= 0
+    taken = there & profile.taken[unit]
+    share = np.where(taken & (profile.spread.room > 0), 1 / pieces[unit], 0.0).astype(np.float32)
+    scope = (
+        None if profile.scope is None else torch.from_numpy(profile.scope.rows(0, units).copy()).to(device)
+    )
+    compared = Compared(
+        unit=torch.from_numpy(unit.astype(np.int64)).to(device),
+        taken=torch.from_numpy(taken).to(device),
+        apart=profile.apart,
+        scope=scope,
+        units=units,
+    )
+    return compared, torch.from_numpy(share).to(device)
