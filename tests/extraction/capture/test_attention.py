@@ -210,11 +210,46 @@ def test_a_way_that_changes_the_output_is_refused_at_load(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def louder(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, None]:
-        return sdpa_attention_forward(*arrays, **rest)[0] * 1.001, None
+        return sdpa_attention_forward(*arrays, **rest)[0] * 1.5, None
 
     monkeypatch.setattr(capture_attention, "sdpa_attention_forward", louder)
     with pytest.raises(BadInput, match=r"must be what the plain model computes"):
+        opened(model_of("bert"), 512, "bfloat16")
+
+
+def test_an_output_of_formed_weights_that_differs_is_refused_at_load(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = capture_weights.own_eager
+
+    def louder(module: torch.nn.Module) -> Callable[..., Any]:
+        def attend(*arrays: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            output, weights = honest(module)(*arrays, **rest)
+            return output * 1.001, weights
+
+        return attend
+
+    monkeypatch.setattr(capture_weights, "own_eager", louder)
+    with pytest.raises(BadInput, match=r"must be what the plain model computes"):
         opened(model_of("bert"), 512)
+
+
+def test_a_model_whose_heads_need_each_other_is_read_with_all_heads_together(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = capture_weights.own_eager
+
+    def all_heads(module: torch.nn.Module) -> Callable[..., Any]:
+        def attend(module: torch.nn.Module, query: torch.Tensor, *arrays: Any, **rest: Any) -> Any:
+            if query.shape[1] < module.config.num_attention_heads:
+                raise RuntimeError("all heads are needed")
+            return honest(module)(module, query, *arrays, **rest)
+
+        return attend
+
+    assert opened(model_of("bert"), 512).way.by_heads
+    monkeypatch.setattr(capture_weights, "own_eager", all_heads)
+    assert not opened(model_of("bert"), 512).way.by_heads
 
 
 def test_an_architecture_that_stays_with_its_own_attention_is_refused(model_of: ModelOf) -> None:

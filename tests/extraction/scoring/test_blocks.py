@@ -25,6 +25,7 @@ from headroles.extraction.capture.readers import (
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
+from headroles.extraction.scoring.blocks.sums import LongSums
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
@@ -123,6 +124,33 @@ def test_padded_batches_of_long_inputs_score_as_whole_attention_does(
     wanted = _reference(model, model_of(name), passages, sieves)
     np.testing.assert_array_equal(np.isnan(shard.values), np.isnan(wanted))
     np.testing.assert_allclose(shard.values, wanted, rtol=0, atol=rounding_bound(int(shard.tokens.max())))
+
+
+@pytest.mark.parametrize("name", ["bert", "llama", "mistral"])
+def test_groups_of_heads_score_as_all_heads_together_do(
+    name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, passages = _load(model_of(name)), _passages(2, 4)
+    cut_into_blocks(monkeypatch, 4, 5000)
+    together = _scores(model, passages, selection_of(None))
+    monkeypatch.setattr(capture_weights, "FEWEST_ROWS", 5000)
+    monkeypatch.setattr(capture_weights, "GROUP", 4000)
+    groups = set[tuple[int, int]]()
+    honest = LongSums.add
+
+    def noting(sums: LongSums, start: int, rows: torch.Tensor, first: int = 0) -> None:
+        groups.add((rows.shape[0], rows.shape[1]))
+        honest(sums, start, rows, first)
+
+    monkeypatch.setattr(LongSums, "add", noting)
+    apart = _scores(model, passages, selection_of(None))
+    most = max(heads for heads, _ in groups)
+    assert model.way.by_heads
+    assert 0 < most < model.heads
+    assert max(rows for _, rows in groups) < 40
+    np.testing.assert_array_equal(np.isnan(apart.values), np.isnan(together.values))
+    assert np.isfinite(apart.values).any(axis=(1, 2, 3)).mean() > 0.5
+    np.testing.assert_allclose(apart.values, together.values, rtol=0, atol=2e-6)
 
 
 class _Blocks:
