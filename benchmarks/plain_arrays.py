@@ -1,13 +1,16 @@
 """Compare scores and divergences of plain arrays with the published functions, written as plain loops.
 
 The loops follow the published definitions. Scores take one head and one query at a time, for local, the three
-delimiter sieves and block. Divergences take one head against all heads, in float32 as released. Both run
+delimiter sieves and block, in a second line also pair by pair for syntactic. Ours add the contrasts of block
+and syntactic. Divergences take one head against all heads, in float32 as released. Both sides run
 alternately in one process on the same random attention. Ratios are those of minima of processor time. The
 loops are run for some heads and scaled.
 """
 
 import json
 from collections.abc import Callable
+from functools import partial
+from itertools import cycle
 
 import click
 import numpy as np
@@ -15,23 +18,41 @@ import torch
 from divergence import SMOOTHING, made_attention, plain_row, seconds_of
 from machine import machine
 
-from headroles import Example, score
+from headroles import Arc, Example, score
 from headroles.extraction.jobs.divergence import array_divergences
 
 SIEVES = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "block")
+RELATIONS = ("nsubj", "obj", "amod", "advmod")
+"""Relations of the syntactic score; a third of the words has one, as in the texts of MRPC."""
+Pairs = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+"""Tokens of each dependent and of its head word."""
 
 
 def made_example(tokens: int) -> Example:
-    """Return a pair of texts between a class token and two separators."""
+    """Return a pair of texts between a class token and two separators, with arcs."""
     middle = tokens // 2
     segment = np.repeat([0, 1], [middle, tokens - middle])
     segment[[0, middle - 1, tokens - 1]] = -1
-    words = tuple("[SEP]" if own < 0 else f"w{place}" for place, own in enumerate(segment))
-    return Example("made", ("[CLS]", *words[1:]), segment=segment)
+    tokens_of = tuple("[SEP]" if own < 0 else f"w{place}" for place, own in enumerate(segment))
+    word = np.where(segment < 0, -1, np.cumsum(segment >= 0) - 1)
+    arcs = tuple(
+        Arc(dependent, dependent + (1 if dependent % 2 else -1) * (1 + dependent % 4), name)
+        for dependent, name in zip(range(4, int(word.max()) - 4, 3), cycle(RELATIONS), strict=False)
+    )
+    return Example("made", ("[CLS]", *tokens_of[1:]), segment=segment, word=word, arcs=arcs)
 
 
-def published_scores(attention: np.ndarray, segment: np.ndarray) -> list[float]:
-    """Return the five published scores of one head (tokens, tokens), query by query."""
+def pairs_of(example: Example) -> Pairs:
+    """Return the tokens of the dependent and of the head word of each arc."""
+    tokens = {word: tuple(np.flatnonzero(example.word == word).tolist()) for word in set(example.word)}
+    return tuple((tokens[arc.dependent], tokens[arc.head]) for arc in example.arcs or ())
+
+
+def published_scores(attention: np.ndarray, segment: np.ndarray, pairs: Pairs = ()) -> list[float]:
+    """Return the five published scores of one head (tokens, tokens), query by query.
+
+    With pairs, the syntactic score comes last.
+    """
     n = len(attention)
     separators = np.flatnonzero(segment < 0)[1:]
     firsts, seconds = np.flatnonzero(segment == 0), np.flatnonzero(segment == 1)
@@ -48,7 +69,12 @@ def published_scores(attention: np.ndarray, segment: np.ndarray) -> list[float]:
         share = row / np.sum(row)
         entropy = -np.sum(share * np.log(share))
         totals[4] += np.mean(row[firsts if query < separators[0] else seconds]) / mean * entropy
-    return [float(total) / n for total in totals]
+    scores = [float(total) / n for total in totals]
+    ratios = []
+    for dependents, heads in pairs:
+        inside = np.mean([np.mean(attention[query][list(heads)]) for query in dependents])
+        ratios.append(inside / np.mean([np.mean(attention[query]) for query in dependents]))
+    return [*scores, float(np.mean(ratios))] if ratios else scores
 
 
 def compared(name: str, ours: Callable[[], object], plain: Callable[[], object], scale: float) -> str:
@@ -67,6 +93,11 @@ def compared(name: str, ours: Callable[[], object], plain: Callable[[], object],
     return json.dumps(line | {"ratio": round(min(slow) / min(fast)), "machine": described})
 
 
+def _loop(attention: np.ndarray, segment: np.ndarray, pairs: Pairs) -> list[list[float]]:
+    """Return the published scores of some heads."""
+    return [published_scores(head, segment, pairs) for head in attention]
+
+
 @click.command()
 @click.option("--layers", default=12, show_default=True)
 @click.option("--heads", default=12, show_default=True, help="Heads in a layer.")
@@ -79,14 +110,19 @@ def main(layers: int, heads: int, tokens: int, plain_heads: int) -> None:
     attention, example = flat.reshape(layers, heads, tokens, tokens), made_example(tokens)
     chosen = np.linspace(0, len(flat) - 1, min(plain_heads, len(flat))).astype(int)
     scale = len(flat) / len(chosen)
-    click.echo(
-        compared(
-            "scores of plain arrays",
-            lambda: score(attention, example, SIEVES),
-            lambda: [published_scores(flat[head], example.segment) for head in chosen],
-            scale,
-        )
+    scored: tuple[tuple[str, tuple[str, ...], Pairs], ...] = (
+        ("scores of plain arrays", SIEVES, ()),
+        ("scores of plain arrays with syntactic", (*SIEVES, "syntactic"), pairs_of(example)),
     )
+    for name, sieves, pairs in scored:
+        click.echo(
+            compared(
+                name,
+                partial(score, attention, example, sieves),
+                partial(_loop, flat[chosen], example.segment, pairs),
+                scale,
+            )
+        )
     click.echo(
         compared(
             "divergences of plain arrays",

@@ -21,6 +21,8 @@ from headroles.sieves.weights.reference import apply
 
 ROUNDING = 5e-3
 """Largest difference of the sum of a row from 1: half-precision rows reach 0.9976 to 1.003."""
+SLACK = 1e-4
+"""More than the error of a row's sum in float32; rows nearer to ``ROUNDING`` are summed again in float64."""
 
 
 def selection_of(
@@ -65,7 +67,8 @@ def score(
     """Score every head of plain attention arrays on one example.
 
     Args:
-        attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1.
+        attention: Float, (layers, heads, tokens, tokens); rows are queries and sum to 1. Scores of float32
+            are within 1e-6 of those of the same cells in float64.
         example: The tokens and their annotation.
         sieves: Names or sieves; None for all usual ones that the example is annotated for. "patterns"
             stands for all patterns that it is annotated for.
@@ -103,13 +106,16 @@ def score(
     selection = selection_of(sieves, preset=preset, statistic=statistic).fitting(annotation_of(example))
     seen = visible_keys(weights, visible)
     plan = selection.plan(example, seen, np.float64)
-    layers = np.stack([apply(plan, layer) for layer in weights], axis=1)
+    scores = apply(plan, weights.reshape(-1, *weights.shape[2:]))
+    layers = scores.reshape(len(scores), *weights.shape[:2])
     classes = {column for space in selection.class_spaces for column in space.columns}
     classes.update(selection.norm_columns)
     columns = enumerate(zip(selection.columns, layers, strict=False))
     named = {name: values for place, (name, values) in columns if place not in classes}
     for scorer in selection.scorers:
-        named[scorer.name] = np.stack([score_layer(scorer, layer, example, seen) for layer in weights])
+        named[scorer.name] = np.stack(
+            [score_layer(scorer, layer.astype(np.float64), example, seen) for layer in weights]
+        )
     return named
 
 
@@ -158,12 +164,15 @@ def array_of(weights: Any) -> np.ndarray:
 def checked_attention(
     attention: np.ndarray, example: Example, *, sinks: bool = False
 ) -> Float[np.ndarray, "layers heads tokens tokens"]:
-    """Return the attention as float64, after checking that it is attention of this example.
+    """Return the attention, after checking that it is attention of this example.
 
     Args:
         attention: Rows are queries.
         example: The tokens and their annotation.
         sinks: Whether rows may sum to less than 1.
+
+    Returns:
+        Float64 where it is given; float32 for float32 and half precision.
 
     Raises:
         BadInput: When it is not.
@@ -173,7 +182,21 @@ def checked_attention(
     wanted = f"(layers, heads, {n}, {n}) for the {n} tokens of example {example.key!r}"
     if array.ndim != 4 or array.shape[2:] != (n, n) or array.dtype.kind != "f" or array.size == 0:
         raise BadInput(f"attention has shape {wanted}, as floats, but got {array.dtype} {array.shape}")
-    weights = array.astype(np.float64)
+    weights = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64, copy=False)
+    with np.errstate(all="ignore"):
+        over = weights @ np.ones(n, dtype=weights.dtype) - 1  # NaN or infinite where a cell is
+    worst = float((over if sinks else np.abs(over)).max())
+    if not (np.isfinite(over).all() and worst <= ROUNDING - SLACK and weights.min() >= 0):
+        _refuse_wrong(weights.astype(np.float64), sinks)
+    return weights
+
+
+def _refuse_wrong(weights: Float[np.ndarray, "layers heads tokens tokens"], sinks: bool) -> None:
+    """Check float64 attention cell by cell and row by row.
+
+    Raises:
+        BadInput: For cells or rows that attention does not have.
+    """
     if not np.isfinite(weights).all():
         raise BadInput(
             "attention has no NaN or infinite cells, but some were given; look for masked or empty rows"
@@ -192,7 +215,6 @@ def checked_attention(
             f"every row of attention sums to 1{less} over the keys, but the worst row is "
             f"off by {worst:.3g}; give rows as queries, after the softmax, without padding{advice}"
         )
-    return weights
 
 
 def visible_keys(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray | None:
@@ -206,12 +228,13 @@ def visible_keys(weights: np.ndarray, visible: np.ndarray | None) -> np.ndarray 
         seen = np.asarray(visible)
         if seen.shape != (n, n) or seen.dtype != np.bool_:
             raise BadInput(f"visible is bool of shape ({n}, {n}), but got {seen.dtype} {seen.shape}")
-        if weights[..., ~seen].max(initial=0.0) > ROUNDING:
+        if weights.max(axis=(0, 1))[~seen].max(initial=0.0) > ROUNDING:
             raise BadInput("visible must hold every key that gets attention, but some key outside it does")
         return seen
+    if n == 1 or weights[:, :, 0, 1:].any():
+        return None
     causal = np.tril(np.ones((n, n), dtype=np.bool_))
-    touched = (weights > 0).any(axis=(0, 1))
-    return causal if n > 1 and np.array_equal(touched, causal) else None
+    return causal if np.array_equal(weights.max(axis=(0, 1)) > 0, causal) else None
 
 
 def surface_of(
@@ -263,9 +286,9 @@ def surface_of(
     if not isinstance(example, Example):
         examples = check_examples(list_inputs("example", example))
         return _mean_surface(list_inputs("attention", attention), examples, visible, marks, smoothing)
-    weights = checked_attention(np.asarray(attention), example)
+    weights = checked_attention(np.asarray(attention), example).astype(np.float64)
     surface = lay_surface(example, visible_keys(weights, visible), marks=marks, smoothing=smoothing)
-    values = np.stack([apply(surface.plan, layer) for layer in weights], axis=1)
+    values = apply(surface.plan, weights.reshape(-1, *weights.shape[2:])).reshape(-1, *weights.shape[:2])
     spread = entropies(weights[..., : surface.queries, surface.keys :], smoothing)
     for column, rows in enumerate((spread, spread[..., surface.first]), start=len(MASSES)):
         if not np.isnan(surface.even[column]):

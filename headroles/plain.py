@@ -38,7 +38,8 @@ def head_distances(
 
     Args:
         attention: Float (layers, heads, tokens, tokens) of one input, or a sequence of such arrays with the
-            same layers and heads; rows are queries and sum to 1.
+            same layers and heads; rows are queries and sum to 1. Entropies are in its precision, float64 or
+            float32; half precision is taken as float32.
         smoothing: Share ε of even attention mixed into every row first: ``(1 − ε) a + ε / tokens``.
         way: "mean" over the rows of an input, then over the inputs of a unit, then over units, as
             ``headroles cluster`` does; or "sum" over all rows of all inputs.
@@ -139,7 +140,7 @@ def probe_of(
         raise BadInput(
             f"annotation is a dictionary of words and their annotation, but got {describe_object(strange)}"
         )
-    inputs = _checked(attention, sinks=True)
+    inputs = [weights.astype(np.float64) for weights in _checked(attention, sinks=True)]
     numbers = [None] * len(inputs) if word is None else [word] if isinstance(word, np.ndarray) else list(word)
     if not len(rows) == len(inputs) == len(numbers):
         raise BadInput(
@@ -162,7 +163,7 @@ def probe_of(
 
 
 def _checked(attention: Arrays, sinks: bool) -> list[np.ndarray]:
-    """Return the attention of each input as float64, after checking that it is attention of one model."""
+    """Return the attention of each input, after checking that it is attention of one model."""
     single = isinstance(attention, np.ndarray) and attention.ndim == 4
     arrays = [attention] if single else list_inputs("attention", attention)
     if not arrays:

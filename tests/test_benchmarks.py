@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headroles
@@ -174,6 +175,22 @@ def test_every_default_column_of_four_tasks_was_simulated_in_both_directions() -
     }
     assert all(wanted <= sieves for sieves in by_task.values())
     assert {cell["units"] for cell in cells} == {30, 60, 128, 300}
+
+
+def test_the_loops_over_plain_arrays_give_the_published_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Breaks when the loop counts other cells than the functions it is timed for.
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    loops = import_module("plain_arrays")
+    example = loops.made_example(40)
+    pairs = loops.pairs_of(example)
+    attention = np.random.default_rng(3).dirichlet(np.ones(40), size=(1, 3, 40))
+    sieves = (*loops.SIEVES, "syntactic")
+    ours = headroles.score(attention, example, sieves, preset="published")
+    for head, weights in enumerate(attention[0]):
+        looped = loops.published_scores(weights, example.segment, pairs)
+        assert looped == pytest.approx([ours[name][0, head] for name in sieves], rel=1e-9)
+    assert len(pairs) >= 8
+    assert len({len(loops.RELATIONS), len({arc.relation for arc in example.arcs})}) == 1
 
 
 @pytest.mark.slow

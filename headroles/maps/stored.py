@@ -101,7 +101,7 @@ class MapReader:
         if array.ndim != 4 or array.shape[2:] != (given.size, given.size) or array.size == 0:
             checked_attention(array, example)  # says what shape it should have
         weights = np.empty(array.shape, dtype=np.float32)
-        for layer in range(len(array)):  # in double precision, which for all layers would take much memory
+        for layer in range(len(array)):  # a copy of all layers would take much memory
             weights[layer] = checked_attention(array[layer : layer + 1], example, sinks=self.sinks)[0]
         return ExampleMaps(weights, self._visible(listed, weights))
 

@@ -102,9 +102,9 @@ def arc_contrast(
     """
     words = attention.shape[1]
     even = np.where(allowed, np.broadcast_to(pieces, allowed.shape), 0).astype(attention.dtype)
-    compared = np.where(even > 0, attention, 0)
+    inside = (even > 0).astype(attention.dtype)
     level = by_offset(even, np.arange(words))
-    curve, rate = distance_profile(compared, level.sum(axis=0), level.T)
+    curve, rate = distance_profile(attention, inside, level.sum(axis=0), level.T)
     expected = rate[:, query] * curve[:, right - query + words - 1] * even[query, right]
-    beyond: np.ndarray = (compared[:, query, right] - expected).T
-    return beyond
+    beyond: np.ndarray = (attention[:, query, right] * inside[query, right] - expected).T
+    return beyond.astype(attention.dtype, copy=False)

@@ -106,8 +106,8 @@ def _profile(
             query=query,
             weight=weight.astype(dtype),
             even=even.sum(axis=0).astype(dtype),
-            total=np.ascontiguousarray(even.T, dtype=dtype),
-            expected=np.ascontiguousarray(by_offset(weight * units.even[query], query).T, dtype=dtype),
+            total=even.astype(dtype).T,
+            expected=by_offset((weight * units.even[query]).astype(dtype), query).T,
         ),
         bounds,
     )
@@ -178,6 +178,7 @@ def by_offset(
     """
     units = rows.shape[-1]
     shifted = np.zeros((*rows.shape[:-1], 2 * units - 1), dtype=rows.dtype)
-    place = np.arange(units)[None, :] - query[:, None] + units - 1
-    np.put_along_axis(shifted, np.broadcast_to(place, rows.shape), rows, axis=-1)
+    for row, asking in enumerate(query.tolist()):
+        first = units - 1 - asking
+        shifted[..., row, first : first + units] = rows[..., row, :]
     return shifted

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headroles import Arc, Example, HeadrolesError, score
 from headroles.arrays import checked_attention, selection_of, visible_keys
@@ -62,6 +64,59 @@ def test_any_float_is_taken(kind: type[np.floating[Any]]) -> None:
     reference = score(_attention(), PAIR, ["local", "block"])
     for name, values in named.items():
         np.testing.assert_allclose(values, reference[name], atol=5e-3)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 2**32 - 1), st.floats(0.0, 8.0), st.booleans(), st.sampled_from(["selectivity", "bias"])
+)
+def test_scores_of_float32_are_those_of_float64(
+    seed: int, sharpness: float, causal: bool, statistic: str
+) -> None:
+    # Breaks when sums of many cells are left in single precision.
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(9, 90))
+    segment = np.repeat([0, 1], [n // 2, n - n // 2])
+    segment[[0, n // 2 - 1, n - 1]] = -1
+    inside = segment >= 0
+    word = np.where(inside, np.cumsum(inside & (rng.random(n) < 0.8)), -1)
+    last = int(word.max())
+    arcs = tuple(
+        Arc(one, last - one, "obj") for one in range(last // 2) if np.isin([one, last - one], word).all()
+    )
+    example = Example("random", ("[CLS]",) + ("w",) * (n - 1), segment=segment, word=word, arcs=arcs)
+    logits = sharpness * rng.standard_normal((2, 3, n, n))
+    weights = np.exp(np.where(np.tri(n, dtype=np.bool_) | (not causal), logits, -np.inf))
+    single = (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
+    wanted = score(single.astype(np.float64), example, statistic=statistic)
+    for name, values in score(single, example, statistic=statistic).items():
+        size = np.maximum(1, np.abs(wanted[name]))
+        np.testing.assert_allclose(values / size, wanted[name] / size, rtol=0, atol=1e-6, err_msg=name)
+        assert values.dtype == np.float64
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(("off", "refused"), [(4.95e-3, False), (4.999e-3, False), (5.02e-3, True)])
+def test_rows_near_the_limit_are_judged_by_their_sum_in_double_precision(
+    kind: type[np.floating[Any]], off: float, refused: bool
+) -> None:
+    attention = (np.full((1, 1, 9, 9), 1 / 9) * (1 + off)).astype(kind)
+    if refused:
+        with pytest.raises(BadInput, match=r"the worst row is off by 0\.00502;"):
+            checked_attention(attention, PAIR)
+    else:
+        assert checked_attention(attention, PAIR).dtype == kind
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_infinities_of_both_signs_in_a_row_are_refused_in_one_sentence(
+    kind: type[np.floating[Any]],
+) -> None:
+    attention = _attention().astype(kind)
+    attention[0, 0, 0, :2] = np.inf, -np.inf
+    with pytest.raises(BadInput, match="no NaN or infinite cells"):
+        checked_attention(attention, PAIR)
 
 
 def test_the_attention_is_not_written_into() -> None:
