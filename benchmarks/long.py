@@ -19,6 +19,7 @@ import click
 import numpy as np
 import torch
 from machine import machine
+from overhead import without_classes
 from transformers import AutoModel, BertConfig, LlamaConfig
 
 from headroles.arrays import selection_of
@@ -94,7 +95,7 @@ class Sides:
         )
         self.example = long_example(tokens)
         self.ids = np.random.default_rng(0).integers(0, VOCABULARY, tokens)
-        self.sieves = selection_of([*BUILT_IN, *sieves])
+        self.sieves = without_classes(selection_of([*BUILT_IN, *sieves]))
 
     def plain(self) -> None:
         """Run the plain forward."""

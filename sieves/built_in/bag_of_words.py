@@ -33,8 +33,7 @@ from headroles.records.example import Example
 from headroles.sieves.base import MARGIN, Contrast, Swap, both_texts
 from headroles.sieves.built_in.block import SWAP, TEXTS, text_of
 from headroles.sieves.built_in.local import own_text
-from headroles.sieves.masks import Mask
-from headroles.sieves.spread import entropies
+from headroles.sieves.masks import Cells, Mask
 from headroles.sieves.weights.long.cells import count_visible, find_form
 from headroles.sieves.weights.plan import query_weights
 
@@ -98,16 +97,7 @@ class BagOfWords:
             >>> bag_of_words.score_visible(np.stack([even, own, one_word]), pair, None).round(12) + 0.0
             array([ 0.,  1., -1.])
         """
-        scope, own = (cells(example).rows(0, example.size) for cells in (both_texts, own_text))
-        if visible is not None:
-            scope, own = scope & visible, own & visible
-        size, room = own.sum(axis=1), scope.sum(axis=1)
-        query, groups = query_weights(text_of(example), (size > 0) & (size < room))
-        if groups == 0:
-            return np.full(len(attention), np.nan)
-        chance = size / np.maximum(room, 1)
-        beyond: np.ndarray = _excess(attention, own, scope, size, chance) @ query / (1 - query @ chance)
-        return beyond
+        return self.score_rows(attention, 0, example, None if visible is None else Cells(visible))
 
     def score_rows(
         self,
@@ -117,17 +107,15 @@ class BagOfWords:
         visible: Mask | None,
     ) -> Float[np.ndarray, " heads"]:
         """Return the part of the score that rows from query ``start`` on add; NaN without a second text."""
-        own, scope = own_text(example), both_texts(example)
         size, chance, query, groups = _chances(example, visible)
         if groups == 0:
             return np.full(len(rows), np.nan)
         here = slice(start, start + rows.shape[1])
-        counted, compared = (mask.rows(here.start, here.stop) for mask in (own, scope))
+        rows = rows.astype(np.result_type(rows, np.float32), copy=False)
         if visible is not None:
-            seen = visible.rows(here.start, here.stop)
-            counted, compared = counted & seen, compared & seen
-        beyond = _excess(rows, counted, compared, size[here], chance[here])
-        added: np.ndarray = beyond @ query[here] / (1 - query @ chance)
+            rows = rows * visible.rows(here.start, here.stop)
+        spread, mass = _evenness(rows, text_of(example), here, size[here])
+        added: np.ndarray = (spread - chance[here] * mass) @ query[here] / (1 - query @ chance)
         return added
 
     def key_sets(self, example: Example) -> KeySets:
@@ -179,32 +167,40 @@ def _chances(
     return size, size / np.maximum(room, 1), query, groups
 
 
-def _excess(
-    attention: Float[np.ndarray, "heads queries tokens"],
-    own: Bool[np.ndarray, "queries tokens"],
-    scope: Bool[np.ndarray, "queries tokens"],
-    size: Int[np.ndarray, " queries"],
-    chance: Float[np.ndarray, " queries"],
-) -> Float[np.ndarray, "heads queries"]:
-    """Return ``s_i h_i − c_i m_i`` of each query."""
-    inside = (attention * own).astype(np.float64)
-    mass = inside.sum(axis=2)
-    spread = _relative_entropy(inside, mass, size)
-    beyond: np.ndarray = mass * spread - chance * (attention * scope).sum(axis=2, dtype=np.float64)
-    return beyond
+def _evenness(
+    rows: Float[np.ndarray, "heads rows tokens"],
+    text: Int[np.ndarray, " tokens"],
+    here: slice,
+    size: Int[np.ndarray, " rows"],
+) -> tuple[Float[np.ndarray, "heads rows"], Float[np.ndarray, "heads rows"]]:
+    """Return ``s_i h_i`` and ``m_i`` of some queries, with logarithms in the precision of the attention.
+
+    With a the attention inside S, ``s h = (s ln s − Σ a ln a) / ln |S|``, so that no cell is divided by s.
+    """
+    own, both = np.zeros((2, *rows.shape[:2]))
+    tiny, queries = np.finfo(rows.dtype).tiny, text[here]
+    for name in np.unique(text[text >= 0]):
+        keys = rows[:, :, _span(text == name)]
+        mass = keys.sum(axis=2)
+        both += mass
+        asking = _span(queries == name)
+        inside, mass = keys[:, asking], mass[:, asking].astype(np.float64)
+        logs = np.maximum(inside, tiny)
+        np.log(logs, out=logs)
+        logs *= inside
+        most = np.log(np.maximum(size[asking], 1))
+        spread = mass * np.log(np.maximum(mass, tiny)) - logs.sum(axis=2)
+        relative = np.divide(spread, most, out=mass.copy(), where=most > 0)
+        own[:, asking] = np.clip(relative, 0.0, mass)
+    return own, both
 
 
-def _relative_entropy(
-    inside: Float[np.ndarray, "heads queries tokens"],
-    mass: Float[np.ndarray, "heads queries"],
-    size: np.ndarray,
-) -> Float[np.ndarray, "heads queries"]:
-    """Return the entropy inside S over ln |S|, 0 to 1; 1 where S is one key, 0 where it gets no attention."""
-    share = np.divide(inside, mass[..., None], out=np.zeros_like(inside), where=mass[..., None] > 0)
-    most = np.log(np.maximum(size, 1))
-    relative = np.divide(entropies(share), most, out=np.ones_like(mass), where=most > 0)
-    clipped: np.ndarray = np.clip(relative, 0.0, 1.0)
-    return clipped
+def _span(inside: Bool[np.ndarray, " tokens"]) -> slice | Int[np.ndarray, " inside"]:
+    """Return the places of True, as a slice where they follow each other, so that no cell is copied."""
+    places = np.flatnonzero(inside)
+    if len(places) and places[-1] - places[0] < len(places):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
 
 
 bag_of_words = BagOfWords()

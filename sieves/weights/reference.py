@@ -31,9 +31,11 @@ def apply(
     heads = len(attention)
     scores = np.full((plan.columns, heads), np.nan)
     flat = attention.reshape(heads, -1)
-    values = weighted_sums(plan.weight, flat)
-    if plan.divisor is not None:
-        base = weighted_sums(plan.divisor, flat)
+    if plan.divisor is None:
+        values = weighted_sums(plan.weight, flat)
+    else:
+        exact = flat.astype(np.float64, copy=False)  # a ratio has the rounding of both of its sums
+        values, base = weighted_sums(plan.weight, exact), weighted_sums(plan.divisor, exact)
         values = np.divide(values, base, out=np.full_like(values, np.nan), where=base > 0)
     scores[plan.linear] = values
     if plan.swaps:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
+from headroles.extraction.capture import weights
 from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
 from headroles.extraction.capture.readers import Place, VisibleArray, VisibleMask
 from headroles.extraction.capture.weights import WHOLE, forms_output
@@ -223,7 +224,8 @@ def _check_reading(
     usual, _ = run(network, way, inputs, [n], _KeepingReader())
     own = way.name == EAGER or forms_output(output)
     reference = output if own else _run_plain_fused(network, inputs, way.name)
-    if not same or not torch.allclose(usual, reference, rtol=tolerance, atol=tolerance):
+    limit = tolerance if n <= weights.WHOLE else max(tolerance, BLOCK_TOLERANCE)
+    if not same or not torch.allclose(usual, reference, rtol=limit, atol=limit):
         raise BadInput(
             f"what is read while {type(network).__name__} runs must be what the plain model computes, but "
             f"it is not ({calls} attention calls for {len(returned)} layers); "

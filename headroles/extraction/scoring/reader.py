@@ -247,7 +247,7 @@ class Reader:
             self.long[key] = LongSums(self._lay(prepared, shown), self.device)
             self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
         sums, scorers = self.long[key], self.scorers[example]
-        if self.table.sieves.scorers and not bool(rows.isfinite().all()):
+        if self.table.sieves.scorers and not bool(rows.sum().isfinite()):
             raise not_finite(prepared.example.key, layer)
         sums.add(place.start, rows, place.first)
         for classes in self.classes:

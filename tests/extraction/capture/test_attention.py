@@ -240,7 +240,7 @@ def test_a_model_whose_heads_need_each_other_is_read_with_all_heads_together(
     honest = capture_weights.own_eager
 
     def all_heads(module: torch.nn.Module) -> Callable[..., Any]:
-        def attend(module: torch.nn.Module, query: torch.Tensor, *arrays: Any, **rest: Any) -> Any:
+        def attend(module: Any, query: torch.Tensor, *arrays: Any, **rest: Any) -> Any:
             if query.shape[1] < module.config.num_attention_heads:
                 raise RuntimeError("all heads are needed")
             return honest(module)(module, query, *arrays, **rest)

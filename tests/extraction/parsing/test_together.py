@@ -1,6 +1,7 @@
 """Several texts parsed at once: each gets the numbers, and so the tree, that it gets alone."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_a_text_has_the_vectors_and_the_tree_it_has_alone_to_the_bit(
 
 def test_vectors_and_trees_are_those_of_spacy_up_to_rounding(parser: Language) -> None:
     texts = ["The old dog saw a cat under the river.", "", "It rains.", "Who knows whose it is?"]
-    plain = spacy.load(parser.path)  # type: ignore[arg-type]
+    plain = spacy.load(parser.path)
     for text, doc in zip(texts, docs_of(parser, texts), strict=True):
         expected = plain(text)
         np.testing.assert_allclose(np.ravel(doc.tensor), np.ravel(expected.tensor), atol=1e-4)
@@ -82,21 +83,25 @@ def test_the_same_parser_still_takes_one_text_in_the_way_of_spacy(parser: Langua
     assert words_of(parser(text)).heads.tolist() == words.heads.tolist()
 
 
+def _parser_of(pipeline: Language) -> Any:
+    return pipeline.get_pipe("parser")
+
+
 def test_a_parser_with_another_part_is_left_as_it_is(parser: Language) -> None:
-    other = spacy.load(parser.path)  # type: ignore[arg-type]
+    other = spacy.load(parser.path)
     other.add_pipe("sentencizer", first=True)
     take_several(other)
-    assert not isinstance(other.get_pipe("parser").model.ops, TextOps)
+    assert not isinstance(_parser_of(other).model.ops, TextOps)
     assert len(list(docs_of(other, ["It rains.", "It snows."]))) == 2
 
 
 def test_a_parser_whose_states_depend_on_their_number_is_left_as_it_is(
     parser: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = spacy.load(parser.path)  # type: ignore[arg-type]
+    other = spacy.load(parser.path)
     monkeypatch.setattr(together, "_states_are_independent", lambda actions, width: False)
     take_several(other)
-    assert not isinstance(other.get_pipe("parser").model.ops, TextOps)
+    assert not isinstance(_parser_of(other).model.ops, TextOps)
 
 
 def test_rows_that_are_not_those_of_the_texts_are_refused() -> None:

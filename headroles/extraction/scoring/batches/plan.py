@@ -74,14 +74,14 @@ def _band(masks: Sequence[Band], sizes: Sequence[int], width: int, device: torch
 
 
 def _same(masks: Sequence[Same], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    labels = torch.from_numpy(pad_arrays([mask.labels for mask in masks], width, -1, np.int64)).to(device)
-    return (labels[:, :, None] == labels[:, None, :]) & (labels >= 0)[:, :, None]
+    return _match([Match(mask.labels, mask.labels) for mask in masks], sizes, width, device)
 
 
 def _match(masks: Sequence[Match], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
     query = torch.from_numpy(pad_arrays([mask.query for mask in masks], width, -1, np.int64)).to(device)
     key = torch.from_numpy(pad_arrays([mask.key for mask in masks], width, -1, np.int64)).to(device)
-    return (query[:, :, None] == key[:, None, :]) & (query >= 0)[:, :, None]
+    asking = query.masked_fill(query < 0, torch.iinfo(query.dtype).min)  # equals no key's label
+    return asking[:, :, None] == key[:, None, :]
 
 
 def _pairs(masks: Sequence[Pairs], sizes: Sequence[int], width: int, device: torch.device) -> Cube:

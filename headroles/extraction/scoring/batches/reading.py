@@ -62,19 +62,19 @@ class BatchPlan:
             scratch: Memory for intermediate results.
         """
         examples, heads = weights.shape[:2]
-        flat = weights.flatten(2).mT
-        products = self.weight @ flat
+        flat = weights.flatten(2)
+        products = (flat @ self.weight.mT).mT
         fine = weights.device.type == "cpu" and bool(
             products.isfinite().all()
         )  # elsewhere the check would wait for the device
         if weights.device.type == "cpu" and not fine:
             weights = weights.masked_fill(~self.real, 0.0)
-            flat = weights.flatten(2).mT
-            products = self.weight @ flat
+            flat = weights.flatten(2)
+            products = (flat @ self.weight.mT).mT
         masks = len(self.linear)
         inside = products[:, :masks]
         if self.divisor is not None:
-            base = self.divisor @ flat
+            base = (flat @ self.divisor.mT).mT
             inside = torch.where(base > 0, inside / base, torch.nan)
         scores = inside.new_full((examples, self.has_value.shape[1], heads), torch.nan)
         scores[:, list(self.linear)] = inside

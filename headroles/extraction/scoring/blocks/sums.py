@@ -99,9 +99,9 @@ class LongSums:
             by_run = [rows[:, :, low:high].sum(2) for low, high in zip(opens, stops, strict=True)]
             sums += torch.cat(by_run, 1) @ self._by_run[:, start : start + count].flatten(0, 1)
         elif len(keys):
-            masses = keys[:, first : first + width] @ rows.view(-1, width).T
-            masses = masses.view(-1, heads, count).permute(1, 2, 0).reshape(heads, -1)
-            sums += masses @ weight.reshape(-1, weight.shape[2])
+            mass = keys[:, first : first + width] @ rows.view(-1, width).T
+            mass = mass.view(-1, heads, count).permute(1, 2, 0).reshape(heads, -1)
+            sums += mass @ weight.reshape(-1, weight.shape[2])
         here = slice(*np.searchsorted(self._query, [start, start + count]))
         if here.stop > here.start:
             query, key, output = self._arrays.listed[:, here]
@@ -127,12 +127,12 @@ def _runs_of_keys(keys: Float[np.ndarray, "tokens sets"]) -> Int[np.ndarray, "ru
 
     A sum over a run takes a fifth of the time that the product with a few sets takes.
     """
-    inside = np.any(keys, axis=1)
+    inside: np.ndarray = np.asarray(keys.any(axis=1))
     changes = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
     edges = np.concatenate([[0], changes, [len(keys)]])
-    runs: np.ndarray = np.stack([edges[:-1], edges[1:]], axis=1)
-    runs = runs[inside[runs[:, 0]]]
-    return runs if len(runs) <= RUNS else runs[:0]
+    runs = np.stack([edges[:-1], edges[1:]], axis=1)
+    kept: np.ndarray = runs[inside[runs[:, 0]]]
+    return kept if len(kept) <= RUNS else kept[:0]
 
 
 def scores_of(
@@ -176,7 +176,9 @@ class LongScorers:
         """Add attention (heads, rows, keys) from query ``start`` to keys from ``first``; others get 0."""
         if not self._scorers:
             return
-        whole = torch.nn.functional.pad(rows, (first, self._example.size - first - rows.shape[2]))
+        whole, after = rows, self._example.size - first - rows.shape[2]
+        if first or after:
+            whole = torch.nn.functional.pad(rows, (first, after))
         if self._whole:
             self._blocks.append(whole)
         array = _array(whole)
