@@ -1,10 +1,11 @@
 """Compare the plain sdpa forward with scoring from rows of weights and by the fused path, on a device.
 
 Prints one line of JSON for each kind of model and length. Time is the ratio of the minima of alternating runs
-in one process. Plans are made before, as a second thread makes them in runs. Memory is the peak of the device
-during a run; a processor has no such figure. Models have random weights; their number of layers is an option.
+in one process. Plans are made before the timing, since runs make them in a second thread. Memory is the peak
+of the device during a run; a processor has no such figure. Models have random weights. Their number of layers
+is an option.
 
-On a processor the fused path runs uncompiled and is slow. There, figures show that the script works.
+On a processor the fused path runs uncompiled and is slow. There, figures only show that the script works.
 """
 
 import json
@@ -126,7 +127,7 @@ def peak(side: Callable[[], None], device: torch.device) -> float | None:
 @click.option("--pairs", default=5, show_default=True, help="Alternating runs of each side.")
 @click.option("--device", default="cuda", show_default=True)
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="bfloat16", show_default=True)
-@click.option("--sieve", multiple=True, help="Sieves; all built-in ones without.")
+@click.option("--sieve", multiple=True, help="Sieves; without it, all built-in ones.")
 def main(
     tokens: tuple[int, ...],
     kind: tuple[str, ...],

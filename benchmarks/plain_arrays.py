@@ -1,10 +1,10 @@
 """Compare scores and divergences of plain arrays with the published functions, written as plain loops.
 
-The loops follow the published definitions. Scores take one head and one query at a time, for local, the three
-delimiter sieves and block, in a second line also pair by pair for syntactic. Ours add the contrasts of block
-and syntactic. Divergences take one head against all heads, in float32 as released. Both sides run
-alternately in one process on the same random attention. Ratios are those of minima of processor time. The
-loops are run for some heads and scaled.
+The loops follow the published definitions. The first line scores local, the three delimiter sieves and block,
+one head and one query at a time. The second line adds syntactic, one pair of words at a time. The scores of
+headroles also have the contrasts of block and syntactic. Divergences compare one head with all heads at a
+time, in float32 as released. Both sides run alternately in one process on the same random attention. Ratios
+are those of minima of processor time. The loops run for some heads, and their time is scaled to all.
 """
 
 import json

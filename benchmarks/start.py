@@ -39,7 +39,7 @@ COMMANDS: Sequence[tuple[str, tuple[str, ...], str, tuple[str, ...], float]] = (
     ),
     ("judge", ("judge", RUN), "import pandas, pyarrow, statsmodels, scipy.stats", LIBRARIES, 1.5),
 )
-"""Figures: words of the command line, the baseline in words and as words of Python, and the target."""
+"""Name, arguments of headroles, baseline in words, arguments of Python for it, and target of each figure."""
 PAGE = f"""
 import time
 from headroles.storage.run import load
@@ -53,7 +53,7 @@ first = time.process_time()
 page_of(run)
 print(first - loaded, time.process_time() - first, loaded - start)
 """
-"""A page, made once with its imports and once more without, and loading the run."""
+"""Load a run, and make its page twice: with imports, then without."""
 PARTS = """
 import time
 start = time.process_time()
@@ -90,7 +90,7 @@ print(loaded - start, parsed - loaded, time.process_time() - parsed)
 
 
 def spent(words: Sequence[str], where: Path, more: Mapping[str, str]) -> tuple[float, str]:
-    """Return the processor time of a process of Python and what it prints; its exit code may be any."""
+    """Return the processor time of a process of Python and what it prints, whatever its exit code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, *words],

@@ -22,7 +22,7 @@ from headroles.sieves.weights.reference import apply
 ROUNDING = 5e-3
 """Largest difference of the sum of a row from 1: half-precision rows reach 0.9976 to 1.003."""
 SLACK = 1e-4
-"""More than the error of a row's sum in float32; rows nearer to ``ROUNDING`` are summed again in float64."""
+"""Bound on the error of a row's sum in float32; sums this near to ``ROUNDING`` are taken again in float64."""
 
 
 def selection_of(
@@ -172,7 +172,7 @@ def checked_attention(
         sinks: Whether rows may sum to less than 1.
 
     Returns:
-        Float64 where it is given; float32 for float32 and half precision.
+        Float64 for attention in float64; float32 for float32 and half precision.
 
     Raises:
         BadInput: When it is not.

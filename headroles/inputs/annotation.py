@@ -105,7 +105,7 @@ def load_annotation(options: Options, selection: Selection, corpus: Iterable[Pas
 
 
 def _needs_trees(selection: Selection, lexicon: Lexicon) -> bool:
-    """Return whether a sieve reads more of a text than its words, as only ``PATTERNS`` surely do not."""
+    """Return whether a sieve may read trees, lemmas or word classes; ``PATTERNS`` read words alone."""
     own = any(sieve.needs - COUNTED and sieve.name not in PATTERNS for sieve in selection.sieves)
     contrasts = any(mask.word_class is not None for mask in selection.masks)
     return own or contrasts or selection.cleaned or lexicon.lemmas
@@ -130,7 +130,7 @@ def _annotator(
 def _pool(options: Options, described: dict[str, str]) -> Callable[[], ParserPool] | None:
     """Return a function that starts parser processes, for processors that no worker uses.
 
-    Several workers share those that their threads leave, where the options state their threads.
+    Several workers share the processors that their threads leave idle, where the options state the threads.
     """
     processes = 0
     if options.engine == "local" and options.workers == 1:

@@ -132,7 +132,8 @@ class LabelOptions(Options):
         Options.__post_init__(self)
         if self.path == "fused" and self.weights == "norm":
             raise BadInput(
-                "the fused path reads attention, but --weights is 'norm'; leave --path fused or --weights out"
+                "the fused path reads attention without norms, but got --weights norm; leave --path fused or "
+                "--weights out"
             )
         usual = {field.name: field.default for field in fields(self)}
         names = ("decided", "units_per_look") if self.until is None else EXCLUDED

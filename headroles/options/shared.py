@@ -72,8 +72,8 @@ PARSER = Option(
 )
 
 PATH = Option(
-    "How scores are taken from attention: from rows of weights, or fused, which never forms the weights; "
-    "for GPUs and long inputs.",
+    "How scores are taken: from rows of attention weights, or fused, without forming weights. Use fused for "
+    "long inputs on a GPU; it is slower on a processor.",
     "Model",
     choices=PATHS,
 )

@@ -64,7 +64,7 @@ class KeySets:
 
 @runtime_checkable
 class SpreadScorer(AttentionScorer, Protocol):
-    """A scorer of masses on sets of keys and of the entropy within one, so that no rows are needed."""
+    """A scorer that needs no rows, but masses on sets of keys and the entropy within one of them."""
 
     def key_sets(self, example: Example) -> KeySets:
         """Return the sets of keys."""
@@ -78,8 +78,8 @@ class SpreadScorer(AttentionScorer, Protocol):
     ) -> Float[np.ndarray, " heads"]:
         """Return one number per head.
 
-        ``masses`` is each query's attention on each set, ``spread`` that on its own set times the entropy
-        within it, in nats; ``visible``: keys each query can see, None: all.
+        ``masses`` is the attention of each query on each set. ``spread`` is its attention on its own set,
+        times the entropy within that set in nats. ``visible``: keys each query can see, None: all.
         """
 
 
@@ -95,7 +95,7 @@ def score_spread(
     Args:
         scorer: A sieve that needs no rows.
         masses: As ``SpreadScorer.score_spread`` takes them.
-        spread: Likewise.
+        spread: As ``SpreadScorer.score_spread`` takes it.
         example: The input.
         visible: Keys that each query can see; None: all.
 

@@ -17,10 +17,10 @@ FILES = ("data", "attention", "train", "vectors")
 
 
 def check_run(options: CommonOptions) -> None:
-    """Refuse what can be refused before inputs or a model are opened: decision, files, and what a kind asks.
+    """Refuse what can be refused before inputs or a model are opened.
 
     Raises:
-        HeadrolesError: For the first thing that is wrong.
+        HeadrolesError: For a wrong decision, a missing file, or what the kind of run refuses.
     """
     check_decision(options.decision)
     check_named(options)

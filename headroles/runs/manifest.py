@@ -47,7 +47,7 @@ FUSED_NOTE = "Scores come from the fused path: sums over attention whose weights
 
 
 def attention_notes(model: Mapping[str, Any]) -> list[str]:
-    """Return a sentence on which attention is read, and on how it is weighted, where that is not usual.
+    """Return sentences on which attention is read, its weights and its path, where they are not usual.
 
     Args:
         model: The model as a manifest describes it.

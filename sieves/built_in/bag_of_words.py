@@ -196,7 +196,7 @@ def _evenness(
 
 
 def _span(inside: Bool[np.ndarray, " tokens"]) -> slice | Int[np.ndarray, " inside"]:
-    """Return the places of True, as a slice where they follow each other, so that no cell is copied."""
+    """Return the places of True; a slice where they follow each other, so that no cell is copied."""
     places = np.flatnonzero(inside)
     if len(places) and places[-1] - places[0] < len(places):
         return slice(int(places[0]), int(places[-1]) + 1)

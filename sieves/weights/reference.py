@@ -6,13 +6,13 @@ from jaxtyping import Float, Int
 from headroles.plans.plan import Plan, Profile
 
 CELLS = 2**6
-"""Cells of a map that are summed in the precision of the attention; sums of such parts are in float64."""
+"""Cells of a map that are summed in the precision of the attention; these sums are added in float64."""
 ROWS = 64
-"""Rows of a map whose sums by offset are in the precision of the attention, as those of ``CELLS``."""
+"""Rows of a map whose sums by offset are in the precision of the attention, and added in float64."""
 CACHED = 2**19
 """Cells of the heads that are compared with their distance profiles at a time, so that a cache holds them."""
 RUNS = 16
-"""Most runs of keys that are copied run by run; more are taken key by key, which then is as fast."""
+"""Most runs of keys that are copied run by run; more are copied key by key, which is then as fast."""
 
 
 def apply(
@@ -50,7 +50,7 @@ def apply(
 def weighted_sums(
     weight: Float[np.ndarray, "sums cells"], flat: Float[np.ndarray, "heads cells"]
 ) -> Float[np.ndarray, "sums heads"]:
-    """Return Σ weight · attention in float64, from sums over parts of the cells in their own precision."""
+    """Return Σ weight · attention in float64, from sums of ``CELLS`` cells in the attention's precision."""
     weight = weight.astype(flat.dtype, copy=False)
     whole = flat.shape[1] // CELLS * CELLS
     sums: np.ndarray = (weight[:, whole:] @ flat[:, whole:].T).astype(np.float64)
@@ -130,7 +130,7 @@ def _offset_sums(
 ) -> Float[np.ndarray, "heads offsets"]:
     """Return the sum over the pairs inside at each signed offset; offset d has index ``d + units − 1``.
 
-    A row is written one place before the end of the row above it, so that offsets are columns.
+    Each row is written one place further left than the row above it, so that offsets are columns.
     """
     heads, count = units.shape[:2]
     sums = np.zeros((heads, 2 * count - 1))
@@ -149,7 +149,7 @@ def _offset_sums(
 
 
 def _column_sums(rows: Float[np.ndarray, "heads rows offsets"]) -> Float[np.ndarray, "heads offsets"]:
-    """Return the sums over rows, which are overwritten; halves are added, so that few roundings add up."""
+    """Return the sums over rows, which are overwritten: halves of them are added, so few roundings add up."""
     count = rows.shape[1]
     while count > 1:
         half = count // 2

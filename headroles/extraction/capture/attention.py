@@ -2,10 +2,10 @@
 
 Two names are registered with transformers' attention interfaces. ``headroles-eager`` uses the eager
 mask and the model's own eager attention, and reads its weights. ``headroles`` uses the sdpa mask, and
-forms the weights by the model's own eager function, in float32. On a CPU in float32 the layer's output is
-taken from the same weights; elsewhere it is the output of the library's sdpa function, as in the plain
-model. Models that do not use the
-interface run eagerly with ``output_attentions=True``.
+forms the weights by the model's own eager function, in float32. On a CPU in float32 the output of the layer
+is taken from the same weights. Elsewhere it is the output of the library's sdpa function, as in the plain
+model. ``fused.call`` registers a third name, ``headroles-fused``. Models that do not use the interface run
+eagerly with ``output_attentions=True``.
 """
 
 from collections.abc import Iterator, Sequence

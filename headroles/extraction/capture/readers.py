@@ -110,10 +110,10 @@ class LongReader(Reader, Protocol):
 
     @property
     def by_heads(self) -> bool:
-        """Return whether all rows of some heads may come before those of the next heads."""
+        """Return whether heads may be handed over in groups: all rows of one group, then of the next."""
 
     def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
-        """Take rows (heads, rows, keys) of a block; keys outside of it get 0."""
+        """Take rows (heads, rows, keys) of a block; keys outside of the block get 0."""
 
 
 @runtime_checkable

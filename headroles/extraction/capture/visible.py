@@ -134,8 +134,8 @@ class ForwardPass:
         layer: The layer whose attention is read next.
         visible_sets: The keys that the queries can see.
         cross: Layout of cross attention as joint examples; None where other attention is read.
-        by_heads: Whether weights may be formed by groups of heads: the eager function of the model gives
-            some heads without the others, and the reader takes them.
+        by_heads: Whether weights may be formed by groups of heads: the eager function of the model computes
+            some heads without the others, and the reader takes groups.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class ForwardPass:
 
         The weights are changed in place once the readers of attention have read them.
         """
-        first = cast(Reader, self.reader)  # a check would take as long as small blocks do
+        first = cast(Reader, self.reader)  # a check of its type takes as long as a small block
         if self._norms is None or norms is None:
             yield first, weights
             return

@@ -28,9 +28,9 @@ WHOLE = 256
 CACHE = 8 * 2**20
 """Most bytes of one block of weights of all heads on a CPU, so that it stays in the cache."""
 FEWEST_ROWS = 128
-"""Fewest query rows of such a block; long inputs, which have fewer, are formed by groups of heads."""
+"""Fewest query rows of such a block; inputs whose blocks would have fewer are formed by groups of heads."""
 GROUP = 2 * 2**20
-"""Most bytes of one block of weights of a group of heads; products of few rows take up to twice as long."""
+"""Most bytes of one block of weights of a group of heads; a block of few heads has more rows."""
 ROOM = 2**27
 """Most bytes of one block on other devices, where many small blocks would take longer."""
 
@@ -50,7 +50,7 @@ QueryKeyValue = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class LayerCall:
-    """What a layer's attention function is called with.
+    """One call of the attention function of a layer.
 
     Attributes:
         module: The module that computes attention.
@@ -73,9 +73,9 @@ class LayerCall:
 def forms_output(query: torch.Tensor) -> bool:
     """Return whether the output of a layer is taken from the weights that are formed for readers.
 
-    On a CPU in float32 that costs one product. The fused kernel of the library would form all weights once
-    more; ``benchmarks/forming.py`` compares the two at all lengths. In half precision the output would have
-    another precision than that of the plain model, and other devices have much faster kernels.
+    On a CPU in float32 that costs one product, while the library's fused kernel would form all weights once
+    more. In half precision the output would have another precision than that of the plain model. Other
+    devices have much faster kernels.
     """
     return query.device.type == "cpu" and query.dtype == torch.float32
 
@@ -87,8 +87,8 @@ def read_in_blocks(running: ForwardPass, call: LayerCall) -> torch.Tensor | None
     Weights are float32; in the check at load they have the model's precision and its number of blocks.
 
     Returns:
-        The layer's output (examples, queries, heads, size) from the same weights, 0 for padding; None where
-        the model goes on with the output of another function.
+        The output (examples, queries, heads, size) of the layer from the same weights, 0 for padding; None
+        where the model goes on with the output of another function.
     """
     if isinstance(running.reader, GraphReader):
         raise TypeError(
@@ -156,7 +156,7 @@ def _of_heads(tensor: torch.Tensor, heads: slice) -> torch.Tensor:
 def _cut(
     running: ForwardPass, length: int, query: torch.Tensor, key: torch.Tensor
 ) -> list[tuple[slice, slice, int]]:
-    """Return the query heads that are formed together, their key heads, and the number of rows at a time.
+    """Return the groups of heads: their query heads, their key heads, and the number of rows at a time.
 
     All heads are one group, unless the input is long and the pass may form groups of heads. In the check
     at load every input is cut.
@@ -245,8 +245,8 @@ def read_whole_batch(running: ForwardPass, call: LayerCall) -> tuple[bool, torch
     than one on a single example.
 
     Returns:
-        Whether it was done: not in the check at load, nor for a reader that takes examples one by one. And
-        the layer's output, as ``read_in_blocks`` returns it.
+        Whether it was done, and the output of the layer as ``read_in_blocks`` returns it. It is not done in
+        the check at load, nor for a reader that takes examples one by one.
     """
     reader = running.reader
     if running.trial or not isinstance(reader, OptionalBatchReader) or not reader.together:

@@ -1,12 +1,13 @@
-"""Attention of one layer on one input that is never formed: its sums, by FlexAttention.
+"""Sums over the attention of one layer on one input, by FlexAttention, without forming the attention.
 
 With A_ij = exp(s q_i·k_j − L_i) over the visible keys of query i, and L the log-sum-exp of its logits:
 
 - Σ_j A_ij m_j is the output of attention with m in the place of values, for every set of keys m;
 - single cells are computed from their queries, keys and L_i;
 - within a set of keys S, −Σ_S A ln A = L_i Σ_S A_ij − s q_i · Σ_S A_ij k_j: the set's keys are the values;
-- over compared pairs alone, L'_i gives the mass of a row, exp(L'_i − L_i). The sums by offset are the
-  gradient of Σ_i exp(L'_i − L_i) L'_i, the first factor held fixed, with respect to a bias by offset.
+- L'_i, the log-sum-exp over compared pairs alone, gives their mass in a row, exp(L'_i − L_i). The sums by
+  offset are the gradient of Σ_i exp(L'_i − L_i) L'_i with respect to a bias by offset. Its first factor is
+  held fixed.
 
 On a GPU, FlexAttention is compiled, and no tensor has a cell for each pair of tokens. On a processor it runs
 uncompiled and forms the logits of a call inside torch, which is slow and meant for tests.
@@ -31,7 +32,7 @@ BLOCK = 128
 WIDEST = 128
 """Most values of a key in one call."""
 LEAST = 16
-"""Fewest values of a key that the compiled kernels take; narrower ones are filled up with zeros."""
+"""Fewest values of a key that the compiled kernels take; fewer are filled up with zeros."""
 CELLS = 2**24
 """Most numbers of queries and keys that are gathered for single cells at a time."""
 
@@ -92,7 +93,7 @@ class FusedAttention:
     ) -> None:
         """Take the queries and keys of one input without its padding, and the keys that queries see.
 
-        Numbers are those of the layer; a processor computes in float32, as it has no faster kernel.
+        Sums are in the precision of the layer, and in float32 on a processor, which has no faster kernel.
         """
         self.heads, self.tokens, _ = query.shape
         self.home = home
@@ -123,7 +124,9 @@ class FusedAttention:
     def spread(
         self, sets: Float[torch.Tensor, "tokens sets"], label: Int[torch.Tensor, " tokens"]
     ) -> tuple[Float[torch.Tensor, "heads tokens sets"], Float[torch.Tensor, "heads tokens"]]:
-        """Return each row's masses on sets of keys, and that on one set times the entropy within it, in nats.
+        """Return the masses of each row on sets of keys, and one mass times an entropy in nats.
+
+        This mass is that on the set of the query, and the entropy is that within the same set.
 
         Args:
             sets: Sets of keys, 1 inside.
@@ -189,7 +192,7 @@ class FusedAttention:
         return sums.to(self.home), masses.to(self.home)
 
     def _attend(self, values: torch.Tensor) -> Float[torch.Tensor, "heads tokens values"]:
-        """Return A times values (1, key heads, tokens, values), float32; the first call gives L, too."""
+        """Return A times values (1, key heads, tokens, values), float32; the first call also sets L."""
         parts = []
         with torch.inference_mode(False), torch.no_grad():
             for start in range(0, values.shape[3], WIDEST):
@@ -214,7 +217,7 @@ class FusedAttention:
 
 
 def _rule_of(shown: VisibleMask, tokens: int, device: torch.device) -> Rule:
-    """Return the rule of the keys that queries see; it holds an irregular mask, as the model does."""
+    """Return the rule of the keys that queries see; an irregular mask is held whole, as in the model."""
     if isinstance(shown, Band):
         low, high = (torch.tensor(end, device=device) for end in (shown.low, shown.high))
 
@@ -250,7 +253,7 @@ def _tiles(rule: Rule, shown: VisibleMask, tokens: int, device: torch.device) ->
 
 @cache
 def _function(device: str) -> Any:
-    """Return FlexAttention: compiled, for all lengths; on a processor uncompiled, for want of a kernel."""
+    """Return FlexAttention, compiled for all lengths; uncompiled on a processor, which has no kernel."""
     if device != "cpu":
         return torch.compile(flex_attention, dynamic=True)
     with warnings.catch_warnings(), torch.inference_mode(False):

@@ -1,4 +1,4 @@
-"""The attention function of the fused path: the plain model's own output, and sums beside it.
+"""The attention function of the fused path: it returns the plain output, and hands out sums.
 
 ``headroles-fused`` uses the sdpa mask and returns the library's sdpa output, as ``headroles`` does. A reader
 that can take sums gets ``FusedAttention`` for each input; any other reader gets rows, as before.
@@ -77,7 +77,7 @@ def check_arguments(module: torch.nn.Module, mask: torch.Tensor | None, rest: di
         found.append(REFUSED["position_bias"])
     if found:
         raise BadInput(
-            f"the fused path reads plain attention, softmax of scaled products, but "
+            f"the fused path reads attention that is a softmax of scaled products alone, but "
             f"{type(module).__name__} {found[0]}; {LEAVE_OUT}"
         )
 

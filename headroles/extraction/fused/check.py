@@ -103,8 +103,8 @@ def choose_fused_reading(
     kind = type(network).__name__
     if usual.way.name == RETURNED or not network._supports_sdpa or usual.way.modules is not None:
         raise BadInput(
-            f"the fused path reads one stack whose attention goes through the library's sdpa kernel, but "
-            f"{kind} has another; {LEAVE_OUT}"
+            f"the fused path reads models of one stack that take the sdpa kernel of transformers, but "
+            f"{kind} is no such model; {LEAVE_OUT}"
         )
     encoded = tokenizer(TEXT, return_tensors="pt", truncation=True, max_length=max_length)
     inputs = {name: ids.to(device) for name, ids in encoded.items()}
@@ -119,14 +119,15 @@ def choose_fused_reading(
     except (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(
-            f"the fused path must run on the model, but {kind} failed at that ({type(error).__name__}: "
-            f"{reason}); {LEAVE_OUT}"
+            f"the model must run on the fused path, but {kind} stopped with {type(error).__name__} "
+            f"({reason}); {LEAVE_OUT}"
         ) from error
     same = torch.allclose(output, plain, rtol=TOLERANCE[network.dtype], atol=TOLERANCE[network.dtype])
     if not same or calls != usual.layers or reader.layers != calls:
         raise BadInput(
-            f"the fused path must leave the model as it is, but {kind} gives another output or other layers "
-            f"({reader.layers} of {usual.layers}); {LEAVE_OUT}"
+            f"the fused path must keep the output of the model and read all of its layers, but "
+            f"{'kept' if same else 'changed'} the output of {kind} and read {reader.layers} of "
+            f"{usual.layers} layers; {LEAVE_OUT}"
         )
     if reader.rows > OF_ROWS or reader.scores > OF_SCORES:
         raise BadInput(

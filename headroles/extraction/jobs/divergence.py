@@ -100,9 +100,9 @@ def _half_weights(cells: torch.Tensor, smoothing: float, keys: int) -> torch.Ten
 def entropy_sums(
     halves: Float[np.ndarray, "heads cells"], threads: int = 1
 ) -> Float[np.ndarray, "heads heads"]:
-    """Return Σ m (log m + c) over cells, m the mean of two heads' weights and c one constant, which cancels.
+    """Return Σ m (log m + c) over cells: m is the mean weight of two heads, c a constant that cancels.
 
-    Each pair is summed by one thread, block of cells after block: any number of threads gives the same.
+    One thread sums all cells of a pair, block after block. So any number of threads gives the same sums.
 
     Args:
         halves: Half of every weight, without zeros; float32 is summed by a compiled loop, float64 by numpy.

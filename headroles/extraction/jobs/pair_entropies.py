@@ -16,13 +16,13 @@ CELLS = 1024
 LATER = 16
 """Heads that are compared with every head up to them while they stay in a cache."""
 UNIT = float(np.log(2) / 2**23)
-"""Nats of a sum of 1: logarithms are base 2, and counted as in the exponent of a float32."""
+"""Nats of a sum of 1: logarithms have base 2, and are counted in steps of the last bit of a float32."""
 
 _EXPONENT = 23
 _MANTISSA = np.int32(2**_EXPONENT - 1)
 _ONE = np.int32(127 << _EXPONENT)
 _START = np.int32((127 - 3) << _EXPONENT)
-"""Bits of 2**-3, where logarithms start from 0: sums over sharp and even rows then stay small, and exact."""
+"""Bits of 2**-3, whose logarithm counts as 0: sums over sharp and even rows then stay small and accurate."""
 _MIDDLE = np.float32(1.5)
 _TERMS = (
     -0.0090889054184651022,
@@ -48,9 +48,9 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any
 
 
 def _pair_sum(one: Float[np.ndarray, " cells"], other: Float[np.ndarray, " cells"]) -> Any:
-    """Return Σ m (log m + c) over cells, m the sum of both numbers, c one constant.
+    """Return Σ m (log m + c) over cells: m is the sum of both numbers, c a constant.
 
-    The bits of m as a whole number are log m of straight lines between powers of 2; a polynomial in the
+    As a whole number, the bits of m are log m with straight lines between powers of 2. A polynomial in the
     mantissa μ adds log μ − μ. NaN stays NaN, since m is a factor.
     """
     total = np.float32(0)
@@ -84,10 +84,10 @@ _add_pairs = _compiled(_add_pairs)
 def add_pairs(
     halves: Float[np.ndarray, "heads cells"], sums: Float[np.ndarray, "heads heads"], first: int, step: int
 ) -> None:
-    """Add Σ m (log m + c) of pairs of heads to ``sums``, m the mean of both heads' weights, c one constant.
+    """Add Σ m (log m + c) of pairs of heads to ``sums``: m is the mean of both weights, c a constant.
 
-    In ``(sums[i, i] + sums[j, j]) / 2 − sums[i, j]`` the constant cancels. A pair is summed by one call,
-    block of cells after block: its sum does not depend on how many calls share the pairs.
+    In ``(sums[i, i] + sums[j, j]) / 2 − sums[i, j]`` the constant cancels. One call sums all cells of a pair,
+    block after block. So a sum does not depend on how many calls share the pairs.
 
     Args:
         halves: Half of every weight, float32 and contiguous.

@@ -30,7 +30,7 @@ from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.two_texts import PairTokenizer, select_network
 
 ROWS = "rows"
-"""The path that reads rows of weights; any other reads sums over attention that is never formed."""
+"""The path that reads rows of weights. The other, "fused", reads sums over attention that is never formed."""
 NO_NORMS, SOME_NORMS, ALL_NORMS = "none", "some", "all"
 """Who reads attention weighted by the norms of values."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

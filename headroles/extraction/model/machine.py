@@ -18,7 +18,7 @@ from headroles.extraction.model.threads import one_numpy_thread
 def use_threads(number: int | None) -> Iterator[None]:
     """Let torch use ``number`` threads in this process, then as many as before; None changes nothing.
 
-    The linear algebra of numpy has one thread meanwhile, in all threads of the process.
+    Meanwhile the linear algebra of numpy has one thread, in all threads of the process.
     """
     before = torch.get_num_threads()
     if number is not None:

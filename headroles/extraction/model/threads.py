@@ -12,8 +12,8 @@ from threadpoolctl import ThreadpoolController
 def one_numpy_thread() -> AbstractContextManager[Any]:
     """Let the OpenBLAS that comes with numpy use one thread, then as many as before.
 
-    Libraries of torch and scipy are left alone. Contexts may overlap in threads of a process only inside
-    another one that lasts as long as all of them.
+    Libraries of torch and scipy are left alone. Contexts of several threads may overlap only inside another
+    context that lasts as long as all of them.
     """
     controller = _controller()
     return nullcontext() if controller is None else controller.limit(limits=1)

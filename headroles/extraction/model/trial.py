@@ -85,7 +85,7 @@ class _HeadReader:
         self._tokens = tokens
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
-        raise TypeError("blocks of some heads are asked for")
+        raise TypeError("this reader takes blocks of some heads only")
 
     def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
         whole = torch.nn.functional.pad(rows, (place.first, self._tokens - place.first - rows.shape[2]))
@@ -209,7 +209,8 @@ def _check_reading(
 
     The weights are compared on a run in which every layer gets the same input as in the plain eager
     model, so that no rounding adds up over layers. Weights and output are compared once more, cut into two
-    blocks. The output is compared on a usual run, with that of the attention function that it stands for.
+    blocks. On a usual run the output is compared: with that of the plain eager model where it is taken from
+    formed weights, else with that of the plain sdpa model.
     """
     tolerance, n = TOLERANCE[network.dtype], inputs["input_ids"].shape[1]
     _, calls = run(network, way, inputs, [n], reader, trial=1)

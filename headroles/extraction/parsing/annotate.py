@@ -40,8 +40,8 @@ class Counts:
 class Annotator:
     """Gives words and trees of passages by one parser; a text is parsed once while its parse is in memory.
 
-    Every text is parsed by itself. Its tree therefore depends on the text and the parser only, and neither on
-    its neighbours in a batch nor on which of them were known.
+    The tree of a text depends on the text and the parser only. It depends neither on the other texts that are
+    parsed at once, nor on which of them were known.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class Annotator:
         )
 
     def leave_trees_out(self) -> None:
-        """Give the words of texts from now on without trees, lemmas and word classes, unless they are gold.
+        """Give words without trees, lemmas and word classes from now on; gold words keep theirs.
 
-        The tokenizer of the parser makes the same words alone, in less time than a cache takes.
+        The tokenizer of the parser alone gives the same words, in less time than a look-up in the cache.
         """
         self.close()
         self._trees, self._cache, self._start_pool, self._known = False, None, None, {}

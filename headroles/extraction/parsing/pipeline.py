@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parse_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
-    """Yield the words of texts; each has the tree that it gets alone. Documents become arrays at once."""
+    """Yield the words of texts. A text has the tree that it gets alone; documents become arrays at once."""
     from headroles.extraction.parsing.together import docs_of
 
     with parser.memory_zone():
@@ -28,7 +28,7 @@ def parse_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
 
 
 def split_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
-    """Yield the words of texts by the tokenizer of a parser, each a root without a name."""
+    """Yield the words that the tokenizer of a parser finds; each is a root without a relation."""
     with parser.memory_zone():
         for text in texts:
             yield words_of(parser.make_doc(text))

@@ -1,10 +1,9 @@
 """Parse several texts at once, with the numbers that each of them gets alone.
 
 A parser multiplies the vectors of all tokens of a batch by its weights. The last bits of such a product
-depend on the number of its rows and on the place of a row among them, so that a neighbour in a batch could
-decide a near tie. Here the rows of every text are multiplied on their own, and all other steps, which treat
-rows one by one, take the whole batch. NumPy forms the products, two to three times as fast as the library of
-spaCy does.
+depend on the number of its rows, and on the place of a row among them. So another text of the batch could
+decide a near tie. Here the rows of every text are multiplied on their own. All other steps treat rows one by
+one, and take the whole batch. NumPy forms the products, two to three times as fast as the library of spaCy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +34,7 @@ TEXTS, CHARACTERS = 32, 8_000
 
 
 class TextOps(NumpyOps):  # type: ignore[misc]
-    """The arithmetic of a parser that multiplies the rows of every text on their own."""
+    """Arithmetic for a parser, in which the rows of every text are multiplied on their own."""
 
     def __init__(self, pad: int) -> None:
         """Use the linear algebra of numpy.
@@ -48,7 +47,7 @@ class TextOps(NumpyOps):  # type: ignore[misc]
 
     @contextmanager
     def of_texts(self, lengths: Sequence[int]) -> Iterator[None]:
-        """Multiply texts with these numbers of tokens, at least 1, on their own."""
+        """Multiply each of the texts with these numbers of tokens, at least 1, on its own."""
         self._lengths = list(lengths)
         try:
             with one_numpy_thread():
@@ -71,7 +70,7 @@ class TextOps(NumpyOps):  # type: ignore[misc]
         return result
 
     def _texts(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield the first row of each text and the row behind its last one, with the padding on its sides."""
+        """Yield the first row of each text and one past its last, with the padding on its sides."""
         tokens, texts = sum(self._lengths), len(self._lengths)
         if rows not in (tokens, tokens + 2 * self._pad * (texts + 1)):
             raise ValueError(f"{texts} texts of {tokens} tokens have no {rows} rows")
@@ -82,9 +81,10 @@ class TextOps(NumpyOps):  # type: ignore[misc]
 
 
 def take_several(parser: "Language") -> None:
-    """Let a parser take several texts at once, where each of them then gets the tree that it gets alone.
+    """Let a parser take several texts at once, where each of them gets the tree that it gets alone.
 
-    A pipeline with other parts or layers, and one on a machine whose libraries differ, is left as it is.
+    A pipeline with other parts or layers is left as it is. So is every pipeline on a machine whose libraries
+    cannot promise that tree.
     """
     if not {parser.get_pipe_meta(name).factory for name in parser.pipe_names} <= PARTS:
         return

@@ -119,8 +119,8 @@ def batch_plans_of(
     """Return the plans of a batch that is read as one; None where its examples are read one by one.
 
     The plans made in a second thread are used again unless the batch has been halved since. Examples of
-    cross attention and, on a processor, long ones are read one by one, in blocks of rows. So are those of the
-    fused path, without rows.
+    cross attention and, on a processor, long ones are read one by one, in blocks of rows. The fused path also
+    reads examples one by one, without rows.
     """
     sizes = [prepared.tokenised.size for prepared in batch]
     crossing = any(prepared.tokenised.stack is not None for prepared in batch)

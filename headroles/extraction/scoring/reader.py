@@ -235,12 +235,12 @@ class Reader:
 
     @property
     def by_heads(self) -> bool:
-        """Return whether all rows of some heads may come before those of the next; scorers take all heads."""
+        """Return whether heads may be handed over in groups; scorers take all heads at once."""
         second = self.norm_reader
         return not self.table.sieves.scorers and (second is None or second.by_heads)
 
     def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
-        """Add a block of query rows; at the last one of some heads, write their scores."""
+        """Add a block of query rows; after the last block of some heads, write their scores."""
         layer, example, shown = place.layer, place.example, visible
         prepared, key = self.batch[example], (example, visible_key(shown))
         if key not in self.long:
@@ -261,7 +261,7 @@ class Reader:
 
     @property
     def also_rows(self) -> bool:
-        """Return False: the fused path needs no rows beside its sums."""
+        """Return False: the fused path needs sums only, and no rows."""
         return False
 
     def read_fused(self, layer: int, example: int, attention: FusedAttention, shown: VisibleMask) -> None:
@@ -296,7 +296,7 @@ class Reader:
     def _write(
         self, prepared: Prepared, layer: int, heads: slice, scores: Float[np.ndarray, "columns heads"]
     ) -> Float32[np.ndarray, "columns heads"]:
-        """Write the scores of mask sieves and contrasts, and return the place of all scores of the heads."""
+        """Write the scores of mask sieves and contrasts; return a view of all scores of the heads."""
         values = self.table.values[:, prepared.place, layer, heads]
         values[: len(scores)] = scores
         if np.isinf(scores).any():

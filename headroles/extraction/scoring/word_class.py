@@ -154,7 +154,7 @@ class ClassSums:
         self._close(layer, values, done + len(found))
 
     def _close(self, layer: int, values: torch.Tensor, done: int) -> None:
-        """Keep the attention of the heads of inputs done so far; after the last ones, sum it."""
+        """Keep the attention that was read so far; sum it when all heads of all inputs are done."""
         self._open[layer] = values, done
         if done == len(self._inputs) * self._heads:
             del self._open[layer]

@@ -1,4 +1,5 @@
 """What judges scores: the rule of each column, and the decision of a run over all columns.
 
-Options and messages about options need these records before any array exists. So nothing here imports numpy.
+``rule`` holds both. ``names`` holds names of probes and of ways to cluster. Options, and messages about them,
+need these before any array exists. So nothing here imports numpy.
 """

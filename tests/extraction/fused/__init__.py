@@ -1,1 +1,1 @@
-"""Tests of extraction/scoring."""
+"""Tests of extraction/fused."""

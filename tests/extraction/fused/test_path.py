@@ -32,7 +32,7 @@ TEXTS = (
     ("What did the committee decide about the treaty?", "The treaty was signed in Paris by the committee."),
 )
 CLOSE = 2e-5
-"""Allowed are 5e-4; in float32 the paths differ by rounding only."""
+"""The check at load allows 5e-4. In float32 the paths differ by rounding only."""
 
 
 def _load(folder: Path, path: str, dtype: str = "float32") -> Model:

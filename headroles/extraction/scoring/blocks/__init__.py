@@ -1,7 +1,6 @@
 """The engine for long inputs and cross attention: blocks of rows are summed up, and nothing is held whole.
 
-``sums`` takes the linear sums and asks scorers. ``contrasts`` takes the sums of distance profiles, by
-``diagonals``, between the words that ``units`` joins. No array
-has a cell for each pair of tokens. It may import capture, plans and the files of ``scoring`` above it.
-Start at ``sums``.
+``sums`` takes the linear sums and asks scorers. ``contrasts`` takes the sums of distance profiles. For them
+``units`` joins tokens to words, and ``diagonals`` sums by offset. No array has a cell for each pair of
+tokens. The package may import capture, plans and the files of ``scoring`` above it. Start at ``sums``.
 """

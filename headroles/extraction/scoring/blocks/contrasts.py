@@ -34,7 +34,7 @@ class OffsetSums:
             self._add(*block)
 
     def take(self, offsets: torch.Tensor, masses: torch.Tensor) -> None:
-        """Take sums of a layer made elsewhere: by offset (heads, offsets), and by unit (heads, units)."""
+        """Take the sums of a layer from elsewhere: by offset (heads, offsets), and by unit (heads, units)."""
         self._offsets, self._masses = offsets, masses
 
     def _add(self, start: int, rows: torch.Tensor, first: int) -> None:

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Bool, Float
 
 GROUP = 32
-"""Most queries that are summed at a time; the triangles at both ends grow with their square."""
+"""Most queries that are summed at a time; the triangles at both ends grow with their number squared."""
 RUNS = 4
-"""Most runs of keys that are summed one by one; where there are more, a copy without the other keys is."""
+"""Most runs of keys that are summed one by one; of more, a copy is summed in which other keys are 0."""
 
 
 def add_diagonals(
@@ -23,8 +23,8 @@ def add_diagonals(
     """Add a block to its sums by signed offset, without a copy of it.
 
     In memory, cells of one diagonal lie one row and one cell apart. So a view with rows longer by one cell
-    has each diagonal in a column, and its sums are one product with the shares of the queries. Only cells
-    in the two triangles at the ends of a diagonal are masked.
+    has each diagonal in a column. One product with the shares of the queries sums the columns. Only the two
+    triangles of cells at the ends of the rows are masked.
 
     Args:
         sums: Sums so far; they are changed.
@@ -87,10 +87,9 @@ def _add_run(
 
 @cache
 def _triangles(size: int, device: torch.device) -> Float[torch.Tensor, "2 ends size"]:
-    """Return 1 on the cells at the right and at the left end of some queries, 0 on other cells.
+    """Return the masks of the triangles of cells at the right and at the left end of a group of queries.
 
-    At the right the cells of all queries but the last end in a triangle, at the left those of all but the
-    first.
+    The right triangle has cells of all queries but the last, the left one of all queries but the first.
     """
     cells = np.ones((size - 1, size - 1), dtype=np.float32)
     ends = np.stack([np.triu(cells)[:, ::-1], np.tril(cells)[:, ::-1]])

@@ -21,7 +21,7 @@ BLOCK = 8 * 2**20
 """Bytes of attention that are processed at a time, where more comes at once."""
 
 RUNS = 12
-"""Most runs of keys that are summed one by one; beyond, one product with the sets of keys takes less time."""
+"""Most runs of keys that are summed one by one; for more, one product with the sets takes less time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +123,7 @@ class LongSums:
 
 
 def _runs_of_keys(keys: Float[np.ndarray, "tokens sets"]) -> Int[np.ndarray, "runs 2"]:
-    """Return first and one past the last key of each run that is in the same sets; none where runs are many.
+    """Return the first key and one past the last of each run of keys in the same sets; none for many runs.
 
     A sum over a run takes a fifth of the time that the product with a few sets takes.
     """

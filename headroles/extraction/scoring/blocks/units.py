@@ -124,7 +124,7 @@ def _join(own: np.ndarray, often: int) -> _Joining | None:
 
 
 def _sum_shifted(rows: torch.Tensor, queries: _Joining, keys: _Joining, scratch: Scratch) -> torch.Tensor:
-    """Add queries, and keys often at one distance, to the tokens that open units (heads, rows, keys)."""
+    """Add rows and keys of other tokens of a unit to those of its first; ``keys.extra`` are left out."""
     if not keys.shifts and not len(queries.extra):
         return rows
     summed = scratch.take("summed", tuple(rows.shape))
