@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
 
-from headroles.stats.correction import adjust_rows
+from headroles.stats.correction import adjust
 from headroles.stats.methods.betting import BETS
 
 HEADS, UNITS, LOOK, ALPHA = 36, 800, 16, 0.05
@@ -76,7 +76,7 @@ def false_discovery_rates(
             sides = [p_of(scores, population.theta, population.low) for scores in columns]
             role = np.maximum.reduce([above for above, _ in sides])
             for name, p, true in (("role", role, true_role), ("not", sides[0][1], true_not)):
-                called = adjust_rows(p, "fdr_bh") <= ALPHA
+                called = adjust(p, "fdr_bh") <= ALPHA
                 any_call = called.any(axis=1)
                 first = int(any_call.argmax()) if any_call.any() else len(called) - 1
                 for stop, look in (("first call", first), ("by chance", chance)):

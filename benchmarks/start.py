@@ -1,8 +1,9 @@
 """Time starting and ending: help, refused values, judging and the page of a small run, and a first run.
 
-Each figure is processor time of a whole process (user and system), the minimum over turns that alternate with
-those of a named baseline. A page is timed inside its process. A first run has no bytecode of headroles or its
-libraries and no stored parses; after an install by pip there is bytecode already. One line of JSON a figure.
+Each figure is processor time of a whole process and its children (user and system), the minimum over turns that
+alternate with those of a named baseline. A page is timed inside its process. A process whose exit code is not
+the expected one ends the benchmark. A first run has no stored parses, and in the last line no bytecode either;
+after an install by pip there is bytecode. One line of JSON a figure.
 """
 
 import json
@@ -10,7 +11,8 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,27 +21,46 @@ import click
 from machine import machine
 
 RUN = "runs/QNLI-all-MiniLM-L6-v2"
-CLICK = ("-c", "import click")
-NUMPY = ("-c", "import click, numpy")
-LIBRARIES = ("-c", "import pandas, pyarrow.parquet, statsmodels.stats.multitest, scipy.stats")
+"""The run of the README, as its command names the folder."""
 LABEL = ("-m", "headroles", "label", "--task", "QNLI", "--overwrite", "--quiet", "--out", RUN)
-COMMANDS: Sequence[tuple[str, tuple[str, ...], str, tuple[str, ...], float]] = (
-    ("help", ("--help",), "import click", CLICK, 0.3),
-    ("help of label", ("label", "--help"), "import click", CLICK, 0.3),
-    ("wrong task", ("label", "--task", "QNLX"), "import click", CLICK, 0.5),
-    ("wrong test", ("label", "--task", "QNLI", "--test", "nope"), "import click", CLICK, 0.5),
-    ("missing file", ("label", "--data", "nope.csv"), "import click", CLICK, 0.5),
-    ("wrong sieve", ("label", "--task", "QNLI", "--sieve", "xyz"), "import click, numpy", NUMPY, 0.5),
-    (
-        "wrong column",
-        ("label", "--data", "texts.tsv", "--text-a", "nope", "--out", "no"),
-        "import click, numpy",
-        NUMPY,
-        0.5,
-    ),
-    ("judge", ("judge", RUN), "import pandas, pyarrow, statsmodels, scipy.stats", LIBRARIES, 1.5),
+BASELINES: Mapping[str, str] = {
+    "import click": "import click",
+    "import click, numpy": "import click, numpy",
+    "import numpy, pandas, pyarrow, scipy.special": "import click, numpy, pandas, pyarrow.parquet, scipy.special",
+}
+"""Programs of Python that do nothing but import, by their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line that is timed.
+
+    Attributes:
+        figure: Its name.
+        words: Its words after ``headroles``.
+        baseline: Its baseline, one of ``BASELINES``.
+        target: Seconds of processor time that it should stay under.
+        code: The exit code that it must have; 1 for a refused value.
+    """
+
+    figure: str
+    words: tuple[str, ...]
+    baseline: str
+    target: float
+    code: int = 1
+
+
+CLICK, NUMPY, LIBRARIES = BASELINES
+COMMANDS = (
+    Command("help", ("--help",), CLICK, 0.3, code=0),
+    Command("help of label", ("label", "--help"), CLICK, 0.3, code=0),
+    Command("wrong task", ("label", "--task", "QNLX"), CLICK, 0.5),
+    Command("wrong test", ("label", "--task", "QNLI", "--test", "nope"), CLICK, 0.5),
+    Command("missing file", ("label", "--data", "nope.csv"), CLICK, 0.5),
+    Command("wrong sieve", ("label", "--task", "QNLI", "--sieve", "xyz"), NUMPY, 0.5),
+    Command("wrong column", ("label", "--data", "texts.tsv", "--text-a", "nope", "--out", "no"), NUMPY, 0.5),
+    Command("judge", ("judge", RUN), LIBRARIES, 1.5, code=0),
 )
-"""Name, arguments of headroles, baseline in words, arguments of Python for it, and target of each figure."""
 PAGE = f"""
 import time
 from headroles.storage.run import load
@@ -59,23 +80,22 @@ import time
 start = time.process_time()
 import numpy as np, torch
 from headroles.extraction.model.checkpoint import find_checkpoint
-from headroles.extraction.model.load import load
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.pipeline import load_parser
 from headroles.extraction.texts.sources import read_sample
 from headroles.extraction.texts.tokens import tokenise
 from headroles.tasks import TASKS
-from transformers import AutoModel
+from transformers import AutoModel, AutoTokenizer
 
 where = find_checkpoint(None, None)
-plain = AutoModel.from_pretrained(where.target, attn_implementation="sdpa").eval()
-model = load(where, device="cpu", dtype="float32", max_length=512)
+network = AutoModel.from_pretrained(where.target, attn_implementation="sdpa").eval()
+tokenizer = AutoTokenizer.from_pretrained(where.target)
 parser = Annotator(load_parser(None)[0])
 passages = read_sample(TASKS["QNLI"])
 loaded = time.process_time()
 parser.words(passages)
 parsed = time.process_time()
-items = tokenise(model.tokenizer, passages, 512)
+items = tokenise(tokenizer, passages, 512)
 order = np.argsort([-item.size for item in items], kind="stable")
 with torch.inference_mode():
     for first in range(0, len(order), 32):
@@ -83,14 +103,18 @@ with torch.inference_mode():
         width = max(item.size for item in batch)
         ids = [item.inputs["input_ids"] + [0] * (width - item.size) for item in batch]
         mask = [[1] * item.size + [0] * (width - item.size) for item in batch]
-        plain(input_ids=torch.tensor(ids), attention_mask=torch.tensor(mask))
+        network(input_ids=torch.tensor(ids), attention_mask=torch.tensor(mask))
 print(loaded - start, parsed - loaded, time.process_time() - parsed)
 """
-"""Load model and parser, parse the inputs of QNLI, and run the plain sdpa forward."""
+"""Load model and parser once, parse the inputs of QNLI, and run the plain sdpa forward."""
 
 
-def spent(words: Sequence[str], where: Path, more: Mapping[str, str]) -> tuple[float, str]:
-    """Return the processor time of a process of Python and what it prints, whatever its exit code."""
+def spent(words: Sequence[str], where: Path, more: Mapping[str, str], code: int = 0) -> tuple[float, str]:
+    """Return the processor time of a process of Python, with its children, and what it prints.
+
+    Raises:
+        ClickException: When it ends with another exit code.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, *words],
@@ -101,8 +125,11 @@ def spent(words: Sequence[str], where: Path, more: Mapping[str, str]) -> tuple[f
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return seconds, done.stdout
+    if done.returncode != code:
+        raise click.ClickException(
+            f"'{' '.join(words):.200}' must exit with {code}, but got {done.returncode}: {done.stderr[-2000:]}"
+        )
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, done.stdout
 
 
 def numbers(text: str) -> list[float]:
@@ -116,49 +143,61 @@ def say(figure: str, seconds: float, **more: Any) -> None:
     click.echo(json.dumps({"figure": figure, "seconds": round(seconds, 3)} | facts | {"machine": machine()}))
 
 
+def time_command(command: Command, folder: Path, usual: Mapping[str, str], turns: int) -> None:
+    """Print the figure of a command line, whose turns alternate with those of its baseline."""
+    words, plain = ("-m", "headroles", *command.words), ("-c", BASELINES[command.baseline])
+    spent(words, folder, usual, command.code)
+    pairs = [
+        (spent(words, folder, usual, command.code)[0], spent(plain, folder, usual)[0]) for _ in range(turns)
+    ]
+    ours, theirs = (min(side) for side in zip(*pairs, strict=True))
+    facts = {"baseline": command.baseline, "baseline_seconds": theirs, "ratio": ours / theirs}
+    say(command.figure, ours, target=command.target, **facts)
+
+
+def time_page(folder: Path, usual: Mapping[str, str], turns: int) -> None:
+    """Print the figures of the page of the run."""
+    pages = [numbers(spent(("-c", PAGE), folder, usual)[1]) for _ in range(turns)]
+    with_imports, alone, loading = (min(side) for side in zip(*pages, strict=True))
+    base = {"baseline": "load the run", "baseline_seconds": loading}
+    say("page, with its imports", with_imports, target=0.7, **base)
+    say("page again", alone, **base)
+
+
+def time_label(folder: Path, usual: Mapping[str, str], turns: int, first_run: bool) -> None:
+    """Print the figures of a run whose texts were never parsed, against load, parse and forward alone."""
+    runs, parts = [], []
+    for turn in range(turns):
+        fresh = usual | {"HEADROLES_CACHE": str(folder / f"cache-{turn}")}
+        runs.append(spent(LABEL, folder, fresh)[0])
+        parts.append(numbers(spent(("-c", PARTS), folder, usual)[1]))
+    load, parse, forward = (min(side) for side in zip(*parts, strict=True))
+    base = {"load": load, "parse": parse, "forward": forward}
+    whole = load + parse + forward
+    say("label, nothing parsed before", min(runs), target=1.5, ratio=min(runs) / whole, **base)
+    if first_run:
+        bare = {
+            "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+            "HEADROLES_CACHE": str(folder / "cache-first"),
+        }
+        seconds = spent(LABEL, folder, usual | bare)[0]
+        say("label, no bytecode either", seconds, ratio=seconds / whole, **base)
+
+
 @click.command()
 @click.option("--turns", default=5, show_default=True, help="Turns of each side; the fastest counts.")
-@click.option("--first-run/--no-first-run", default=True, help="Whether runs without bytecode are timed.")
+@click.option("--first-run/--no-first-run", default=True, help="Whether a run without bytecode is timed.")
 def main(turns: int, first_run: bool) -> None:
     """Print the figures."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "texts.tsv").write_text("text\tlabel\nA short text.\t1\n")
-        usual = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "", "": str(folder / "cache")}
-        time_of: Callable[[Sequence[str]], float] = lambda words: spent(words, folder, usual)[0]  # noqa: E731
+        usual = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "", "HEADROLES_CACHE": f"{folder}/cache"}
         spent(LABEL, folder, usual)  # writes bytecode, parses and the run
-        for figure, words, plain, baseline, target in COMMANDS:
-            time_of(("-m", "headroles", *words))
-            pairs = [(time_of(("-m", "headroles", *words)), time_of(baseline)) for _ in range(turns)]
-            ours, theirs = (min(side) for side in zip(*pairs, strict=True))
-            say(figure, ours, target=target, baseline=plain, baseline_seconds=theirs, ratio=ours / theirs)
-        pages = [numbers(spent(("-c", PAGE), folder, usual)[1]) for _ in range(turns)]
-        with_imports, alone, loading = (min(side) for side in zip(*pages, strict=True))
-        say(
-            "page, with its imports",
-            with_imports,
-            target=0.7,
-            baseline="load the run",
-            baseline_seconds=loading,
-        )
-        say("page again", alone, baseline="load the run", baseline_seconds=loading)
-        few = max(1, turns // 2)
-        runs, parts = [], []
-        for turn in range(few):
-            fresh = usual | {"": str(folder / f"cache-{turn}")}
-            runs.append(spent(LABEL, folder, fresh)[0])
-            parts.append(numbers(spent(("-c", PARTS), folder, usual)[1]))
-        load, parse, forward = (min(side) for side in zip(*parts, strict=True))
-        base = {"load": load, "parse": parse, "forward": forward}
-        whole = load + parse + forward
-        say("label, nothing parsed before", min(runs), target=1.5, ratio=min(runs) / whole, **base)
-        if first_run:
-            bare = usual | {
-                "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
-                "": str(folder / "cache-first"),
-            }
-            seconds = spent(LABEL, folder, bare)[0]
-            say("label, no bytecode either", seconds, target=1.5, ratio=seconds / whole, **base)
+        for command in COMMANDS:
+            time_command(command, folder, usual, turns)
+        time_page(folder, usual, turns)
+        time_label(folder, usual, max(2, turns // 2), first_run)
 
 
 if __name__ == "__main__":

@@ -5,27 +5,24 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
 from headroles.addresses import no_such_file
 from headroles.errors import BadInput, BadSieve, UnknownName, shorten
-from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, ON_REQUEST, PATTERNS, PUBLISHED
+from headroles.plugins import OURS, Installed, installed_plugins, is_built_in, owner_of, unknown_sieve
+from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, PATTERNS, PUBLISHED
 from headroles.sieves.base import MARGIN, NEEDS, Contrast, MaskSieve, Scorer, Sieve, check_margin
 from headroles.sieves.families import SieveFamily
 
-GROUP = "headroles.sieves"
 RESERVED = ("example", "group", "tokens", "layer", "head", "roles", "kv_group")
 """Columns of the tables of a run, which may not be names of sieves."""
 MEMBERS = "name, needs, score and null"
-OURS = BUILT_IN | PATTERNS | ON_REQUEST
 
-Installed = Mapping[str, Sequence[EntryPoint]]
 Offer = Sieve | SieveFamily | tuple[str, ...]
 """What a plug-in may offer: a sieve, a family of sieves, or a group, which is a tuple of names."""
 
@@ -113,7 +110,7 @@ def _sieve_of(name: str, preset: str, installed: Installed | None) -> Sieve:
     family, _, parameter = name.partition(":")
     if family in FAMILIES and preset != "published" and (parameter or family not in OURS):
         return _of_family(_import(FAMILIES[family]), parameter)
-    if preset == "published" and _is_built_in(name):
+    if preset == "published" and is_built_in(name):
         raise BadSieve(
             f"the preset 'published' has the released notebooks' sieves only ({', '.join(PUBLISHED)}), "
             f"but got {name!r}; leave it out, or use the preset 'calibrated'"
@@ -124,8 +121,7 @@ def _sieve_of(name: str, preset: str, installed: Installed | None) -> Sieve:
             return _of_family(offered, parameter)
     if name in GROUPS and preset != "published":
         return _single(GROUPS[name], name)
-    known = PUBLISHED if preset == "published" else [*OURS, *GROUPS, *installed]
-    raise UnknownName("sieve", name, known)
+    raise unknown_sieve(name, preset)
 
 
 def sieves_of(named: Sequence[str | Sieve], preset: str = "calibrated") -> tuple[list[Sieve], frozenset[str]]:
@@ -262,11 +258,6 @@ def _bound(sieve: Sieve, name: str) -> float | None:
     return bound if isfinite(bound) else None
 
 
-def sieve_names() -> list[str]:
-    """Return the names of built-in sieves, groups and installed plug-ins, without importing any."""
-    return [*OURS, *GROUPS, *installed_plugins()]
-
-
 def check_usable(given: object) -> Sieve:
     """Check that an object is a sieve that a run can use, and return it.
 
@@ -312,37 +303,6 @@ def _check_bounds(sieve: Sieve) -> None:
         )
 
 
-def installed_plugins() -> dict[str, list[EntryPoint]]:
-    """Return the entry points of all installed plug-ins, by their names."""
-    points: dict[str, list[EntryPoint]] = {}
-    for point in _offered(tuple((folder, _changed(folder)) for folder in sys.path)):
-        points.setdefault(point.name, []).append(point)
-    return points
-
-
-@lru_cache(maxsize=1)
-def _offered(folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    """Return all entry points of plug-ins; they are listed anew where a folder of the path has changed.
-
-    Args:
-        folders: Folders of the path, each with the time of its last change.
-    """
-    return tuple(entry_points(group=GROUP))
-
-
-def _changed(folder: str) -> int:
-    """Return when a folder of the path was changed, in nanoseconds; 0 for one that is not there."""
-    try:
-        return os.stat(folder or ".").st_mtime_ns
-    except OSError:
-        return 0
-
-
-def owner_of(point: EntryPoint) -> str:
-    """Return the distribution that offers an entry point."""
-    return point.dist.name if point.dist is not None else point.value
-
-
 def refuse_clash(name: str, installed: Installed) -> None:
     """Check that no two distributions offer a name, or the family that it names.
 
@@ -350,7 +310,7 @@ def refuse_clash(name: str, installed: Installed) -> None:
         BadSieve: When two do, naming both.
     """
     family, colon, _ = name.partition(":")
-    owners = ["headroles"] if _is_built_in(name) else []
+    owners = ["headroles"] if is_built_in(name) else []
     owners += [owner_of(point) for point in installed.get(name, ())]
     if colon and family not in OURS:
         owners += [owner for point in installed.get(family, ()) if (owner := owner_of(point)) not in owners]
@@ -391,11 +351,6 @@ def family_of(name: str) -> SieveFamily:
     """Return a built-in family of sieves, such as ``local``."""
     family: SieveFamily = _import(FAMILIES[name])
     return family
-
-
-def _is_built_in(name: str) -> bool:
-    """Return whether a name is built in: a sieve, a group, or a family with or without its parameter."""
-    return name in OURS or name in GROUPS or name.partition(":")[0] in FAMILIES
 
 
 def _members(name: str, preset: str, installed: Installed) -> tuple[str, ...] | None:

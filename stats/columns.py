@@ -218,14 +218,18 @@ def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample, test: s
     if METHODS[test].bounded is not None:
         return outcome
     still = has_no_spread(column.counted(sample))
-    low, high = possible_scores(column)
-    bounds = bounded_outcome(sample, column.rule.margin, low, high) if still.any() else outcome
+    bounds = _exact_statements(column, sample) if still.any() else outcome
 
     def pick(name: str) -> np.ndarray:
         both = np.where(still, getattr(bounds, name), getattr(outcome, name))
         return np.where(sample.count >= 2, both, np.nan)
 
     return Outcome(**{name: pick(name) for name in ("statistic", "p", "p_not", "low", "high")})
+
+
+def _exact_statements(column: Column, sample: Sample) -> Outcome:
+    """Return the statements that hold for scores without spread."""
+    return bounded_outcome(sample, column.rule.margin, *possible_scores(column))
 
 
 def possible_scores(column: Column) -> tuple[float, float]:
@@ -236,16 +240,21 @@ def possible_scores(column: Column) -> tuple[float, float]:
     return (float("nan"), float("nan")) if column.rule.pooled else (column.low, column.high)
 
 
-def label_p(outcome: Outcome, column: Column, sample: Sample, test: str) -> Float[np.ndarray, "*shape"]:
+def label_p(
+    p: Float[np.ndarray, "*shape"], column: Column, sample: Sample, test: str
+) -> Float[np.ndarray, "*shape"]:
     """Return the p by which resamples are labelled: that of the test, and 1 where a role would be withheld.
 
     Args:
-        outcome: Of the test.
+        p: Of the test.
         column: The scores.
         sample: Moments of resamples of them.
         test: Name of the test.
     """
-    p = handle_flat_scores(outcome, column, sample, test).p
+    if METHODS[test].bounded is None:
+        still = has_no_spread(column.counted(sample))
+        p = np.where(still, _exact_statements(column, sample).p, p) if still.any() else p
+        p = np.where(sample.count >= 2, p, np.nan)
     labelled: np.ndarray = np.where(lets_role(column, sample, test) | np.isnan(p), p, 1.0)
     return labelled
 

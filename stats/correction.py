@@ -1,13 +1,10 @@
 """Adjusted p values over a family of tests; the only place where p meets alpha.
 
-``adjust`` calls statsmodels, one family at a time, for every p value and decision that a run reports.
-``adjust_rows`` has the same corrections for thousands of families at once, the rows of one array:
-sensitivity to the margin and intervals over units label thousands of resamples. Tests hold the two together.
+``adjust`` corrects thousands of families at once, the rows of one array, since resamples are corrected as
+findings are. Tests and ``verify --oracles`` compare it with statsmodels, whose import takes a second.
 """
 
-import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -23,7 +20,7 @@ TIE = 1e-12
 def adjust(
     p: Float[np.ndarray, "*families tests"], correction: str, alpha: float = 0.05
 ) -> Float[np.ndarray, "*families tests"]:
-    """Return adjusted p values by ``statsmodels.stats.multitest.multipletests``.
+    """Return the adjusted p values of ``statsmodels.stats.multitest.multipletests``, in its arithmetic.
 
     Each row along the last axis is one family. NaN (untestable) entries are taken out before the
     correction and put back after it, so they neither count among the tests nor spoil the others. A
@@ -55,61 +52,18 @@ def adjust(
     if correction not in _CORRECTED:
         raise KeyError(correction)
     given = np.asarray(p, dtype=np.float64)
-    adjusted = given.copy()
-    if correction != "none":
-        with without_garbage_collection():
-            for place in np.ndindex(given.shape[:-1]):
-                adjusted[place] = _adjust_family(given[place], correction, alpha)
-    return adjusted
-
-
-def _adjust_family(
-    p: Float[np.ndarray, " tests"], correction: str, alpha: float
-) -> Float[np.ndarray, " tests"]:
-    """Return the adjusted p values of one family, NaN left out."""
-    from statsmodels.stats.multitest import multipletests
-
-    tested = ~np.isnan(p)
-    adjusted = p.copy()
-    if tested.sum() > 1:
-        with np.errstate(divide="ignore"):  # Šidák's take the logarithm of 0 where p is 1
-            found = multipletests(p[tested], alpha=alpha, method=correction)[1]
-        least = 0.0 if correction == "fdr_tsbh" else p[tested]  # rounding may leave others just below p
-        adjusted[tested] = np.maximum(found, least)
-    return adjusted
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Keep ``multipletests`` from collecting all garbage at every Holm, 0.2 to 0.8 s each time."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-def adjust_rows(p: Rows, correction: str, alpha: float = 0.05) -> Rows:
-    """Return what ``adjust`` returns, up to rounding, for many families at once.
-
-    For resamples only: what a run reports goes through ``adjust``.
-
-    Args:
-        p: One family a row; NaN where nothing could be tested.
-        correction: As for ``adjust``.
-        alpha: As for ``adjust``.
-
-    Example:
-        >>> adjust_rows(np.array([[0.01, np.nan, 0.02, 0.04]]), "holm").tolist()
-        [[0.03, nan, 0.04, 0.04]]
-    """
-    rows = np.asarray(p, dtype=np.float64)
+    if not given.size:
+        return given.copy()
+    rows = given.reshape(-1, given.shape[-1])
     order = np.argsort(rows, axis=1, kind="stable")
     ascending = np.take_along_axis(rows, order, axis=1)  # NaN comes last
     sizes = (~np.isnan(rows)).sum(axis=1, keepdims=True).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # Šidák's take the logarithm of 0 where p is 1
+        found = _CORRECTED[correction](ascending, sizes, alpha)
+    least = 0.0 if correction == "fdr_tsbh" else ascending  # rounding may leave others just below p
     adjusted = np.empty_like(rows)
-    np.put_along_axis(adjusted, order, _CORRECTED[correction](ascending, sizes, alpha), axis=1)
-    return adjusted
+    np.put_along_axis(adjusted, order, np.where(sizes > 1, np.maximum(found, least), ascending), axis=1)
+    return adjusted.reshape(given.shape)
 
 
 def significant(
@@ -118,10 +72,10 @@ def significant(
     """Return whether an adjusted p value is at most alpha; NaN is not.
 
     Values above alpha by no more than rounding (``TIE``) count as alpha, so that a tie is decided alike
-    by both ways to compute it. Ties occur where p are exact fractions, as those of resampling are.
+    by every way to compute it. Ties occur where p are exact fractions, as those of resampling are.
 
     Args:
-        adjusted: As ``adjust`` or ``adjust_rows`` returns them.
+        adjusted: As ``adjust`` returns them.
         alpha: The level.
         p: The unadjusted values. They must be at most alpha, too, which every correction but
             ``fdr_tsbh`` implies.
@@ -151,9 +105,8 @@ def _falling(p: Rows) -> Rows:
 
 def _at_least_one(p: Rows, tests: Float[np.ndarray, "rows #tests"]) -> Rows:
     """P of a p at most this small among so many independent tests."""
-    with np.errstate(divide="ignore"):
-        joint: np.ndarray = -np.expm1(tests * np.log1p(-p))
-    return np.where(tests == 1, p, joint)
+    joint: np.ndarray = -np.expm1(tests * np.log1p(-p))
+    return joint
 
 
 def _none(p: Rows, sizes: Sizes, alpha: float) -> Rows:
@@ -178,17 +131,20 @@ def _holm_sidak(p: Rows, sizes: Sizes, alpha: float) -> Rows:
 
 
 def _benjamini_hochberg(p: Rows, sizes: Sizes, alpha: float) -> Rows:
-    return _falling(p * sizes / _ranks(p))
+    return _falling(p / (_ranks(p) / sizes))
 
 
 def _benjamini_yekutieli(p: Rows, sizes: Sizes, alpha: float) -> Rows:
-    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / _ranks(p)[0])])[sizes.astype(int)]
-    return _falling(p * sizes * harmonic / _ranks(p))
+    harmonic = np.ones_like(sizes)
+    for size in np.unique(sizes):
+        harmonic[sizes == size] = np.sum(1.0 / np.arange(1, size + 1))
+    return _falling(p / (_ranks(p) / sizes / harmonic))
 
 
 def _two_stage(p: Rows, sizes: Sizes, alpha: float) -> Rows:
     once = _benjamini_hochberg(p, sizes, alpha)
-    found = significant(once, alpha).sum(axis=1, keepdims=True)
+    passes = p <= _ranks(p) / sizes * alpha
+    found = np.where(passes, _ranks(p), 0.0).max(axis=1, keepdims=True)
     split = (found > 0) & (found < sizes)
     with np.errstate(invalid="ignore"):
         left = np.where(split, (sizes - found) / sizes, 1.0)

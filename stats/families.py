@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.correction import adjust, adjust_rows
+from headroles.stats.correction import adjust
 
 
 def contrast_pairs(rules: Sequence[Rule]) -> list[tuple[int, int]]:
@@ -144,7 +144,7 @@ def adjust_families(
     correction: str,
     alpha: float,
 ) -> Float[np.ndarray, "sieves heads"]:
-    """Return the p values adjusted within each family, by statsmodels (``correction.adjust``)."""
+    """Return the p values adjusted within each family (``correction.adjust``)."""
     return _within(p[:, None], families, lambda rows: adjust(rows, correction, alpha))[:, 0]
 
 
@@ -168,8 +168,8 @@ def adjust_families_of_draws(
     correction: str,
     alpha: float,
 ) -> Float[np.ndarray, "sieves draws heads"]:
-    """Return the same for every draw of a resampling (``correction.adjust_rows``)."""
-    return _within(p, families, lambda rows: adjust_rows(rows, correction, alpha))
+    """Return the same for every draw of a resampling (``correction.adjust``)."""
+    return _within(p, families, lambda rows: adjust(rows, correction, alpha))
 
 
 def _within(

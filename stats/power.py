@@ -7,12 +7,11 @@ from types import MappingProxyType
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import stats as distributions
-from scipy.optimize import brentq
-from scipy.special import chdtr, digamma
+from scipy.special import chdtr, digamma, nctdtr
 
 from headroles.errors import BadInput, UnknownName
 from headroles.stats.decision import check_effect, check_probability, check_share
+from headroles.stats.methods.closed_form import t_quantile_above
 
 Numbers = float | Float[np.ndarray, "..."]
 Counts = int | Int[np.ndarray, "..."]
@@ -21,6 +20,8 @@ MOST = 1_000_000_000
 """Most units that are tried."""
 FAR = 5e4
 """Non-centrality beyond which the limit of the distribution is used (error under 1e-8)."""
+HALVINGS = 60
+"""Halvings of an interval after which its ends are neighbouring numbers, or both within 1e-18 of 0."""
 
 _EVERY_TEST = "alpha / tests"
 _JOINT = "1 − (1 − alpha)^(1 / tests)"
@@ -69,10 +70,10 @@ def power_of(effect: Numbers, count: Counts, cut: Numbers) -> Float[np.ndarray, 
         [0.7, 0.81, 0.97]
     """
     n = np.where(np.asarray(count) > 1, count, np.nan)
-    freedom = n - 1
-    critical = distributions.t.isf(cut, freedom)
+    freedom = np.asarray(n - 1)
+    critical = t_quantile_above(np.asarray(cut, dtype=np.float64), freedom)
     shift = np.asarray(effect * np.sqrt(n))
-    near = distributions.nct.sf(critical, freedom, np.clip(shift, -FAR, FAR))
+    near = nctdtr(freedom, -np.clip(shift, -FAR, FAR), -critical)  # the other tail, mirrored
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         limit = np.where(critical > 0, chdtr(freedom, freedom * (shift / critical) ** 2), 1.0)
     return np.where(shift > FAR, limit, near)
@@ -102,24 +103,29 @@ def detectable_effect(count: Counts, cut: Numbers, power: float = 0.8) -> Float[
     check_probability("power", power)
     wide = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(cut, dtype=np.float64))
     pairs, places = np.unique(np.stack(wide).reshape(2, -1), axis=1, return_inverse=True)
-    solved = np.array([_effect_for(int(n), float(level), power) for n, level in pairs.T])
+    solved = np.full(pairs.shape[1], np.nan)
+    known = (pairs[0] >= 2) & ~np.isnan(pairs[1])
+    solved[known] = _effects_for(*pairs[:, known], power)
     return solved[places.reshape(-1)].reshape(wide[0].shape)
 
 
-def _effect_for(count: int, cut: float, power: float) -> float:
-    if count < 2 or np.isnan(cut):
-        return float("nan")
-    if cut >= power:
-        return 0.0
+def _effects_for(
+    count: Float[np.ndarray, " pairs"], cut: Float[np.ndarray, " pairs"], power: float
+) -> Float[np.ndarray, " pairs"]:
+    """Return the effects that have a power, by halving an interval that holds each until none is left.
 
-    def missing(shift: float) -> float:
-        return float(power_of(shift / np.sqrt(count), count, cut)) - power
-
-    high = 1.0
-    while missing(high) < 0:
-        high *= 2
-    root: float = brentq(missing, 0.0, high, xtol=1e-13)
-    return root / float(np.sqrt(count))
+    ``scipy.optimize.brentq`` finds the same numbers one by one, and its import takes longer than all of them.
+    """
+    units = count.astype(np.int64)
+    high = np.ones(count.shape)
+    while (short := power_of(high / np.sqrt(count), units, cut) < power).any():
+        high[short] *= 2
+    low = np.where(high > 1, high / 2, 0.0)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        short = power_of(middle / np.sqrt(count), units, cut) < power
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.where(cut >= power, 0.0, high / np.sqrt(count))
 
 
 def required_units(effect: float, cut: float, power: float = 0.8) -> int:

@@ -10,6 +10,7 @@ from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, label_p
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families_of_draws, family_members, joint_role_p
+from headroles.stats.methods.closed_form import role_p_of
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe, sample_from_sums
 
@@ -41,17 +42,18 @@ def closed_form_decision(decision: Decision) -> Decision:
 def role_p(column: Column, weights: Weights, test: str) -> Float[np.ndarray, "draws heads"]:
     """Return p of a role for every draw: unit u of the column counts ``weights[draw, u]`` times."""
     method = METHODS[test]
-    if method.closed is None:
+    if method.statistic is None:
         return np.stack(
             [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
         )
     sample = weighted_moments(column.values, weights)
-    return label_p(method.closed(sample, column.rule.margin), column, sample, test)
+    statistic = method.statistic(sample, column.rule.margin)
+    return label_p(role_p_of(sample, statistic), column, sample, test)
 
 
 def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
     sample = describe(values)
-    return label_p(METHODS[test](values, sample, column.rule.margin, 0, 0), column, sample, test)
+    return label_p(METHODS[test](values, sample, column.rule.margin, 0, 0).p, column, sample, test)
 
 
 def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:

@@ -27,7 +27,7 @@ from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, handle_flat_scores
 from headroles.stats.comparing.paired import paired_differences
-from headroles.stats.correction import adjust_rows, significant
+from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import CORRECTIONS
 from headroles.stats.draws import bootstrap_counts
 from headroles.stats.effects import bca, effect_interval, hedges_g
@@ -154,7 +154,7 @@ def _equivalence(tally: Tally, test: str, chunk: Chunk) -> None:
             )
         tally.add(("equivalence", test, "none", str(bound)), *((side <= ALPHA).mean(axis=1) for side in p))
         for correction in HEADLINE:
-            claimed = [significant(adjust_rows(side, correction), ALPHA).any(axis=1) for side in p]
+            claimed = [significant(adjust(side, correction), ALPHA).any(axis=1) for side in p]
             tally.add(("equivalence", test, correction, str(bound)), *claimed)
 
 
@@ -171,7 +171,7 @@ def _of_test(tally: Tally, test: str, chunk: Chunk, corrections: tuple[str, ...]
     p_mixed = _families(mixed, outcome_of(mixed, test, moved))
     for correction in corrections:
         for each, of in ((chunk, p), (mixed, p_mixed)):
-            q = tuple(adjust_rows(side, correction, ALPHA) for side in of)
+            q = tuple(adjust(side, correction, ALPHA) for side in of)
             _decided(tally, (test, correction), q, each.shift)
 
 

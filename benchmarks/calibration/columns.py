@@ -34,7 +34,7 @@ from simulate import FIGURES, written
 from threadpoolctl import threadpool_limits
 
 from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
-from headroles.stats.correction import adjust_rows, significant
+from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.engine import withhold
 from headroles.stats.methods.closed_form import Outcome
@@ -159,8 +159,8 @@ class Counts:
 
 def _errors(p: np.ndarray, allowed: np.ndarray, false: np.ndarray) -> list[float]:
     """Return the sums over runs of "any false claim" under holm, and of the false share under fdr_bh."""
-    any_false = significant(adjust_rows(p, "holm"), ALPHA) & allowed & false
-    claimed = significant(adjust_rows(p, "fdr_bh"), ALPHA) & allowed
+    any_false = significant(adjust(p, "holm"), ALPHA) & allowed & false
+    claimed = significant(adjust(p, "fdr_bh"), ALPHA) & allowed
     share = (claimed & false).sum(axis=1) / np.maximum(claimed.sum(axis=1), 1)
     return [float(any_false.any(axis=1).sum()), float(share.sum())]
 
@@ -209,7 +209,7 @@ def _together(counts: Counts, draw: Draw, contrast: Draw | None, moves: np.ndarr
             for name in CLAIMS:
                 if name in claims:
                     p_of, allowed, false = (each[..., moves] for each in claims[name])
-                    made = significant(adjust_rows(p_of, "fdr_bh"), ALPHA) & allowed
+                    made = significant(adjust(p_of, "fdr_bh"), ALPHA) & allowed
                     figures += [*_errors(p_of, allowed, false[None]), float(made.sum())]
             counts.add(f"{setting}, {'guarded' if guarded else 'bare'}", figures)
 

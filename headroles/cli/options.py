@@ -53,7 +53,7 @@ class SieveName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the sieves and groups whose names begin with what was typed."""
-        from headroles.catalogue import sieve_names
+        from headroles.plugins import sieve_names
 
         return [CompletionItem(name) for name in sieve_names() if name.startswith(incomplete)]
 

@@ -96,7 +96,8 @@ def check_data(options: InputOptions) -> None:
     refuse_name(options.data)
     if isinstance(options.data, str) and options.source != "hub" and not is_address(options.data):
         files = list_files(options.data, TABLE_ENDINGS, beside=(".json",))
-        columns, kind = _text_columns(options, file_format(files[0])), file_format(files[0])
+        kind = file_format(files[0])
+        columns = options.text_columns(kind in HUB_ENDINGS)
         if columns or kind not in JSON_ENDINGS:
             check_readable(files[0], columns)
 
@@ -111,7 +112,7 @@ def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
     """Return the passages of a file, of the files in a folder, or of the files that a pattern names."""
     data = str(options.data)
     files = list_files(data, TABLE_ENDINGS, beside=(".json",))
-    columns = _text_columns(options, file_format(files[0]))
+    columns = options.text_columns(file_format(files[0]) in HUB_ENDINGS)
     if not columns and file_format(files[0]) in JSON_ENDINGS:
         return _json_corpus(files, options, subset)
     check_readable(files[0], columns)
@@ -138,16 +139,6 @@ def _json_corpus(files: list[Location], options: InputOptions, subset: dict[str,
 def _tree_facts(file: Any) -> dict[str, str]:
     """Return the source's entry of files that have trees."""
     return {"trees": "gold"} if file_format(file or "") == CONLLU_ENDING else {}
-
-
-def _text_columns(options: InputOptions, kind: str) -> list[str]:
-    """Return the text columns: those named, else the task's; Parquet files have the names of the hub."""
-    if options.text_a is not None:
-        return [options.text_a, *([options.text_b] if options.text_b else [])]
-    if options.task is None:
-        return []
-    task = task_of(options.task)
-    return list(task.fields if kind in HUB_ENDINGS else task.columns)
 
 
 def _check_columns(options: InputOptions) -> None:

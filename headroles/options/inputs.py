@@ -8,6 +8,7 @@ from headroles.errors import BadInput
 from headroles.options.run import CommonOptions
 from headroles.options.shared import COLUMN_B, DATA, GROUP, KIND, MAX_LENGTH, SOURCE, STREAM, TASK, TEXT_A
 from headroles.records.objects import DataObject
+from headroles.tasks import task_of
 
 OBJECTS = "Or a DataFrame, a datasets.Dataset, or a list of texts, pairs or dictionaries."
 TABLES = (
@@ -78,6 +79,19 @@ class InputOptions(CommonOptions):
     def file(self) -> str | None:
         """Path, address or pattern of the inputs; None where there is none, or they are an object."""
         return None if isinstance(self.data, DataObject) else self.data
+
+    def text_columns(self, hub: bool = False) -> list[str]:
+        """Return the columns of the texts: those named, else those of the task; none where neither is given.
+
+        Args:
+            hub: Whether columns of a task have their names on the hub, not those of GLUE's own files.
+        """
+        if self.text_a is not None:
+            return [self.text_a, *([self.text_b] if self.text_b else [])]
+        if self.task is None:
+            return []
+        task = task_of(self.task)
+        return list(task.fields if hub else task.columns)
 
 
 def input_name(data: str | None) -> str:

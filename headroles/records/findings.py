@@ -234,10 +234,7 @@ class Labelling:
         """Return one row per sieve × layer × head with the columns of ``findings.csv``."""
         import pandas as pd
 
-        table = self.findings.flat_columns(COLUMNS)
-        names = np.array([*DECISIONS, ""], dtype=object)
-        table["decision"] = names[self.findings.decision.ravel()]
-        return pd.DataFrame(table)
+        return pd.DataFrame(finding_columns(self))
 
     def mean_intervals(
         self,
@@ -276,21 +273,10 @@ class Labelling:
         """
         import pandas as pd
 
-        findings = self.findings
-        names = findings.roles
-        decision = np.stack([findings.decision[findings.of(name)] for name in names]).reshape(len(names), -1)
-        layer, head = (index.ravel() for index in np.indices(findings.count.shape[1:]))
-        columns: dict[str, Any] = {"layer": layer, "head": head}
-        columns["roles"] = [
-            ";".join(name for name, code in zip(names, column, strict=True) if code == 0)
-            for column in decision.T
-        ]
-        for name, codes in zip(names, decision, strict=True):
-            columns[name] = pd.array([{0: 1, 1: 0}.get(int(code), pd.NA) for code in codes], dtype="Int8")
-        groups = key_groups(self.manifest.get("model"), *findings.count.shape[1:])
-        if groups is not None:
-            columns["kv_group"] = groups.ravel()
-        return pd.DataFrame(columns)
+        columns = label_columns(self)
+        return pd.DataFrame(
+            columns | {name: pd.array(columns[name], dtype="Int8") for name in self.findings.roles}
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the same as ``frame``."""
@@ -441,3 +427,33 @@ class Labelling:
         from headroles.kinds import kind_of
 
         return kind_of(self).notebook(self)
+
+
+def finding_columns(run: Labelling) -> dict[str, Any]:
+    """Return the columns of ``findings.csv`` by name, one entry per sieve × layer × head.
+
+    Args:
+        run: The result of a run.
+    """
+    names = np.array([*DECISIONS, ""], dtype=object)
+    return run.findings.flat_columns(COLUMNS) | {"decision": names[run.findings.decision.ravel()]}
+
+
+def label_columns(run: Labelling) -> dict[str, Any]:
+    """Return the columns of ``labels.csv`` by name, one entry per head, as ``Labelling.labels`` describes them.
+
+    Args:
+        run: The result of a run. Of a head that is neither a role nor a "not", the entry is None.
+    """
+    findings = run.findings
+    names = findings.roles
+    decision = np.stack([findings.decision[findings.of(name)] for name in names]).reshape(len(names), -1)
+    layer, head = (index.ravel() for index in np.indices(findings.count.shape[1:]))
+    columns: dict[str, Any] = {"layer": layer, "head": head}
+    columns["roles"] = [
+        ";".join(name for name, code in zip(names, column, strict=True) if code == 0) for column in decision.T
+    ]
+    for name, codes in zip(names, decision.tolist(), strict=True):
+        columns[name] = [{0: 1, 1: 0}.get(code) for code in codes]
+    groups = key_groups(run.manifest.get("model"), *findings.count.shape[1:])
+    return columns if groups is None else columns | {"kv_group": groups.ravel()}

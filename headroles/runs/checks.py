@@ -1,4 +1,4 @@
-"""Check that files, model and parser exist, before a run opens or imports anything."""
+"""Check that files, columns, sieves, model and parser exist, before a run opens or imports anything."""
 
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -7,8 +7,11 @@ from headroles.addresses import no_such_folder
 from headroles.errors import BadInput
 from headroles.extraction.texts.files import check_present
 from headroles.extraction.texts.hub import path_exists
+from headroles.extraction.texts.rows import check_columns
 from headroles.kinds import kind_named
+from headroles.options.inputs import InputOptions
 from headroles.options.run import CommonOptions
+from headroles.plugins import check_names
 from headroles.records.objects import refuse_name
 from headroles.stats.decision import check_decision
 
@@ -28,13 +31,14 @@ def check_run(options: CommonOptions) -> None:
 
 
 def check_named(options: CommonOptions) -> None:
-    """Refuse files and a model folder that are not there.
+    """Refuse files, a model folder, sieves and columns that are not there.
 
     Args:
         options: Options of a run of any kind.
 
     Raises:
-        BadInput: For the first file or folder that is missing.
+        BadInput: For the first file, folder or column that is missing.
+        UnknownName: For a sieve that nothing offers.
     """
     hub = getattr(options, "source", None) == "hub"
     for name in FILES:
@@ -45,6 +49,9 @@ def check_named(options: CommonOptions) -> None:
                 check_present(where)
     if isinstance(options.model, str):
         check_model_folder(options.model)
+    check_names(getattr(options, "sieve", ()), getattr(options, "preset", ""))
+    if isinstance(options, InputOptions) and not hub and options.file is not None:
+        check_columns(options.file, [*options.text_columns(), *([options.group] if options.group else [])])
 
 
 def check_model_folder(name: str) -> None:

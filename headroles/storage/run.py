@@ -14,7 +14,14 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.records.example import Scores
-from headroles.records.findings import COLUMNS, DECISIONS, Findings, Labelling
+from headroles.records.findings import (
+    COLUMNS,
+    DECISIONS,
+    Findings,
+    Labelling,
+    finding_columns,
+    label_columns,
+)
 from headroles.records.rules.rule import Decision, Rule
 from headroles.storage.folder import (
     ABLATION_FILES,
@@ -51,7 +58,7 @@ from headroles.storage.parts import part_files, promised_files, read_parts
 from headroles.storage.places import sha256_of
 from headroles.storage.remote import accept_address
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, read_parquet, scores_from_tables
-from headroles.storage.tables import assessment_texts, read_assessment, read_head_grids
+from headroles.storage.tables import assessment_texts, columns_text, read_assessment, read_head_grids
 
 LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN})
 """Files and folders of a run that do not depend on the decision."""
@@ -169,8 +176,8 @@ def write_report(folder: Path, report: str) -> None:
 def findings_texts(labelling: Labelling) -> dict[str, str]:
     """Return the text of the tables of findings and labels, by file name."""
     return {
-        FINDINGS: labelling.frame().to_csv(index=False, lineterminator="\n"),
-        LABELS: labelling.labels().to_csv(index=False, lineterminator="\n"),
+        FINDINGS: columns_text(finding_columns(labelling)),
+        LABELS: columns_text(label_columns(labelling)),
     }
 
 

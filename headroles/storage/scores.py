@@ -89,17 +89,26 @@ def scores_from_tables(table: Any, extra: Any, sieves: Sequence[str], grid: tupl
         sieves=tuple(sieves),
         examples=tuple(examples),
         units=tuple(table["group"].to_pylist()),
-        tokens=table["tokens"].to_numpy().astype(np.int64),
-        cells=np.stack([extra[f"cells:{name}"].to_numpy() for name in sieves]),
+        tokens=_numbers(table["tokens"].chunks).astype(np.int64),
+        cells=np.stack([_numbers(extra[f"cells:{name}"].chunks) for name in sieves]),
         values=np.stack([_flat(table[name]).reshape(shape) for name in sieves]),
-        null=np.stack([extra[f"null:{name}"].to_numpy() for name in sieves]),
+        null=np.stack([_numbers(extra[f"null:{name}"].chunks) for name in sieves]),
     )
 
 
 def _flat(column: Any) -> Float32[np.ndarray, " values"]:
     """Return all values of a column of lists, one after the other."""
-    chunks = [chunk.flatten().to_numpy() for chunk in column.chunks]
-    return np.concatenate(chunks) if chunks else np.empty(0, dtype=np.float32)
+    return _numbers([chunk.flatten() for chunk in column.chunks])
+
+
+def _numbers(chunks: Sequence[Any]) -> np.ndarray:
+    """Return the numbers of arrays of Arrow without null; ``to_numpy`` would import pandas.
+
+    Raises:
+        TypeError: Where a number is missing.
+    """
+    arrays = [np.from_dlpack(chunk) for chunk in chunks]
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype=np.float32)
 
 
 def _parquet(columns: dict[str, Any], **settings: Any) -> bytes:

@@ -58,6 +58,12 @@ def csv_text(kind: type, records: Iterable[Any]) -> str:
     return _csv(names, ([getattr(record, name) for name in names] for record in records))
 
 
+def columns_text(columns: Mapping[str, Any]) -> str:
+    """Return columns of equal length as CSV text, as pandas writes them; NaN and None are empty cells."""
+    cells = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values())
+    return _csv(columns, zip(*cells, strict=True))
+
+
 def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")

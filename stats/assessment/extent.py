@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.special import ndtri
 
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
@@ -82,15 +83,35 @@ def prevalence(
     Returns:
         Share, lower and upper end, each 0 to 1; NaN for heads without a unit.
     """
-    from statsmodels.stats.proportion import proportion_confint
-
     shares = []
     for column in Columns(scores, [replace(rule, pooled=False) for rule in rules]):
         count = (~np.isnan(column.values)).sum(axis=0)
         beyond = (column.values > column.rule.margin).sum(axis=0)
         units = np.where(count, count, np.nan)
         with np.errstate(invalid="ignore"):
-            low, high = proportion_confint(beyond, units, alpha=0.05, method="wilson")
-        shares.append((beyond / units, np.asarray(low), np.asarray(high)))
+            shares.append((beyond / units, *wilson_interval(beyond, units)))
     share, low, high = (np.stack(rows) for rows in zip(*shares, strict=True))
     return share, low, high
+
+
+def wilson_interval(
+    found: Int[np.ndarray, " heads"], units: Float[np.ndarray, " heads"], alpha: float = 0.05
+) -> tuple[Float[np.ndarray, " heads"], Float[np.ndarray, " heads"]]:
+    """Return the ends of Wilson's (1927) interval of a share, in the arithmetic of statsmodels.
+
+    It is ``statsmodels.stats.proportion.proportion_confint(method="wilson")``.
+
+    Args:
+        found: Units that count.
+        units: All units; NaN for none.
+        alpha: One less the level of the interval.
+
+    Example:
+        >>> [end.round(3).tolist() for end in wilson_interval(np.array([2]), np.array([8.0]))]
+        [[0.071], [0.591]]
+    """
+    share, reach = found / units, -ndtri(alpha / 2)
+    wider = 1 + reach**2 / units
+    centre = (share + reach**2 / (2 * units)) / wider
+    half = reach * np.sqrt(share * (1.0 - share) / units + reach**2 / (4.0 * units**2)) / wider
+    return centre - half, centre + half

@@ -37,7 +37,7 @@ def sensitivity_to_margin(columns: Sequence[Column], grid: Grid, decision: Decis
         for number, step in enumerate(STEPS):
             moved = replace(column, rule=_with_margin(column.rule, step))
             outcome = method(moved.values, sample, moved.rule.margin, 0, 0, moved.stated, False)
-            p[number, position, 0] = label_p(outcome, moved, sample, plain.test)
+            p[number, position, 0] = label_p(outcome.p, moved, sample, plain.test)
             rules[number].append(moved.rule)
     rows = []
     for own, at_margin in zip(rules, p, strict=True):

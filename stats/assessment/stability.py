@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
-from scipy import stats as distributions
 
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column, Columns
-from headroles.stats.correction import adjust_rows, significant
+from headroles.stats.correction import adjust, significant
 from headroles.stats.families import contrast_pairs, family_members
-from headroles.stats.methods.closed_form import hall_inverse, has_no_spread
+from headroles.stats.methods.closed_form import hall_inverse, has_no_spread, t_quantile_above
 from headroles.stats.methods.names import METHODS
 from headroles.stats.methods.ranks import beyond_threshold
 from headroles.stats.moments import Sample, describe
@@ -124,7 +123,7 @@ def reached_cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np
         tests = int((~np.isnan(own)).sum())
         first = 0
         if decision.correction == "fdr_tsbh":
-            first = int(significant(adjust_rows(own[None], "fdr_bh"), decision.alpha).sum())
+            first = int(significant(adjust(own[None], "fdr_bh"), decision.alpha).sum())
         for k, part in family:
             if tests:
                 cuts[k, part] = _cut(decision, tests, others - held[k, part], first)
@@ -167,7 +166,7 @@ def _passes(column: Column, cut: Float[np.ndarray, " heads"], test: str) -> Dist
 def _mean_distance(column: Column, sample: Sample, cut: Float[np.ndarray, " heads"], test: str) -> Distance:
     """Return the distance in a test of the mean, with the influence of mean, spread and skewness."""
     count = np.maximum(sample.count, 2).astype(np.float64)
-    quantile = distributions.t.isf(cut, count - 1) / np.sqrt(count)
+    quantile = t_quantile_above(cut, count - 1) / np.sqrt(count)
     if test == "t-published":
         quantile = quantile * np.sqrt((count - 1) / count)
     skewed = test == "t-skew"
@@ -205,7 +204,7 @@ def _rank_distance(column: Column, cut: Float[np.ndarray, " heads"], test: str) 
         signs, weight = np.stack([_signs_of_sums(scores) for scores in beyond.T], axis=1), 2.0
         spread = np.full(count.shape, np.sqrt(4 / 3))
     mean = signs.sum(axis=0) / safe
-    value = mean - distributions.norm.isf(cut) * spread / np.sqrt(safe)
+    value = mean - -special.ndtri(cut) * spread / np.sqrt(safe)
     return Distance(value, np.where(known, weight * (signs - mean), 0.0), count)
 
 

@@ -5,11 +5,12 @@ each layer.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import permutations
+from math import comb
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import hypergeom
 
 from headroles.records.assessment import RoleOverlap, RoleSet
 from headroles.stats.relabel import Grid
@@ -84,9 +85,31 @@ def random_overlap(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[f
     """
     chances = np.ones(1)
     for one, other in zip(first, second, strict=True):
-        layer = hypergeom.pmf(np.arange(heads + 1), heads, one, other)
+        layer = overlap_chances(heads, int(one), int(other))
         chances = np.convolve(chances, layer[: min(one, other) + 1])
     return float((first * second / heads).sum()), *mean_and_range(chances)[1:]
+
+
+@cache
+def overlap_chances(heads: int, first: int, second: int) -> Float[np.ndarray, " heads_and_none"]:
+    """Return the chance that two random sets of heads share 0, 1, 2, … heads (hypergeometric).
+
+    Args:
+        heads: Heads to choose from.
+        first: Heads in one set.
+        second: Heads in the other.
+
+    Example:
+        >>> overlap_chances(4, 2, 2).round(3).tolist()
+        [0.167, 0.667, 0.167, 0.0, 0.0]
+    """
+    ways = [
+        comb(first, both) * comb(heads - first, second - both) if both <= second else 0
+        for both in range(heads + 1)
+    ]
+    chances = np.array([way / comb(heads, second) for way in ways])
+    chances.flags.writeable = False
+    return chances
 
 
 def mean_and_range(chances: Float[np.ndarray, " numbers"]) -> tuple[float, float, float]:
@@ -174,6 +197,4 @@ def _set_chances(
 
 def _label_chances(count: int, heads: int) -> Float[np.ndarray, "before after"]:
     """Return the chance that ``count`` of ``heads`` labels fall on so many of the first heads."""
-    before, after = np.ogrid[: heads + 1, : heads + 1]
-    chances: np.ndarray = np.asarray(hypergeom.pmf(after, heads, count, before))
-    return chances
+    return np.stack([overlap_chances(heads, count, before) for before in range(heads + 1)])

@@ -49,6 +49,19 @@ def t_quantile(level: float, freedom: np.ndarray) -> Float[np.ndarray, "*#shape"
     return values
 
 
+def t_quantile_above(
+    level: Float[np.ndarray, "*#shape"] | float, freedom: Float[np.ndarray, "*#shape"]
+) -> Float[np.ndarray, "*#shape"]:
+    """Return the value that t exceeds with a probability (``scipy.stats.t.isf``), infinite for none.
+
+    Example:
+        >>> t_quantile_above(0.05, np.array([10.0, 100.0])).round(3).tolist()
+        [1.812, 1.66]
+    """
+    values: np.ndarray = -special.stdtrit(freedom, level)
+    return np.where((np.asarray(level) == 0) & ~np.isnan(freedom), np.inf, values)
+
+
 def student(sample: Sample, threshold: float, confidence: float = 0.95) -> Outcome:
     """Return Student's one-sample t test, with its interval.
 
@@ -64,6 +77,11 @@ def student(sample: Sample, threshold: float, confidence: float = 0.95) -> Outco
     return _student(sample, threshold, confidence, sample.sd)
 
 
+def student_statistic(sample: Sample, threshold: float) -> Float[np.ndarray, "*shape"]:
+    """Return the statistic of ``student``."""
+    return _statistic(sample, threshold, sample.sd)[0]
+
+
 def student_biased(sample: Sample, threshold: float, confidence: float = 0.95) -> Outcome:
     """Return the released notebooks' t test: the spread is divided by n instead of n − 1.
 
@@ -71,14 +89,31 @@ def student_biased(sample: Sample, threshold: float, confidence: float = 0.95) -
     test is too liberal (5.5 % instead of 5 % at 20 normal units). Source: ``ztest_own`` of the code
     released with Pande et al. (2021). Nulls, unit and assumptions as for Student's test.
     """
+    return _student(sample, threshold, confidence, _biased_sd(sample))
+
+
+def biased_statistic(sample: Sample, threshold: float) -> Float[np.ndarray, "*shape"]:
+    """Return the statistic of ``student_biased``."""
+    return _statistic(sample, threshold, _biased_sd(sample))[0]
+
+
+def _biased_sd(sample: Sample) -> Float[np.ndarray, "*shape"]:
     count = np.maximum(sample.count, 1)
-    return _student(sample, threshold, confidence, sample.sd * np.sqrt((count - 1) / count))
+    sd: np.ndarray = sample.sd * np.sqrt((count - 1) / count)
+    return sd
+
+
+def _statistic(
+    sample: Sample, threshold: float, sd: Float[np.ndarray, "*shape"]
+) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+    """Return Student's statistic and the standard error below it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = sd / np.sqrt(np.maximum(sample.count, 1))
+        return (sample.mean - threshold) / error, error
 
 
 def _student(sample: Sample, threshold: float, confidence: float, sd: Float[np.ndarray, "*shape"]) -> Outcome:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = sd / np.sqrt(np.maximum(sample.count, 1))
-        statistic = (sample.mean - threshold) / error
+    statistic, error = _statistic(sample, threshold, sd)
     freedom = np.maximum(sample.count - 1, 1)
     reach = t_quantile(0.5 + confidence / 2, freedom) * error
     return Outcome(
@@ -102,12 +137,8 @@ def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> 
     families under Holm, where normal ones err in 5.5 % (max-t errs in 5 % of both). Source: Hall (1992),
     "On the removal of skewness by transformation", JRSS B 54(1), 221-228.
     """
-    root = np.sqrt(np.maximum(sample.count, 1))
-    skew = sample.skew
-    with np.errstate(divide="ignore", invalid="ignore"):
-        plain = (sample.mean - threshold) / (sample.sd / root)
-        bent = skew * plain**2 / (3 * root) + skew**2 * plain**3 / (27 * root**2)
-    statistic = plain + bent + skew / (6 * root)
+    root, skew = np.sqrt(np.maximum(sample.count, 1)), sample.skew
+    statistic = skew_statistic(sample, threshold)
     freedom = np.maximum(sample.count - 1, 1)
     reach = t_quantile(0.5 + confidence / 2, freedom) / root
     return Outcome(
@@ -117,6 +148,23 @@ def student_skew(sample: Sample, threshold: float, confidence: float = 0.95) -> 
         low=sample.mean - sample.sd * hall_inverse(reach, skew, sample.count),
         high=sample.mean - sample.sd * hall_inverse(-reach, skew, sample.count),
     )
+
+
+def skew_statistic(sample: Sample, threshold: float) -> Float[np.ndarray, "*shape"]:
+    """Return the statistic of ``student_skew``."""
+    root, skew = np.sqrt(np.maximum(sample.count, 1)), sample.skew
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plain = (sample.mean - threshold) / (sample.sd / root)
+        square = plain**2
+        bent = skew * square / (3 * root) + skew**2 * plain**3 / (27 * root**2)
+    statistic: np.ndarray = plain + bent + skew / (6 * root)
+    return statistic
+
+
+def role_p_of(sample: Sample, statistic: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Return p of a mean beyond θ from a statistic that has a t distribution, as ``Outcome.p``."""
+    p: np.ndarray = special.stdtr(np.maximum(sample.count - 1, 1), -statistic)
+    return p
 
 
 def hall_inverse(

@@ -8,12 +8,21 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.stats.methods.betting import betting
-from headroles.stats.methods.closed_form import Outcome, student, student_biased, student_skew
+from headroles.stats.methods.closed_form import (
+    Outcome,
+    biased_statistic,
+    skew_statistic,
+    student,
+    student_biased,
+    student_skew,
+    student_statistic,
+)
 from headroles.stats.methods.ranks import sign, wilcoxon
 from headroles.stats.methods.resampling import bootstrap_t, sign_flip
 from headroles.stats.moments import Sample
 
 Closed = Callable[[Sample, float], Outcome]
+Statistic = Callable[[Sample, float], Float[np.ndarray, "*shape"]]
 Ranked = Callable[[Float[np.ndarray, "units columns"], Sample, float], Outcome]
 Resampled = Callable[[Float[np.ndarray, "units columns"], Sample, float, int, int], Outcome]
 Bounded = Callable[[Float[np.ndarray, "units columns"], Sample, float, float, float, bool], Outcome]
@@ -26,6 +35,7 @@ class Method:
     Attributes:
         estimand: Middle of the scores that is tested against θ.
         closed: From moments alone; None for other forms.
+        statistic: The statistic of ``closed`` alone, which has a t distribution; None for other forms.
         ranked: From the values; None for other forms.
         resampled: From the values and random draws; None for other forms.
         bounded: From the values and the smallest and largest that can occur, stated before any data; None
@@ -38,6 +48,7 @@ class Method:
 
     estimand: str
     closed: Closed | None = None
+    statistic: Statistic | None = None
     ranked: Ranked | None = None
     resampled: Resampled | None = None
     bounded: Bounded | None = None
@@ -79,8 +90,8 @@ class Method:
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "t-skew": Method("mean", closed=student_skew),
-        "t": Method("mean", closed=student),
+        "t-skew": Method("mean", closed=student_skew, statistic=skew_statistic),
+        "t": Method("mean", closed=student, statistic=student_statistic),
         "bootstrap-t": Method("mean", resampled=bootstrap_t, stand_in="t-skew"),
         "sign-flip": Method(
             "mean",
@@ -107,6 +118,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "t-published": Method(
             "mean",
             closed=student_biased,
+            statistic=biased_statistic,
             warning="t-published divides the spread by n, as released: 5.5 % err instead of 5 % at 20 units.",
             guarded=False,
         ),

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import stats as scipy_stats
 
 from headroles.stats.methods.closed_form import Outcome, student_skew
 from headroles.stats.moments import Sample, complete_columns
@@ -24,6 +23,8 @@ def wilcoxon(values: Float[np.ndarray, "units columns"], sample: Sample, thresho
     Up to 50 units without ties or scores at θ the distribution is exact, else normal, head by head.
     The statistic is the sum of positive ranks; the interval is that of the mean (``student_skew``).
     """
+    from scipy import stats as scipy_stats
+
     statistic, p, p_not = (np.full(values.shape[1], np.nan) for _ in range(3))
     for units, columns in complete_columns(values):
         beyond = beyond_threshold(values[np.ix_(units, columns)], threshold)
@@ -54,6 +55,8 @@ def sign(values: Float[np.ndarray, "units columns"], sample: Sample, threshold: 
     The statistic is half the units above minus those below (as ``statsmodels`` has it); the
     interval is that of the mean (``student_skew``).
     """
+    from scipy.stats import binom
+
     beyond = beyond_threshold(values, threshold)
     above, below = (beyond > 0).sum(axis=0), (beyond < 0).sum(axis=0)
     split = above + below
@@ -61,8 +64,8 @@ def sign(values: Float[np.ndarray, "units columns"], sample: Sample, threshold: 
     known = np.where(sample.count >= 2, 1.0, np.nan)
     return Outcome(
         statistic=known * (above - below) / 2.0,
-        p=known * scipy_stats.binom.sf(above - 1, split, 0.5),
-        p_not=known * scipy_stats.binom.cdf(above, split, 0.5),
+        p=known * binom.sf(above - 1, split, 0.5),
+        p_not=known * binom.cdf(above, split, 0.5),
         low=interval.low,
         high=interval.high,
     )

@@ -64,6 +64,8 @@ MISTAKES: list[tuple[str, str]] = [
         "label --data dev.tsv",
         "'dev.tsv' is a table, so a task or the column of the text must be named; give ",
     ),
+    ("label --data dev.tsv --text-a text", "dev.tsv, line 2: the column 'text' is needed but not there; "),
+    ("surface --data dev.tsv --task SST-2 --group unit", "dev.tsv, line 2: the column 'unit' is needed but "),
     (
         "label --data notes.txt",
         "data files end in .tsv, .csv, .json, .jsonl or .conllu, with or without .gz, ",

@@ -11,6 +11,7 @@ from headroles.records.example import Arc, Scores
 from headroles.records.findings import COLUMNS, Findings, Labelling
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.engine import judge
+from headroles.storage.run import findings_texts
 
 TOKENS = ("[CLS]", "who", "is", "it", "[SEP]", "a", "cat", "[SEP]")
 RULES = (Rule("local", low=-1.0, high=1.0), Rule("a;<b>", contrast="c"), Rule("c", margin=0.02, role=False))
@@ -148,6 +149,18 @@ def test_labels_say_role_not_or_nothing(labelling: Labelling) -> None:
         assert told == [{0: 1, 1: 0}.get(int(code)) for code in decision[place].ravel()]
     assert labels["roles"][0] == "local;a;<b>"
     assert {0, 1, 2} <= set(decision[:2].ravel().tolist())
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own keys", "shared keys"])
+def test_tables_of_a_run_folder_are_those_that_pandas_writes(labelling: Labelling, shared: bool) -> None:
+    effect = labelling.findings.effect.copy()
+    effect.ravel()[:8] = [np.nan, np.inf, -np.inf, -0.0, 1e-300, 1e22, 1 / 3, 123456789.0]
+    manifest = {"model": {"kv_heads": 1}} if shared else {}
+    given = replace(labelling, findings=replace(labelling.findings, effect=effect), manifest=manifest)
+    texts = findings_texts(given)
+    assert texts["findings.csv"] == given.frame().to_csv(index=False, lineterminator="\n")
+    assert texts["labels.csv"] == given.labels().to_csv(index=False, lineterminator="\n")
+    assert ("kv_group" in texts["labels.csv"]) is shared
 
 
 def test_a_notebook_shows_counts_and_takes_no_markup_from_names(labelling: Labelling) -> None:

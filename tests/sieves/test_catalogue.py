@@ -13,13 +13,12 @@ from headroles.catalogue import (
     entries,
     entries_of,
     family_of,
-    installed_plugins,
-    owner_of,
     sieve_of,
     sieves_json,
     sieves_of,
 )
 from headroles.errors import BadInput, BadSieve, HeadrolesError, UnknownName
+from headroles.plugins import installed_plugins, owner_of
 from headroles.runs.label.run import label
 from headroles.sieves import BUILT_IN, FAMILIES, ON_REQUEST, PATTERNS
 from headroles.sieves.base import MaskSieve

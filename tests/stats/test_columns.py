@@ -9,7 +9,7 @@ import pytest
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Rule
 from headroles.stats.columns import Columns, unit_numbers
-from headroles.stats.correction import adjust, adjust_rows
+from headroles.stats.correction import adjust
 from headroles.stats.decision import FAMILIES
 from headroles.stats.families import adjust_families, adjust_families_of_draws, contrast_pairs, family_members
 from headroles.stats.moments import complete_columns
@@ -83,12 +83,12 @@ def test_families_are_corrected_row_by_row() -> None:
     layers = adjust_families_of_draws(p, family_members(RULES, 2, 3, "layer"), "holm", 0.05)
     for row in range(5):
         roles = p[[0, 2, 3], row].ravel()
-        np.testing.assert_array_equal(whole[[0, 2, 3], row].ravel(), adjust_rows(roles[None], "holm")[0])
-        np.testing.assert_array_equal(whole[1, row], adjust_rows(p[1, row][None], "holm")[0])
-        np.testing.assert_array_equal(layers[2, row, 3:], adjust_rows(p[2, row, 3:][None], "holm")[0])
+        np.testing.assert_array_equal(whole[[0, 2, 3], row].ravel(), adjust(roles[None], "holm")[0])
+        np.testing.assert_array_equal(whole[1, row], adjust(p[1, row][None], "holm")[0])
+        np.testing.assert_array_equal(layers[2, row, 3:], adjust(p[2, row, 3:][None], "holm")[0])
 
 
-def test_families_of_findings_are_corrected_by_statsmodels() -> None:
+def test_families_of_findings_are_corrected_one_by_one() -> None:
     p = np.random.default_rng(3).random((4, 6)) ** 2
     whole = adjust_families(p, family_members(RULES, 2, 3, "run"), "holm", 0.05)
     layers = adjust_families(p, family_members(RULES, 2, 3, "layer"), "holm", 0.05)

@@ -1,5 +1,6 @@
 """Adjusted p values are those of R, scipy and statsmodels, and NaN stands outside every family."""
 
+import gc
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.stats import false_discovery_control
 from statsmodels.stats.multitest import multipletests
 
-from headroles.stats.correction import TIE, adjust, adjust_rows, significant
+from headroles.stats.correction import TIE, adjust, significant
 from headroles.stats.decision import CORRECTIONS
 
 # The fifteen p values of Benjamini & Hochberg (1995), and what R's p.adjust makes of them.
@@ -37,36 +38,43 @@ ADJUSTED = {
 families = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1))
 
 
-def _twin(p: np.ndarray, correction: str, alpha: float = 0.05) -> np.ndarray:
-    """One family by the corrections that resamples use."""
-    adjusted: np.ndarray = adjust_rows(p[None], correction, alpha)[0]
+def _of_statsmodels(p: np.ndarray, correction: str, alpha: float = 0.05) -> np.ndarray:
+    """Each row adjusted by statsmodels, NaN left out, and a family of one as it is."""
+    adjusted = p.copy()
+    gc.freeze()  # theirs collects all garbage at every Holm
+    try:
+        for place in np.ndindex(p.shape[:-1]):
+            tested = ~np.isnan(p[place])
+            if correction != "none" and tested.sum() > 1:
+                with np.errstate(divide="ignore"):  # theirs takes the logarithm of 0 where p is 1
+                    found = multipletests(p[place][tested], alpha=alpha, method=correction)[1]
+                adjusted[place][tested] = found
+    finally:
+        gc.unfreeze()
     return adjusted
-
-
-BOTH = pytest.mark.parametrize("correct", [adjust, _twin])
-Correct = Callable[..., np.ndarray]
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
 @pytest.mark.parametrize("seed", range(40))
-def test_resamples_are_corrected_as_findings_are(correction: str, seed: int) -> None:
+def test_families_are_corrected_as_statsmodels_does(correction: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    p = rng.random((30, int(rng.integers(1, 150)))) ** rng.integers(1, 6)
+    p = rng.random((10, int(rng.integers(1, 150)))) ** rng.integers(1, 6)
     p[rng.random(p.shape) < 0.1] = np.nan
     p[rng.random(p.shape) < 0.1] = 0.0
     p[rng.random(p.shape) < 0.1] = 1.0
     tied = rng.random(p.shape) < 0.2
     p[tied] = np.round(p[tied], 2)
-    ours, theirs = adjust_rows(p, correction), adjust(p, correction)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
-    np.testing.assert_array_equal(significant(ours, 0.05, p), significant(theirs, 0.05, p))
+    alpha = float(rng.choice([0.01, 0.05, 0.2]))
+    ours, theirs = adjust(p, correction, alpha), _of_statsmodels(p, correction, alpha)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15)
+    np.testing.assert_array_equal(significant(ours, alpha, p), significant(theirs, alpha, p))
 
 
 @pytest.mark.parametrize("correction", ["fdr_bh", "fdr_by", "holm", "bonferroni"])
 def test_ties_with_alpha_are_decided_alike(correction: str) -> None:
     rng = np.random.default_rng(6)
     p = rng.integers(1, 60, size=(400, 25)) / 1000
-    ours, theirs = adjust_rows(p, correction), adjust(p, correction)
+    ours, theirs = adjust(p, correction), _of_statsmodels(p, correction)
     tied = np.isclose(ours, 0.05, rtol=1e-13)
     assert tied.any() or correction == "fdr_by"
     assert significant(ours, 0.05)[tied].all()
@@ -97,11 +105,10 @@ def _of_r(p: np.ndarray, correction: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("correction", ADJUSTED)
-@BOTH
-def test_a_published_family_is_adjusted_as_r_does(correction: str, correct: Correct) -> None:
+def test_a_published_family_is_adjusted_as_r_does(correction: str) -> None:
     shuffled = np.random.default_rng(0).permutation(len(PUBLISHED))
     p = np.array(PUBLISHED)[shuffled]
-    np.testing.assert_allclose(correct(p, correction), np.array(ADJUSTED[correction])[shuffled], atol=5e-9)
+    np.testing.assert_allclose(adjust(p, correction), np.array(ADJUSTED[correction])[shuffled], atol=5e-9)
 
 
 def test_benjamini_yekutieli_divides_by_the_harmonic_sum() -> None:
@@ -109,28 +116,19 @@ def test_benjamini_yekutieli_divides_by_the_harmonic_sum() -> None:
     np.testing.assert_allclose(adjust(p, "fdr_by"), np.full(5, 0.05 * 137 / 60), rtol=1e-12)
 
 
-@pytest.mark.parametrize("correction", ["sidak", "fdr_tsbh"])
+@pytest.mark.parametrize("correction", ["sidak", "holm-sidak", "fdr_tsbh"])
 @given(p=families)
 def test_the_other_corrections_are_those_of_statsmodels(correction: str, p: np.ndarray) -> None:
-    with np.errstate(divide="ignore"):  # theirs takes the logarithm of 0 where p is 1
-        theirs = multipletests(p, alpha=0.05, method=correction)[1]
-    np.testing.assert_allclose(_twin(p, correction), theirs, rtol=1e-9, atol=1e-12)
+    theirs = _of_statsmodels(p, correction)
+    np.testing.assert_allclose(adjust(p, correction), theirs, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.2])
 def test_the_two_stage_rate_depends_on_alpha_as_in_statsmodels(alpha: float) -> None:
     p = np.random.default_rng(3).random(200) ** 3
     theirs = multipletests(p, alpha=alpha, method="fdr_tsbh")[1]
-    np.testing.assert_allclose(_twin(p, "fdr_tsbh", alpha), theirs, rtol=1e-10)
     np.testing.assert_array_equal(adjust(p, "fdr_tsbh", alpha), theirs)
     assert (adjust(p, "fdr_tsbh", alpha) < adjust(p, "fdr_bh", alpha)).any()
-
-
-def test_holm_sidak_is_that_of_statsmodels() -> None:
-    p = np.random.default_rng(4).random(200) ** 4
-    np.testing.assert_allclose(
-        _twin(p, "holm-sidak"), multipletests(p, method="holm-sidak")[1], rtol=1e-10, atol=1e-14
-    )
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
@@ -144,49 +142,37 @@ def test_each_row_is_a_family_of_its_own(correction: str) -> None:
 
 
 @pytest.mark.parametrize("correction", ["fdr_bh", "fdr_by", "holm", "bonferroni"])
-@BOTH
 @given(p=families)
-def test_every_family_is_adjusted_as_r_and_statsmodels_do(
-    correct: Correct, correction: str, p: np.ndarray
-) -> None:
-    ours = correct(p, correction)
+def test_every_family_is_adjusted_as_r_and_statsmodels_do(correction: str, p: np.ndarray) -> None:
+    ours = adjust(p, correction)
     np.testing.assert_allclose(ours, _of_r(p, correction), rtol=1e-9, atol=1e-12)
-    if correction != "holm":  # statsmodels collects all garbage at every Holm; once is enough, below
-        np.testing.assert_allclose(ours, multipletests(p, method=correction)[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ours, _of_statsmodels(p, correction), rtol=1e-9, atol=1e-12)
 
 
-def test_holm_is_that_of_statsmodels_with_ties() -> None:
-    p = np.round(np.random.default_rng(1).random(200) ** 4, 2)
-    np.testing.assert_allclose(_twin(p, "holm"), multipletests(p, method="holm")[1], rtol=1e-12)
-
-
-@BOTH
 @given(p=families)
-def test_false_discovery_rates_are_those_of_scipy(correct: Correct, p: np.ndarray) -> None:
+def test_false_discovery_rates_are_those_of_scipy(p: np.ndarray) -> None:
     by_scipy: np.ndarray = false_discovery_control(p, method="bh")
-    np.testing.assert_allclose(correct(p, "fdr_bh"), by_scipy, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(adjust(p, "fdr_bh"), by_scipy, rtol=1e-9, atol=1e-12)
     by_scipy = false_discovery_control(p, method="by")
-    np.testing.assert_allclose(correct(p, "fdr_by"), by_scipy, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(adjust(p, "fdr_by"), by_scipy, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
-@BOTH
 @given(p=families, where=st.lists(st.integers(0, 40), max_size=10))
 def test_untestable_entries_stay_nan_and_count_nowhere(
-    correct: Correct, correction: str, p: np.ndarray, where: list[int]
+    correction: str, p: np.ndarray, where: list[int]
 ) -> None:
     places = [min(place, len(p)) for place in where]
     holed = np.insert(p, places, np.nan)
-    ours = correct(holed, correction)
+    ours = adjust(holed, correction)
     np.testing.assert_array_equal(np.isnan(ours), np.isnan(holed))
-    np.testing.assert_array_equal(ours[~np.isnan(holed)], correct(p, correction))
+    np.testing.assert_array_equal(ours[~np.isnan(holed)], adjust(p, correction))
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
-@BOTH
 @given(p=families)
-def test_adjusting_only_raises_and_keeps_the_order(correct: Correct, correction: str, p: np.ndarray) -> None:
-    ours = correct(p, correction)
+def test_adjusting_only_raises_and_keeps_the_order(correction: str, p: np.ndarray) -> None:
+    ours = adjust(p, correction)
     if correction != "fdr_tsbh":  # it multiplies by the estimated share of true nulls
         assert (ours >= p - 1e-15).all()
     assert (ours <= 1).all()
@@ -198,7 +184,6 @@ def test_the_p_values_given_are_not_changed(correction: str) -> None:
     p = np.array([0.03, np.nan, 0.01])
     p.flags.writeable = False
     adjust(p, correction)
-    _twin(p, correction)
     np.testing.assert_array_equal(p, [0.03, np.nan, 0.01])
 
 
@@ -206,13 +191,11 @@ def test_the_p_values_given_are_not_changed(correction: str) -> None:
 def test_an_empty_family_stays_empty_and_one_of_nan_stays_nan(correction: str) -> None:
     assert adjust(np.empty(0), correction).shape == (0,)
     assert np.isnan(adjust(np.full(3, np.nan), correction)).all()
-    assert np.isnan(_twin(np.full(3, np.nan), correction)).all()
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_a_family_of_one_is_not_corrected(correction: str) -> None:
     assert adjust(np.array([0.037]), correction).tolist() == [0.037]
-    assert _twin(np.array([0.037]), correction).tolist() == [0.037]
 
 
 def test_an_unknown_correction_is_refused() -> None:

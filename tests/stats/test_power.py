@@ -38,6 +38,14 @@ def test_the_power_is_pingouins(effect: float, n: int, cut: float) -> None:
     assert float(power_of(effect, n, cut)) == pytest.approx(theirs, rel=1e-9, abs=1e-10)
 
 
+@quick
+@given(st.floats(-5, 20), st.integers(2, 100_000), cuts)
+def test_the_power_is_that_of_scipys_noncentral_t(effect: float, n: int, cut: float) -> None:
+    shift = effect * n**0.5
+    theirs = reference.nct.sf(reference.t.isf(cut, n - 1), n - 1, shift)
+    assert float(power_of(effect, n, cut)) == pytest.approx(theirs, rel=1e-11, abs=1e-13)
+
+
 def test_power_of_many_heads_is_that_of_each() -> None:
     effect, count = np.array([[0.1], [0.4]]), np.array([20, 100, 500])
     together = power_of(effect, count, 0.05 / 144)

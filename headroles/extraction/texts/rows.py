@@ -4,7 +4,9 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headroles.errors import BadInput
@@ -48,7 +50,7 @@ def read_table_rows(where: Location, texts: Sequence[str] = (), labels: Sequence
     )
 
 
-def _table_rows(where: Location, delimiter: str) -> Iterator[Row]:
+def _table_rows(where: Location, delimiter: str) -> Generator[Row, None, None]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     with open_text(where) as text:
@@ -220,3 +222,19 @@ def missing_column(place: str, column: str, columns: Sequence[object]) -> BadInp
     """
     known = ", ".join(map(str, columns)) or "none"
     return BadInput(f"{place}: the column {column!r} is needed but not there; columns: {known}")
+
+
+def check_columns(where: Location, columns: Sequence[str]) -> None:
+    """Check the columns of a local tab- or comma-separated file by its first row; other data are left alone.
+
+    Raises:
+        BadInput: When a column is not there, or the file cannot be read so far.
+    """
+    if not columns or file_format(where) not in (".tsv", ".csv") or not Path(where).is_file():
+        return
+    with closing(_table_rows(where, "\t" if file_format(where) == ".tsv" else ",")) as rows:
+        for place, row in rows:
+            for column in columns:
+                if column not in row:
+                    raise missing_column(place, column, list(row))
+            return

@@ -4,10 +4,19 @@ from math import isnan
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import hypergeom, permutation_test
 
 from headroles.stats.assessment.depth import depth_trend, layer_thirds, role_depths
-from headroles.stats.assessment.together import percentile_interval, random_overlap, role_pairs
+from headroles.stats.assessment.together import (
+    overlap_chances,
+    percentile_interval,
+    random_overlap,
+    role_pairs,
+)
 from headroles.stats.relabel import Grid
+from tests.support.reference import draws
 
 NAMES = ("local", "block", "none")
 
@@ -54,6 +63,14 @@ def test_the_reference_deals_labels_anew_within_each_layer() -> None:
     assert (low, high) == tuple(np.quantile(dealings, [0.025, 0.975], method="inverted_cdf"))
 
 
+@settings(max_examples=draws(60))
+@given(st.integers(1, 64).flatmap(lambda heads: st.tuples(st.just(heads), *2 * [st.integers(0, heads)])))
+def test_chances_of_an_overlap_are_scipys_hypergeometric_ones(sizes: tuple[int, int, int]) -> None:
+    heads, first, second = sizes
+    theirs = hypergeom.pmf(np.arange(heads + 1), heads, first, second)
+    np.testing.assert_allclose(overlap_chances(heads, first, second), theirs, rtol=1e-11, atol=0)
+
+
 def test_roles_confined_to_layers_are_expected_to_meet_where_both_live() -> None:
     assert random_overlap(np.array([8, 0]), np.array([0, 8]), 8) == (0.0, 0.0, 0.0)
     assert random_overlap(np.array([8, 0]), np.array([8, 0]), 8) == (8.0, 8.0, 8.0)
@@ -72,6 +89,29 @@ def test_layers_fall_into_thirds_by_relative_depth(layers: int, wanted: list[int
     shares = layer_thirds(np.ones((1, layers)))[0]
     np.testing.assert_allclose(shares * layers, wanted)
     assert np.isnan(layer_thirds(np.zeros((1, layers)))).all()
+
+
+@pytest.mark.parametrize("layers", [3, 6, 7, 8, 12], ids=lambda layers: f"{layers} layers")
+@pytest.mark.parametrize("seed", range(4))
+def test_reordered_layers_are_those_of_scipys_permutation_test(layers: int, seed: int) -> None:
+    counts = np.random.default_rng(seed).integers(0, 9, layers) + np.arange(layers) // 2
+    held = (np.arange(16) < counts[:, None]).reshape(1, -1)
+    (found,) = role_depths(["a"], held, held[:, None], Grid(layers, 16), seed)
+    depth = np.arange(layers) - (layers - 1) / 2
+
+    def strength(values: np.ndarray, axis: int = -1) -> np.ndarray:
+        return np.asarray(np.abs((np.moveaxis(values, axis, -1) * depth).sum(axis=-1)))
+
+    theirs = permutation_test(
+        (counts.astype(np.float64),),
+        strength,
+        permutation_type="pairings",
+        n_resamples=9999,
+        alternative="greater",
+        vectorized=True,
+        rng=np.random.default_rng(seed),
+    )
+    assert found.reference == theirs.pvalue
 
 
 def test_a_trend_is_the_correlation_with_depth() -> None:

@@ -12,7 +12,7 @@ from headroles.records.example import Scores
 from headroles.records.findings import Findings, absent_heads, stronger_roles
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.assess import assess
-from headroles.stats.assessment.extent import ABSENT
+from headroles.stats.assessment.extent import ABSENT, wilson_interval
 from headroles.stats.correction import TIE, significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.engine import judge
@@ -132,6 +132,15 @@ def test_prevalence_is_the_share_of_units_beyond_theta_with_wilsons_interval() -
         assert [part[0, 0, head] for part in shown] == pytest.approx([beyond / len(units), low, high])
     assert np.isnan(precision.prevalence[0, 0, 2])
     assert np.isnan(precision.prevalence_low[0, 0, 2])
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_wilsons_interval_is_that_of_statsmodels(alpha: float) -> None:
+    units = np.array([1.0, 2, 7, 50, 160, 1e6, np.nan])
+    for share in (0.0, 0.1, 0.5, 1.0):
+        found = np.floor(np.nan_to_num(units) * share).astype(np.int64)
+        theirs = proportion_confint(found, units, alpha=alpha, method="wilson")
+        np.testing.assert_allclose(wilson_interval(found, units, alpha), theirs, rtol=1e-12, atol=1e-15)
 
 
 def test_a_strong_role_lies_beyond_all_three_margins() -> None:

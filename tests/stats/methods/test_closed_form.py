@@ -12,9 +12,11 @@ from headroles.stats.methods.closed_form import (
     SPREAD,
     Outcome,
     bounded_outcome,
+    role_p_of,
     student,
     student_biased,
     student_skew,
+    t_quantile_above,
 )
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
@@ -54,6 +56,32 @@ def test_student_is_scipys_one_sample_t_test(seed: int, rows: int, theta: float,
         assert ours.p[k] == pytest.approx(upper.pvalue, rel=1e-8, abs=1e-300)
         assert ours.p_not[k] == pytest.approx(lower.pvalue, rel=1e-8, abs=1e-300)
         assert (ours.low[k], ours.high[k]) == pytest.approx((ends.low, ends.high), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].closed is not None])
+def test_p_of_resamples_is_p_of_findings(name: str) -> None:
+    method = METHODS[name]
+    values = _skewed(np.random.default_rng(2), 30, 8)
+    values[:, 0], values[1:, 1], values[:7, 2] = 0.5, np.nan, np.nan
+    sample = describe(values)
+    assert method.closed is not None
+    assert method.statistic is not None
+    statistic = method.statistic(sample, 0.1)
+    np.testing.assert_array_equal(statistic, method.closed(sample, 0.1).statistic)
+    np.testing.assert_array_equal(role_p_of(sample, statistic), method.closed(sample, 0.1).p)
+
+
+@quick
+@given(st.floats(0, 1), st.integers(1, 5000))
+def test_quantiles_of_t_are_scipys(level: float, freedom: int) -> None:
+    ours = t_quantile_above(level, np.array([float(freedom), np.nan]))
+    assert ours[0] == pytest.approx(reference.t.isf(level, freedom), rel=1e-13)
+    assert np.isnan(ours[1])
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_quantiles_of_t_at_the_ends_are_infinite(level: float) -> None:
+    assert t_quantile_above(level, np.array([7.0]))[0] == reference.t.isf(level, 7)
 
 
 @pytest.mark.parametrize("name", METHODS)
