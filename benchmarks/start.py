@@ -1,8 +1,8 @@
 """Time starting and ending: help, refused values, judging and the page of a small run, and a first run.
 
-Each figure is processor time of a whole process and its children (user and system), the minimum over turns that
-alternate with those of a named baseline. A page is timed inside its process. A process whose exit code is not
-the expected one ends the benchmark. A first run has no stored parses, and in the last line no bytecode either;
+Each figure is processor time of a whole process and its children (user and system). It is the minimum over
+turns, which alternate with those of a named baseline. A page is timed inside its process. A process whose exit
+code is not the expected one ends the benchmark. A first run has no stored parses, and in the last line no bytecode either;
 after an install by pip there is bytecode. One line of JSON a figure.
 """
 
@@ -26,7 +26,7 @@ LABEL = ("-m", "headroles", "label", "--task", "QNLI", "--overwrite", "--quiet",
 BASELINES: Mapping[str, str] = {
     "import click": "import click",
     "import click, numpy": "import click, numpy",
-    "import numpy, pandas, pyarrow, scipy.special": "import click, numpy, pandas, pyarrow.parquet, scipy.special",
+    "import numpy, pyarrow, scipy.special": "import click, numpy, pyarrow.parquet, scipy.special",
 }
 """Programs of Python that do nothing but import, by their words."""
 
@@ -127,7 +127,8 @@ def spent(words: Sequence[str], where: Path, more: Mapping[str, str], code: int 
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != code:
         raise click.ClickException(
-            f"'{' '.join(words):.200}' must exit with {code}, but got {done.returncode}: {done.stderr[-2000:]}"
+            f"'{' '.join(words):.200}' must exit with {code}, but got {done.returncode}: "
+            f"{done.stderr[-2000:]}"
         )
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, done.stdout
 

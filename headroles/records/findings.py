@@ -440,7 +440,7 @@ def finding_columns(run: Labelling) -> dict[str, Any]:
 
 
 def label_columns(run: Labelling) -> dict[str, Any]:
-    """Return the columns of ``labels.csv`` by name, one entry per head, as ``Labelling.labels`` describes them.
+    """Return the columns of ``labels.csv`` by name, one entry per head, as ``Labelling.labels`` has them.
 
     Args:
         run: The result of a run. Of a head that is neither a role nor a "not", the entry is None.
