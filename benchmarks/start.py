@@ -1,9 +1,9 @@
 """Time starting and ending: help, refused values, judging and the page of a small run, and a first run.
 
 Each figure is processor time of a whole process and its children (user and system). It is the minimum over
-turns, which alternate with those of a named baseline. A page is timed inside its process. A process whose exit
-code is not the expected one ends the benchmark. A first run has no stored parses, and in the last line no bytecode either;
-after an install by pip there is bytecode. One line of JSON a figure.
+turns, which alternate with those of a named baseline. A page is timed inside its process. A process whose
+exit code is not the expected one ends the benchmark. A first run has no stored parses, and in the last line
+no bytecode either; after an install by pip there is bytecode. One line of JSON a figure.
 """
 
 import json
