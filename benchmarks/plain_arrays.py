@@ -1,10 +1,18 @@
 """Compare scores and divergences of plain arrays with the published functions, written as plain loops.
 
-The loops follow the published definitions. The first line scores local, the three delimiter sieves and block,
-one head and one query at a time. The second line adds syntactic, one pair of words at a time. The scores of
-headroles also have the contrasts of block and syntactic. Divergences compare one head with all heads at a
-time, in float32 as released. Both sides run alternately in one process on the same random attention. Ratios
-are those of minima of processor time. The loops run for some heads, and their time is scaled to all.
+The loops do the steps of the released code, in its order and with its functions of numpy and scipy:
+
+ - Pande et al. (2021) released one notebook for each score: local, delimiter, class token, separators, block
+   and syntactic. So each score here is a function of its own, which takes the mean of each row anew. A
+   notebook goes through layers, heads and queries. It divides the attention of a query on the keys of the
+   sieve by the row's mean, and averages over all queries. Block multiplies by the entropy of the row, by scipy.
+   Syntactic goes through the pairs of words cell by cell, in both directions, and keeps the dependent's.
+ - Clark et al. (2019, section 6) released a script that compares one head with all heads. It smooths all
+   heads anew for each head, and takes two logarithms a cell.
+
+Ours add the contrasts of block and syntactic. Both sides run alternately in one process on the same random
+attention in float32. Ratios are those of minima of processor time. The loops are run for some heads, and
+scaled.
 """
 
 import json
@@ -14,9 +22,11 @@ from itertools import cycle
 
 import click
 import numpy as np
+import scipy
 import torch
 from divergence import SMOOTHING, made_attention, plain_row, seconds_of
 from machine import machine
+from scipy.stats import entropy
 
 from headroles import Arc, Example, score
 from headroles.extraction.jobs.divergence import array_divergences
@@ -26,6 +36,8 @@ RELATIONS = ("nsubj", "obj", "amod", "advmod")
 """Relations of the syntactic score; a third of the words has one, as in the texts of MRPC."""
 Pairs = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 """Tokens of each dependent and of its head word."""
+Inside = Callable[[int, np.ndarray], float]
+"""The mean attention of a query on the keys of a sieve, from its number and its row."""
 
 
 def made_example(tokens: int) -> Example:
@@ -48,33 +60,90 @@ def pairs_of(example: Example) -> Pairs:
     return tuple((tokens[arc.dependent], tokens[arc.head]) for arc in example.arcs or ())
 
 
-def published_scores(attention: np.ndarray, segment: np.ndarray, pairs: Pairs = ()) -> list[float]:
-    """Return the five published scores of one head (tokens, tokens), query by query.
+def averaged(weights: np.ndarray, inside: Inside) -> float:
+    """Return the mean over queries of attention on the keys of a sieve, over the mean of the query's row."""
+    n = len(weights)
+    total = 0.0
+    for query in range(n):
+        row = weights[query]
+        total += inside(query, row) / (np.sum(row) / n)
+    return float(total) / n
+
+
+def local_score(weights: np.ndarray) -> float:
+    """Return the local score: keys within two tokens; the divisor runs one key past the end, as released."""
+    n = len(weights)
+
+    def inside(query: int, row: np.ndarray) -> float:
+        start, stop = max(0, query - 2), min(query + 2, n) + 1
+        return float(np.sum(row[start:stop]) / (stop - start))
+
+    return averaged(weights, inside)
+
+
+def delimiter_score(weights: np.ndarray, middle: int, end: int) -> float:
+    """Return the delimiter score of a pair of texts: the class token and two separators, divided by 3."""
+    return averaged(weights, lambda query, row: (row[0] + row[middle] + row[end]) / 3)
+
+
+def class_score(weights: np.ndarray) -> float:
+    """Return the score of the class token."""
+    return averaged(weights, lambda query, row: row[0])
+
+
+def separator_score(weights: np.ndarray, middle: int, end: int) -> float:
+    """Return the score of the two separators, divided by 2."""
+    return averaged(weights, lambda query, row: (row[middle] + row[end]) / 2)
+
+
+def block_score(weights: np.ndarray, middle: int, end: int) -> float:
+    """Return the block score: queries before the first separator have the first text, all others the second.
+
+    It is multiplied by the entropy of the row in nats.
+    """
+
+    def inside(query: int, row: np.ndarray) -> float:
+        start, stop = (1, middle) if query < middle else (middle + 1, end)
+        return float(np.sum(row[start:stop]) / (stop - start) * entropy(row))
+
+    return averaged(weights, inside)
+
+
+def syntactic_score(weights: np.ndarray, pairs: Pairs) -> float:
+    """Return the syntactic score: mean attention from dependents to heads over the mean of these rows.
+
+    The other direction is computed too, and left out, as by the default option of the released code.
+    """
+    n = len(weights)
+    total = 0.0
+    for pair in pairs:
+        ratios = []
+        for queries, keys in (pair, pair[::-1]):
+            mean = attended = 0.0
+            for query in queries:
+                mean += np.sum(weights[query]) / n
+                attended += sum(weights[query, key] for key in keys) / len(keys)
+            ratios.append(attended / mean)
+        total += ratios[0]
+    return float(total) / len(pairs)
+
+
+def published_scores(attention: np.ndarray, segment: np.ndarray, pairs: Pairs = ()) -> dict[str, list[float]]:
+    """Return the five published scores of heads (heads, tokens, tokens), one notebook after the other.
 
     With pairs, the syntactic score comes last.
     """
-    n = len(attention)
-    separators = np.flatnonzero(segment < 0)[1:]
-    firsts, seconds = np.flatnonzero(segment == 0), np.flatnonzero(segment == 1)
-    totals = [0.0] * len(SIEVES)
-    for query in range(n):
-        row = attention[query]
-        mean = np.mean(row)
-        totals[0] += (
-            np.sum(row[max(0, query - 2) : query + 3]) / (min(query + 2, n) + 1 - max(0, query - 2)) / mean
-        )
-        totals[1] += (row[0] + np.sum(row[separators])) / (1 + len(separators)) / mean
-        totals[2] += row[0] / mean
-        totals[3] += np.mean(row[separators]) / mean
-        share = row / np.sum(row)
-        entropy = -np.sum(share * np.log(share))
-        totals[4] += np.mean(row[firsts if query < separators[0] else seconds]) / mean * entropy
-    scores = [float(total) / n for total in totals]
-    ratios = []
-    for dependents, heads in pairs:
-        inside = np.mean([np.mean(attention[query][list(heads)]) for query in dependents])
-        ratios.append(inside / np.mean([np.mean(attention[query]) for query in dependents]))
-    return [*scores, float(np.mean(ratios))] if ratios else scores
+    middle, end = np.flatnonzero(segment < 0)[1:].tolist()
+    notebooks: dict[str, Callable[[np.ndarray], float]] = {
+        "local": local_score,
+        "delimiter": partial(delimiter_score, middle=middle, end=end),
+        "delimiter:cls": class_score,
+        "delimiter:sep": partial(separator_score, middle=middle, end=end),
+        "block": partial(block_score, middle=middle, end=end),
+    }
+    if pairs:
+        notebooks["syntactic"] = partial(syntactic_score, pairs=pairs)
+    return {name: [notebook(weights) for weights in attention] for name, notebook in notebooks.items()}
 
 
 def compared(name: str, ours: Callable[[], object], plain: Callable[[], object], scale: float) -> str:
@@ -84,18 +153,13 @@ def compared(name: str, ours: Callable[[], object], plain: Callable[[], object],
     for _ in range(3):
         fast += [seconds_of(ours)[1] for _ in range(5)]
         slow.append(seconds_of(plain)[1] * scale)
-    described = machine() | {"numpy": np.__version__}
+    described = machine() | {"numpy": np.__version__, "scipy": scipy.__version__}
     line = {
         "benchmark": name,
         "processor_s": round(min(fast), 4),
         "baseline_processor_s": round(min(slow), 2),
     }
     return json.dumps(line | {"ratio": round(min(slow) / min(fast)), "machine": described})
-
-
-def _loop(attention: np.ndarray, segment: np.ndarray, pairs: Pairs) -> list[list[float]]:
-    """Return the published scores of some heads."""
-    return [published_scores(head, segment, pairs) for head in attention]
 
 
 @click.command()
@@ -119,7 +183,7 @@ def main(layers: int, heads: int, tokens: int, plain_heads: int) -> None:
             compared(
                 name,
                 partial(score, attention, example, sieves),
-                partial(_loop, flat[chosen], example.segment, pairs),
+                partial(published_scores, flat[chosen], example.segment, pairs),
                 scale,
             )
         )

@@ -177,20 +177,35 @@ def test_every_default_column_of_four_tasks_was_simulated_in_both_directions() -
     assert {cell["units"] for cell in cells} == {30, 60, 128, 300}
 
 
-def test_the_loops_over_plain_arrays_give_the_published_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Breaks when the loop counts other cells than the functions it is timed for.
+@pytest.mark.parametrize(("kind", "near"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+def test_the_loops_over_plain_arrays_give_the_published_scores(
+    kind: type[np.floating[Any]], near: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Breaks when the loops count other cells than the functions that they are timed for.
     monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
     loops = import_module("plain_arrays")
     example = loops.made_example(40)
     pairs = loops.pairs_of(example)
-    attention = np.random.default_rng(3).dirichlet(np.ones(40), size=(1, 3, 40))
+    attention = np.random.default_rng(3).dirichlet(np.ones(40), size=(1, 3, 40)).astype(kind)
     sieves = (*loops.SIEVES, "syntactic")
     ours = headroles.score(attention, example, sieves, preset="published")
-    for head, weights in enumerate(attention[0]):
-        looped = loops.published_scores(weights, example.segment, pairs)
-        assert looped == pytest.approx([ours[name][0, head] for name in sieves], rel=1e-9)
+    looped = loops.published_scores(attention[0], example.segment, pairs)
+    assert tuple(looped) == sieves
+    for name, scores in looped.items():
+        np.testing.assert_allclose(scores, ours[name][0], rtol=near, err_msg=name)
     assert len(pairs) >= 8
     assert len({len(loops.RELATIONS), len({arc.relation for arc in example.arcs})}) == 1
+
+
+def test_the_loop_over_heads_gives_the_divergences_of_the_released_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    plain = import_module("divergence")
+    attention = plain.made_attention(4, 20, 1).numpy()
+    ours = headroles.head_distances(attention[None], smoothing=plain.SMOOTHING, way="sum")
+    looped = [plain.plain_row(attention, head) for head in range(4)]
+    np.testing.assert_allclose(looped, ours, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow

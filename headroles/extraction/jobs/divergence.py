@@ -71,8 +71,12 @@ def pair_divergences(
         [2.773, 0.0, 2.773]
     """
     heads, queries, keys = attention.shape
-    halves = _half_weights(attention.reshape(heads, queries * keys), smoothing, keys)
-    sums = entropy_sums(halves.numpy(), threads) if halves.device.type == "cpu" else device_sums(halves)
+    cells = _cells_not_empty(attention.reshape(heads, queries * keys))
+    factor, floor = 0.5 * (1 - smoothing), 0.5 * smoothing / keys + TINY  # halves of two add up to their mean
+    if cells.device.type == "cpu":
+        sums = entropy_sums(cells.numpy(), factor, floor, threads)
+    else:
+        sums = device_sums((cells * factor).add_(floor))
     entropies = sums.diagonal()
     rows, columns = np.triu_indices(heads, 1)
     divergences: np.ndarray = np.maximum(
@@ -88,61 +92,67 @@ def array_divergences(
     return pair_divergences(torch.from_numpy(attention), smoothing=smoothing)
 
 
-def _half_weights(cells: torch.Tensor, smoothing: float, keys: int) -> torch.Tensor:
-    """Return half of every weight (heads, cells), so that halves of two heads add up to their mean."""
+def _cells_not_empty(cells: torch.Tensor) -> torch.Tensor:
+    """Return the cells (heads, cells) without those that are 0 in every head, where they are many."""
+    if float((cells[0] == 0).float().mean()) <= SPARE:  # fewer are 0 in every head
+        return cells
     empty = cells.amax(dim=0) == 0
-    if float(empty.float().mean()) > SPARE:
-        cells = cells[:, ~empty]
-    halves = cells * (0.5 * (1 - smoothing))
-    return halves.add_(0.5 * smoothing / keys + TINY)
+    return cells[:, ~empty] if float(empty.float().mean()) > SPARE else cells
 
 
 def entropy_sums(
-    halves: Float[np.ndarray, "heads cells"], threads: int = 1
+    cells: Float[np.ndarray, "heads cells"], factor: float, floor: float, threads: int = 1
 ) -> Float[np.ndarray, "heads heads"]:
     """Return Σ m (log m + c) over cells: m is the mean weight of two heads, c a constant that cancels.
 
     One thread sums all cells of a pair, block after block. So any number of threads gives the same sums.
 
     Args:
-        halves: Half of every weight, without zeros; float32 is summed by a compiled loop, float64 by numpy.
+        cells: Weights of each head; float32 is summed by a compiled loop, float64 by numpy.
+        factor: Half of every weight is ``factor × weight + floor``, in the precision of the weights.
+        floor: More than 0, so that no logarithm is of 0.
         threads: Number of threads.
 
     Returns:
         The upper triangle of all pairs of heads, diagonal included; 0 below it.
     """
-    heads = len(halves)
+    heads = len(cells)
     sums = np.zeros((heads, heads))
     unit = 1.0
-    if halves.dtype == np.float32:
+    if cells.dtype == np.float32:
         from headroles.extraction.jobs import pair_entropies
 
         add, unit = pair_entropies.add_pairs, pair_entropies.UNIT
-        halves = np.ascontiguousarray(halves)
+        cells = np.ascontiguousarray(cells)
     else:
         add = _add_pairs
     if threads == 1:
-        add(halves, sums, 0, 1)
+        add(cells, factor, floor, sums, 0, 1)
     else:
         with ThreadPoolExecutor(threads, thread_name_prefix="divergence") as pool:
-            for _ in pool.map(lambda first: add(halves, sums, first, threads), range(threads)):
+            for _ in pool.map(lambda first: add(cells, factor, floor, sums, first, threads), range(threads)):
                 pass
     return sums * unit
 
 
 def _add_pairs(
-    halves: Float[np.ndarray, "heads cells"], sums: Float[np.ndarray, "heads heads"], first: int, step: int
+    cells: Float[np.ndarray, "heads cells"],
+    factor: float,
+    floor: float,
+    sums: Float[np.ndarray, "heads heads"],
+    first: int,
+    step: int,
 ) -> None:
     """Add the sums of the pairs whose earlier head is one of ``first``, ``first + step``, … by numpy.
 
     A block of later heads stays in the cache while heads up to them are compared with it. The
     logarithm is numpy's, which is several times as fast as torch's on CPUs with wide registers.
     """
-    heads, cells = halves.shape
-    log, unit = logarithm(halves.dtype)
-    room = np.empty((2, LATER * CELLS), dtype=halves.dtype)
-    for start in range(0, cells, CELLS):
-        part = np.ascontiguousarray(halves[:, start : start + CELLS])
+    heads, count = cells.shape
+    log, unit = logarithm(cells.dtype)
+    room = np.empty((2, LATER * CELLS), dtype=cells.dtype)
+    for start in range(0, count, CELLS):
+        part = cells[:, start : start + CELLS] * factor + floor
         for low in range(0, heads, LATER):
             later = part[low : low + LATER]
             means, logs = (array[: later.size].reshape(later.shape) for array in room)
