@@ -4,8 +4,8 @@ The loops do the steps of the released code, in its order and with its functions
 
  - Pande et al. (2021) released one notebook for each score: local, delimiter, class token, separators, block
    and syntactic. So each score here is a function of its own, which takes the mean of each row anew. A
-   notebook goes through layers, heads and queries. It divides the attention of a query on the keys of the
-   sieve by the row's mean, and averages over all queries. Block multiplies by the entropy of the row, by scipy.
+   notebook goes through layers, heads and queries. It divides the attention of a query on the keys of
+   the sieve by the mean of the row, and averages over all queries. Block multiplies by the entropy of scipy.
    Syntactic goes through the pairs of words cell by cell, in both directions, and keeps the dependent's.
  - Clark et al. (2019, section 6) released a script that compares one head with all heads. It smooths all
    heads anew for each head, and takes two logarithms a cell.
