@@ -20,17 +20,18 @@ from machine import machine
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import FUSED, CaptureMethod, run
-from headroles.extraction.fused.call import NAME
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.model.load import DTYPES, Model
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.prepared import Prepared, batch_plans_of, long_plan_of
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.masks import Band
 from headroles.records.passage import Passage
+from headroles.records.rules.names import FORMED, FUSED, ROWS, SUMS
 from headroles.sieves import BUILT_IN
 
-PATHS = {"rows": FUSED, "fused": NAME}
+NAMES = {ROWS: FORMED, FUSED: SUMS}
 
 
 class Sides:
@@ -65,7 +66,7 @@ class Sides:
         model = Model(
             network=self.network,
             tokenizer=None,
-            way=CaptureMethod(PATHS[path], causal=self.causal),
+            way=CaptureMethod(NAMES[path], causal=self.causal),
             layers=self.layers,
             heads=HEADS,
             device=self.device,
@@ -90,7 +91,7 @@ class Sides:
         plans = dict(laid.long_plans)
 
         def score() -> None:
-            self.network.set_attn_implementation(PATHS[path])
+            self.network.set_attn_implementation(NAMES[path])
             table = job.table([tokenised])
             laid.long_plans = dict(plans)
             laid.word_pairs = self.sieves.word_pairs_of(example)
@@ -144,7 +145,7 @@ def main(
     for model_kind in kind:
         for length in tokens:
             made = Sides(model_kind, length, layers, place, dtype, sieve)
-            sides = {"plain": made.plain()} | {path: made.scored(path) for path in PATHS}
+            sides = {"plain": made.plain()} | {path: made.scored(path) for path in NAMES}
             seconds = minima(sides, pairs)
             peaks = {name: peak(side, place) for name, side in sides.items()}
             difference = np.nanmax(np.abs(made.values["fused"] - made.values["rows"]))
@@ -155,7 +156,7 @@ def main(
                 "columns": len(made.sieves.columns),
                 "baseline": "plain sdpa forward",
                 "baseline_s": round(seconds["plain"], 5),
-                **{f"ratio_{path}": round(seconds[path] / seconds["plain"], 3) for path in PATHS},
+                **{f"ratio_{path}": round(seconds[path] / seconds["plain"], 3) for path in NAMES},
                 **{f"peak_mb_{name}": most and round(most) for name, most in peaks.items()},
                 "largest_difference": float(f"{difference:.2g}"),
                 "dtype": dtype,

@@ -23,13 +23,15 @@ from overhead import without_classes
 from transformers import AutoModel, BertConfig, LlamaConfig
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import FUSED, CaptureMethod, run
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.example import Example, Lexical
 from headroles.records.passage import Passage
+from headroles.records.rules.names import FORMED
 from headroles.sieves import BUILT_IN
 from headroles.testing import made_example
 
@@ -86,7 +88,7 @@ class Sides:
         self.model = Model(
             network=self.network,
             tokenizer=None,
-            way=CaptureMethod(FUSED, causal=kind == "decoder", by_heads=True),
+            way=CaptureMethod(FORMED, causal=kind == "decoder", by_heads=True),
             layers=layers,
             heads=HEADS,
             device=torch.device("cpu"),
@@ -105,7 +107,7 @@ class Sides:
 
     def scored(self) -> None:
         """Run the forward and score all heads."""
-        self.network.set_attn_implementation(FUSED)
+        self.network.set_attn_implementation(FORMED)
         example = self.example
         tokenised = Tokenised(
             passage=Passage(example.key, ("", "")),

@@ -26,11 +26,12 @@ from overhead import (
 )
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import EAGER, FUSED, CaptureMethod
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.norms import value_norms
 from headroles.extraction.stream import set_memory_options
+from headroles.records.rules.names import EAGER, FORMED
 from headroles.sieves import BUILT_IN
 from headroles.sieves.selection import Selection, select
 
@@ -39,7 +40,7 @@ def models(embedded: bool, tokens: int, hidden: int, layers: int) -> tuple[Model
     """Return one network read in three ways: attention, by norms for all readers, and for some."""
     _, network = networks(embedded, tokens, hidden, layers)
     network = network.eval()
-    way = EAGER if tokens <= WHOLE else FUSED
+    way = EAGER if tokens <= WHOLE else FORMED
     network.set_attn_implementation(way)
     ids = torch.arange(1000, 1012)[None]
     norms = value_norms(network, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})

@@ -20,7 +20,8 @@ from machine import machine
 from transformers import AutoModel, BertConfig, BertModel
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import EAGER, FUSED, CaptureMethod, run
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import DTYPES, Model, device_of
@@ -31,6 +32,7 @@ from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.word_pairs import CLASSES
 from headroles.records.example import Example, Lexical
 from headroles.records.passage import Passage
+from headroles.records.rules.names import EAGER, FORMED
 from headroles.sieves import BUILT_IN
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection, select
@@ -219,7 +221,7 @@ def model_of(network: Any, way: str, place: torch.device) -> Model:
     """Return a network whose attention is read in one way, without a tokenizer."""
     config = network.config
     layers, heads = config.num_hidden_layers, config.num_attention_heads
-    return Model(network, None, CaptureMethod(way, by_heads=way == FUSED), layers, heads, place, None, {})
+    return Model(network, None, CaptureMethod(way, by_heads=way == FORMED), layers, heads, place, None, {})
 
 
 @click.command()
@@ -254,7 +256,7 @@ def main(
         )
         plain.set_attn_implementation("sdpa")
         small = length <= WHOLE and place.type == "cpu" and dtype == "float32"
-        way = EAGER if small else FUSED
+        way = EAGER if small else FORMED
         network.set_attn_implementation(way)
         read = model_of(network, way, place)
         shared = {

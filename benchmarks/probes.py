@@ -24,7 +24,8 @@ from overhead import minima
 from plain_probe import Batch, right_heads
 from transformers import AutoModel, BertConfig, BertModel
 
-from headroles.extraction.capture.attention import EAGER, CaptureMethod, run
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.jobs.questions import Answers, ProbeJob, answer_columns
 from headroles.extraction.model.checkpoint import find_checkpoint
@@ -36,6 +37,7 @@ from headroles.extraction.texts.windows import document_windows, sentence_window
 from headroles.options.probe import LEAST_ARCS, WINDOW
 from headroles.records.documents import Window
 from headroles.records.probes import ChoiceProbe
+from headroles.records.rules.names import EAGER
 from headroles.sieves.language.relations import relations_of
 from headroles.sieves.probes.coreference import CoreferenceProbe
 from headroles.sieves.probes.dependency import DependencyProbe

@@ -15,13 +15,14 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import RETURNED, run
+from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.readers import GraphReader, Reader
 from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS
 from headroles.extraction.model.load import Model
 from headroles.extraction.source import AttentionSource, StoredMaps
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
+from headroles.records.rules.names import RETURNED
 
 SHARD = 256
 """Passages in a shard, which are sorted by length, held and written together."""

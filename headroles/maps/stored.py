@@ -10,7 +10,7 @@ import numpy as np
 
 from headroles.arrays import checked_attention, visible_keys
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import CaptureMethod
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.source import STORED, ExampleMaps, StoredMaps, StoredTokens

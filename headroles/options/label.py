@@ -23,6 +23,7 @@ from headroles.options.shared import (
     check_norms,
 )
 from headroles.presets import preset_of
+from headroles.records.rules.names import FUSED, ROWS
 from headroles.records.rules.rule import Decision
 from headroles.stats.decision import BETTING
 
@@ -118,7 +119,7 @@ class LabelOptions(Options):
             ``Options`` refuses.
     """
 
-    path: Annotated[str, PATH] = "rows"
+    path: Annotated[str, PATH] = ROWS
     keep: Annotated[int, KEEP] = MOST_KEPT
     until: Annotated[str | None, UNTIL] = None
     decided: Annotated[float, DECIDED] = 1.0
@@ -130,7 +131,7 @@ class LabelOptions(Options):
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         Options.__post_init__(self)
-        if self.path == "fused" and self.weights == "norm":
+        if self.path == FUSED and self.weights == "norm":
             raise BadInput(
                 "the fused path reads attention without norms, but got --weights norm; leave --path fused or "
                 "--weights out"

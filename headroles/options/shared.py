@@ -3,10 +3,10 @@
 from headroles.errors import BadInput
 from headroles.options.described import INFINITY, Option
 from headroles.presets import PRESETS
+from headroles.records.rules.names import PATHS
 from headroles.stats.decision import ALL_CORRECTIONS, FAMILIES, FEWEST, INTERVALS, MOST, TESTS
 from headroles.tasks import TASKS
 
-PATHS = ("rows", "fused")
 SOURCES = ("sample", "hub")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")

@@ -15,6 +15,7 @@ from headroles.presets import preset_of
 from headroles.records.arrays import shared_keys_note
 from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments
+from headroles.records.rules.names import SUMS
 from headroles.records.rules.rule import Rule
 from headroles.records.shown.controls import SWAP
 from headroles.records.stops.look import stop_record, stop_words
@@ -59,7 +60,7 @@ def attention_notes(model: Mapping[str, Any]) -> list[str]:
         []
     """
     kinds = [ATTENTION_NOTES[model["kind"]]] if model.get("kind") in ATTENTION_NOTES else []
-    fused = [FUSED_NOTE] if model.get("capture") == "headroles-fused" else []
+    fused = [FUSED_NOTE] if model.get("capture") == SUMS else []
     return [*kinds, *([NORM_NOTE] if model.get("weights") == "norm" else []), *fused]
 
 

@@ -40,10 +40,8 @@ def apply(
     scores[plan.linear] = values
     if plan.swaps:
         scores[list(plan.swaps)] = weighted_sums(plan.exchanged, flat)
-    some = max(1, CACHED // max(1, flat.shape[1]))
     for profile in plan.profiles:
-        parts = [contrast(profile, attention[head : head + some]) for head in range(0, heads, some)]
-        scores[list(profile.columns)] = np.concatenate(parts, axis=1)
+        scores[list(profile.columns)] = contrasts(profile, attention)
     return scores
 
 
@@ -80,7 +78,7 @@ def unit_attention(
     return units
 
 
-def contrast(
+def contrasts(
     profile: Profile, attention: Float[np.ndarray, "heads tokens tokens"]
 ) -> Float[np.ndarray, "contrasts heads"]:
     """Return the attention on the counted pairs beyond that expected by the head's distance profile.
@@ -89,15 +87,18 @@ def contrast(
         One value per contrast and head; 0 for even attention, and for a fixed offset whose rows without such
         a key look at special tokens or at themselves.
     """
-    units = unit_attention(profile, attention)
-    curve, rate = distance_profile(units, profile.inside, profile.even, profile.total)
     count = len(profile.columns)
-    weight = np.zeros((count, *profile.inside.shape), dtype=units.dtype)
+    weight = np.zeros((count, *profile.inside.shape), dtype=attention.dtype)
     weight[profile.contrast, profile.query] = profile.weight
-    observed = weighted_sums(weight.reshape(count, -1), units.reshape(len(units), -1))
-    expected = rate[:, profile.query] * (curve @ profile.expected)
     opens = np.searchsorted(profile.contrast, np.arange(count))  # every contrast has rows, one after another
-    beyond: np.ndarray = observed - np.add.reduceat(expected, opens, axis=1).T
+    beyond = np.empty((count, len(attention)))
+    some = max(1, CACHED // max(1, attention[0].size))
+    for head in range(0, len(attention), some):
+        units = unit_attention(profile, attention[head : head + some])
+        curve, rate = distance_profile(units, profile.inside, profile.even, profile.total)
+        observed = weighted_sums(weight.reshape(count, -1), units.reshape(len(units), -1))
+        expected = rate[:, profile.query] * (curve @ profile.expected)
+        beyond[:, head : head + some] = observed - np.add.reduceat(expected, opens, axis=1).T
     return beyond
 
 

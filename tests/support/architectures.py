@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
+FORMED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Architecture:
             the model itself.
     """
 
-    path: str = FUSED
+    path: str = FORMED
     causal: bool = False
     key_heads: tuple[int, ...] | None = None
     rigid: bool = False

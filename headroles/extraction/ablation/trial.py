@@ -18,7 +18,6 @@ from headroles.extraction.ablation.prefix import (
     skippable,
 )
 from headroles.extraction.ablation.replacing import Attended, Replacement, Row, Taker
-from headroles.extraction.capture.attention import RETURNED
 from headroles.extraction.capture.stacks import ModelInputs
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.losses import CLASSES, LossModel
@@ -26,6 +25,7 @@ from headroles.extraction.model.projections import output_projections
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.causal.columns import DISTRIBUTION, LOSS
 from headroles.records.passage import Passage
+from headroles.records.rules.names import RETURNED
 from headroles.records.view import CROSS, DECODER
 
 TRIAL = "The heads of a model look at words, and at each other."

@@ -11,7 +11,6 @@ eagerly with ``output_attentions=True``.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -21,7 +20,7 @@ from transformers.masking_utils import eager_mask, sdpa_mask
 
 from headroles.extraction.capture import stacks
 from headroles.extraction.capture.cross import CrossLayout, side_lengths
-from headroles.extraction.capture.norms import ValueNorms
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
 from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.extraction.capture.weights import (
@@ -32,33 +31,8 @@ from headroles.extraction.capture.weights import (
     read_in_blocks,
     read_whole_batch,
 )
+from headroles.records.rules.names import EAGER, FORMED, RETURNED
 from headroles.records.view import CROSS, DECODER, SELF
-
-FUSED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureMethod:
-    """The way attention is read: under a registered name, or as returned by the model.
-
-    Attributes:
-        name: "headroles", "headroles-eager", "output_attentions", or "headroles-fused" of ``fused``.
-        causal: Whether every layer hides later keys. Returned attention has no mask, so nothing else is
-            known about it; otherwise plans are made by this before the model runs.
-        kind: "decoder" or "cross" for an encoder-decoder that reads two texts; "self" for any network
-            with one stack, also an encoder by itself.
-        modules: Modules that compute this kind, where the network computes others too; None for all.
-        norms: Norms of values, by which attention is weighted for all readers or for some; None for none.
-        by_heads: Whether the eager function of the model computes some heads without the others.
-    """
-
-    name: str
-    causal: bool = False
-    kind: str = SELF
-    modules: frozenset[torch.nn.Module] | None = field(default=None, repr=False)
-    norms: ValueNorms | None = field(default=None, repr=False, compare=False)
-    by_heads: bool = False
-
 
 _RUNNING: ContextVar[ForwardPass | None] = ContextVar("headroles_pass", default=None)
 
@@ -128,7 +102,7 @@ def one_thread(device: torch.device) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
+def _formed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
     running, output = _RUNNING.get(), None
     if running is not None and running.reads(module):
         call = LayerCall(module, (query, key, value), attention_mask, rest)
@@ -149,8 +123,8 @@ def _fused(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
 
 
-AttentionInterface.register(FUSED, _fused)
-AttentionMaskInterface.register(FUSED, sdpa_mask)
+AttentionInterface.register(FORMED, _formed)
+AttentionMaskInterface.register(FORMED, sdpa_mask)
 AttentionInterface.register(EAGER, _eager)
 AttentionMaskInterface.register(EAGER, eager_mask)
 
@@ -180,16 +154,7 @@ def run(
     """
     cross = CrossLayout(side_lengths(inputs)) if way.kind == CROSS else None
     home = next(iter(inputs.values())).device
-    running = ForwardPass(
-        reader,
-        lengths,
-        trial,
-        home=home,
-        modules=way.modules,
-        cross=cross,
-        norms=way.norms,
-        by_heads=way.by_heads,
-    )
+    running = ForwardPass(reader, lengths, way, home=home, cross=cross, trial=trial)
     if isinstance(reader, GraphReader):
         with torch.enable_grad():
             output = _forward(model, way, inputs, running)

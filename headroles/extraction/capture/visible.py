@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from headroles.extraction.capture.cross import CrossLayout
-from headroles.extraction.capture.norms import ValueNorms, weigh_in_place
+from headroles.extraction.capture.method import CaptureMethod
+from headroles.extraction.capture.norms import weigh_in_place
 from headroles.extraction.capture.readers import (
     GraphReader,
     LongReader,
@@ -142,15 +143,13 @@ class ForwardPass:
         self,
         reader: Reader | GraphReader,
         lengths: Sequence[int],
-        trial: int,
+        way: CaptureMethod,
         *,
         home: torch.device,
-        modules: frozenset[torch.nn.Module] | None = None,
         cross: CrossLayout | None = None,
-        norms: ValueNorms | None = None,
-        by_heads: bool = False,
+        trial: int = 0,
     ) -> None:
-        """Begin at the first layer; only the given modules are read (None: all are)."""
+        """Begin at the first layer."""
         self.reader = reader
         self.lengths = lengths
         self.home = home
@@ -158,13 +157,13 @@ class ForwardPass:
         self.layer = 0
         self.visible_sets = VisibleSets(lengths)
         self.cross = cross
-        self._modules = modules
+        self._modules, norms = way.modules, way.norms
         second = reader.norm_reader if isinstance(reader, NormReader) else None
         wanted = norms is not None and (norms.everywhere or second is not None)
         self._norms = norms if wanted else None
         self._second = second
         self._long = [taker for taker in (reader, second) if isinstance(taker, LongReader)]
-        self.by_heads = by_heads and isinstance(reader, LongReader) and reader.by_heads
+        self.by_heads = way.by_heads and isinstance(reader, LongReader) and reader.by_heads
 
     def reads(self, module: torch.nn.Module) -> bool:
         """Return whether a module computes attention of the kind that is read."""

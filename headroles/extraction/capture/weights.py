@@ -107,7 +107,9 @@ def _read_example(running: ForwardPass, call: LayerCall, example: int, output: t
     """Form the weights of one example and hand them over; write its output (queries, heads, size)."""
     (query, key, value), length, causal = call.parts, running.lengths[example], call.causal
     dtype = query.dtype if running.trial else torch.float32
-    keys, values = (part[example : example + 1, :, :length].to(dtype) for part in (key, value))
+    size = 0 if output is None else value.shape[-1]  # without an output, values are not multiplied
+    keys = key[example : example + 1, :, :length].to(dtype)
+    values = value[example : example + 1, :, :length, :size].to(dtype)
     norms = running.norms_of(value[example : example + 1, :, :length])
     in_blocks = length > WHOLE or running.trial > 1
     visible = running.visible_sets.visible_mask(call.mask, causal, example) if in_blocks else None
@@ -124,7 +126,7 @@ def _read_example(running: ForwardPass, call: LayerCall, example: int, output: t
                 call.module,
                 query[example : example + 1, heads, rows].to(dtype),
                 keys[:, own, first:last],
-                values[:, own, first:last, : None if output is not None else 0],
+                values[:, own, first:last],
                 additive,
                 **_other_arguments(call.rest, example, heads, rows, slice(first, last), dtype),
             )

@@ -32,12 +32,12 @@ BLOCK = 128
 WIDEST = 128
 """Most values of a key in one call."""
 LEAST = 16
-"""Fewest values of a key that the compiled kernels take; fewer are filled up with zeros."""
+"""Fewest values of a key that the compiled kernels take; others are filled up to a power of 2 with zeros."""
 CELLS = 2**24
 """Most numbers of queries and keys that are gathered for single cells at a time."""
 
 ANY = 2**31
-"""Most shapes and rules for which torch traces a call on a processor: no limit."""
+"""Most shapes and rules for which torch traces a call: no limit."""
 
 Rule = Callable[[Any, Any, Any, Any], Any]
 """Whether a key is seen, from the numbers of the input, the head, the query and the key."""
@@ -93,14 +93,14 @@ class FusedAttention:
     ) -> None:
         """Take the queries and keys of one input without its padding, and the keys that queries see.
 
-        Sums are in the precision of the layer, and in float32 on a processor, which has no faster kernel.
+        Sums are taken in float32, since kernels round weights to the precision of their values. Queries and
+        keys of half precision are exact in float32, and in the TF32 that a GPU multiplies in where allowed.
         """
         self.heads, self.tokens, _ = query.shape
         self.home = home
         self._scale, self._shown = scale, shown
-        dtype = torch.float32 if query.device.type == "cpu" else query.dtype
         with torch.inference_mode(False):  # tensors of inference mode take no part in a gradient
-            self._query, self._key = (given.to(dtype, copy=True)[None] for given in (query, key))
+            self._query, self._key = (given.to(torch.float32, copy=True)[None] for given in (query, key))
             self._rule = _rule_of(shown, self.tokens, query.device)
         self._levels: torch.Tensor | None = None
 
@@ -116,10 +116,8 @@ class FusedAttention:
         self, columns: Float[torch.Tensor, "tokens columns"]
     ) -> Float[torch.Tensor, "heads tokens columns"]:
         """Return Σ_j A_ij m_j of every row, for columns m over keys that all heads share; float32."""
-        count = columns.shape[1]
-        values = torch.nn.functional.pad(columns.to(self._key), (0, -count % LEAST))
-        shared = values[None, None].expand(1, self._key.shape[1], -1, -1)
-        return self._attend(shared)[..., :count].to(self.home)
+        shared = columns.to(self._key)[None, None].expand(1, self._key.shape[1], -1, -1)
+        return self._attend(shared).to(self.home)
 
     def spread(
         self, sets: Float[torch.Tensor, "tokens sets"], label: Int[torch.Tensor, " tokens"]
@@ -138,7 +136,7 @@ class FusedAttention:
         chosen, there = label.clamp(min=0).to(self.home), (label >= 0).to(self.home)
         mass = masses.gather(2, chosen[None, :, None].expand(self.heads, -1, 1))[..., 0].clamp(min=0)
         keys = torch.stack(moved)[chosen, :, torch.arange(self.tokens, device=self.home)].transpose(0, 1)
-        dots = (self._query[0].float().to(self.home) * keys).sum(-1) * self._scale
+        dots = (self._query[0].to(self.home) * keys).sum(-1) * self._scale
         spread = self.levels.to(self.home) * mass - dots + torch.xlogy(mass, mass)
         return masses, spread * there
 
@@ -153,9 +151,9 @@ class FusedAttention:
     def _cells(self, query: np.ndarray, key: np.ndarray) -> torch.Tensor:
         device, levels = self._query.device, self.levels
         rows, columns = (torch.from_numpy(given.astype(np.int64)).to(device) for given in (query, key))
-        queries = self._query[0].index_select(1, rows).float()
+        queries = self._query[0].index_select(1, rows)
         queries = queries.view(self._key.shape[1], -1, *queries.shape[1:])
-        keys = self._key[0].index_select(1, columns).float()[:, None]
+        keys = self._key[0].index_select(1, columns)[:, None]
         logits = (queries * keys).sum(-1).flatten(0, 1) * self._scale
         hidden = ~self._rule(torch.zeros_like(rows), torch.zeros_like(rows), rows, columns)
         weights: torch.Tensor = (logits - levels.index_select(1, rows)).exp().masked_fill(hidden, 0.0)
@@ -196,10 +194,15 @@ class FusedAttention:
         parts = []
         with torch.inference_mode(False), torch.no_grad():
             for start in range(0, values.shape[3], WIDEST):
-                output, levels = self._flex(values[..., start : start + WIDEST].clone(), self._rule, None)
-                parts.append(output[0].float())
+                part = values[..., start : start + WIDEST]
+                count = part.shape[3]
+                width = max(LEAST, 1 << (count - 1).bit_length())
+                output, levels = self._flex(
+                    torch.nn.functional.pad(part, (0, width - count)), self._rule, None
+                )
+                parts.append(output[0, ..., :count])
                 if self._levels is None:
-                    self._levels = levels[0].float()
+                    self._levels = levels[0]
         return torch.cat(parts, dim=2) if len(parts) > 1 else parts[0]
 
     def _flex(self, values: torch.Tensor, rule: Rule, change: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -253,16 +256,23 @@ def _tiles(rule: Rule, shown: VisibleMask, tokens: int, device: torch.device) ->
 
 @cache
 def _function(device: str) -> Any:
-    """Return FlexAttention, compiled for all lengths; uncompiled on a processor, which has no kernel."""
+    """Return FlexAttention, compiled for all lengths; uncompiled on a processor, which has no kernel.
+
+    Torch compiles a call anew for each width of values and kind of rule. It must not stop at its usual limit,
+    since it would then run uncompiled and form all weights.
+    """
+    limits = {"recompile_limit": ANY, "accumulated_recompile_limit": ANY, "fail_on_recompile_limit_hit": True}
+    run = flex_attention
     if device != "cpu":
-        return torch.compile(flex_attention, dynamic=True)
-    with warnings.catch_warnings(), torch.inference_mode(False):
-        warnings.simplefilter("ignore")  # torch says once that it runs uncompiled; that is meant here
-        one = torch.zeros((1, 1, 1, LEAST))
-        flex_attention(one, one, one)
+        run = torch.compile(flex_attention, dynamic=True)
+    else:
+        with warnings.catch_warnings(), torch.inference_mode(False):
+            warnings.simplefilter("ignore")  # torch says once that it runs uncompiled; that is meant here
+            one = torch.zeros((1, 1, 1, LEAST))
+            flex_attention(one, one, one)
 
-    def uncompiled(*given: Any, **options: Any) -> Any:
-        with torch._dynamo.config.patch(recompile_limit=ANY, accumulated_recompile_limit=ANY):
-            return flex_attention(*given, **options)
+    def unlimited(*given: Any, **options: Any) -> Any:
+        with torch._dynamo.config.patch(limits):
+            return run(*given, **options)
 
-    return uncompiled
+    return unlimited

@@ -12,13 +12,13 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import FUSED, hand_over_keys, running_pass
+from headroles.extraction.capture.attention import hand_over_keys, running_pass
 from headroles.extraction.capture.readers import VisibleMask
 from headroles.extraction.capture.visible import hides_later_keys
 from headroles.extraction.capture.weights import LayerCall, read_in_blocks
 from headroles.extraction.fused.attention import FusedAttention
+from headroles.records.rules.names import FORMED, SUMS
 
-NAME = "headroles-fused"
 LEAVE_OUT = "leave --path fused out"
 REFUSED = {
     "position_bias": "adds a bias of positions to its logits",
@@ -43,7 +43,7 @@ class FusedReader(Protocol):
 def _attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
     running = running_pass()
     if running is None or running.trial or not isinstance(running.reader, FusedReader):
-        by_rows = AttentionInterface()[FUSED]  # type: ignore[no-untyped-call]
+        by_rows = AttentionInterface()[FORMED]  # type: ignore[no-untyped-call]
         return by_rows(module, query, key, value, attention_mask, **rest)
     if running.reads(module):
         check_arguments(module, attention_mask, rest)
@@ -82,5 +82,5 @@ def check_arguments(module: torch.nn.Module, mask: torch.Tensor | None, rest: di
         )
 
 
-AttentionInterface.register(NAME, _attend)
-AttentionMaskInterface.register(NAME, sdpa_mask)
+AttentionInterface.register(SUMS, _attend)
+AttentionMaskInterface.register(SUMS, sdpa_mask)

@@ -12,8 +12,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.capture.attention import CaptureMethod
-from headroles.extraction.fused.check import choose_fused_reading
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
 from headroles.extraction.model.norms import trial_inputs, value_norms
 from headroles.extraction.model.placing import (
@@ -27,10 +26,10 @@ from headroles.extraction.model.placing import (
 from headroles.extraction.model.quantised import check_plain_weights, find_quantisation, quantised_errors
 from headroles.extraction.model.trial import choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
+from headroles.extraction.model.trial_fused import choose_fused_reading
 from headroles.extraction.model.two_texts import PairTokenizer, select_network
+from headroles.records.rules.names import ROWS
 
-ROWS = "rows"
-"""The path that reads rows of weights. The other, "fused", reads sums over attention that is never formed."""
 NO_NORMS, SOME_NORMS, ALL_NORMS = "none", "some", "all"
 """Who reads attention weighted by the norms of values."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

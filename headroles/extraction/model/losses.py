@@ -18,11 +18,11 @@ from transformers import (
 )
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import RETURNED
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.model.placing import DeviceMap
 from headroles.extraction.texts.tokens import Tokenised
+from headroles.records.rules.names import RETURNED
 
 MASKED, CAUSAL, CLASSES = "masked words", "next words", "classes"
 LOSS_HEADS: Mapping[str, tuple[str, Any]] = MappingProxyType(

@@ -9,9 +9,11 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture import weights
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import Place, VisibleArray, VisibleMask
 from headroles.extraction.capture.weights import WHOLE, forms_output
+from headroles.records.rules.names import EAGER, FORMED, RETURNED
 
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 """Largest difference of captured from returned weights, both in the model's own precision."""
@@ -122,11 +124,11 @@ def choose_reading(
         output, returned, cached = _run_plain(network, inputs)
         heads = returned[0].shape[0]
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
-        way = CaptureMethod(FUSED if fused and not small and network._supports_sdpa else EAGER)
+        way = CaptureMethod(FORMED if fused and not small and network._supports_sdpa else EAGER)
         network.set_attn_implementation(way.name)
         reader = _KeepingReader()
         if _check_reading(network, way, inputs, output, returned, reader):
-            by_heads = way.name == FUSED and _forms_some_heads(network, way, inputs, returned)
+            by_heads = way.name == FORMED and _forms_some_heads(network, way, inputs, [*returned, output])
             way = replace(way, causal=reader.causal, by_heads=by_heads)
             key_heads = _key_heads_by_layer(list(reader.key_heads.values()), len(returned), heads)
             return Reading(way, len(returned), heads, key_heads)
@@ -217,7 +219,7 @@ def _check_reading(
     if calls == 0:
         return False
     same = reader.hidden == 0 and _all_close(reader.layers, returned, tolerance)
-    if way.name == FUSED:
+    if way.name == FORMED:
         close = max(tolerance, BLOCK_TOLERANCE)
         second_reader = _KeepingReader()
         cut, _ = run(network, way, inputs, [n], second_reader, trial=2)
@@ -235,17 +237,20 @@ def _check_reading(
     return True
 
 
-def _forms_some_heads(
-    network: Any, way: CaptureMethod, inputs: Tensors, returned: list[torch.Tensor]
-) -> bool:
-    """Return whether the model's eager function gives the weights of some heads without the others."""
+def _forms_some_heads(network: Any, way: CaptureMethod, inputs: Tensors, wanted: list[torch.Tensor]) -> bool:
+    """Return whether the model's eager function gives weights and output of some heads without the others.
+
+    Only processors use that; ``wanted`` has the weights by layer, then the output of the model.
+    """
+    if inputs["input_ids"].device.type != "cpu":
+        return False
     tokens = inputs["input_ids"].shape[1]
     reader = _HeadReader(tokens)
     try:
-        run(network, replace(way, by_heads=True), inputs, [tokens], reader, trial=2)
+        output, _ = run(network, replace(way, by_heads=True), inputs, [tokens], reader, trial=2)
     except (RuntimeError, TypeError, ValueError, LookupError):
         return False
-    return _all_close(reader.layers, returned, max(TOLERANCE[network.dtype], BLOCK_TOLERANCE))
+    return _all_close([*reader.layers, output], wanted, max(TOLERANCE[network.dtype], BLOCK_TOLERANCE))
 
 
 def _all_close(ours: list[torch.Tensor], theirs: list[torch.Tensor], close: float) -> bool:

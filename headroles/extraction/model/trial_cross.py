@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.neurons import Call
 from headroles.extraction.capture.plain import attention_kind, run_plain, run_with_calls
 from headroles.extraction.capture.readers import VisibleArray
@@ -24,6 +25,7 @@ from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.model.trial import BLOCK_TOLERANCE, TOLERANCE, TRIAL_SENTENCE, Reading
 from headroles.extraction.model.two_texts import PairTokenizer
 from headroles.records.passage import Passage
+from headroles.records.rules.names import EAGER, FORMED, RETURNED
 from headroles.records.view import CROSS, DECODER
 
 MOST_TOKENS = 64
@@ -77,7 +79,7 @@ def choose_cross_reading(
             way = CaptureMethod(RETURNED, _hides_later_keys(network, plain, kind), kind)
             return Reading(way, len(plain), heads, (heads,) * len(plain))
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
-        name = FUSED if network._supports_sdpa and not small else EAGER
+        name = FORMED if network._supports_sdpa and not small else EAGER
         way = CaptureMethod(name, kind == DECODER, kind, modules)
         if not _reading_agrees(network, way, inputs, plain):
             raise BadInput(
@@ -122,7 +124,7 @@ def _reading_agrees(network: Any, way: CaptureMethod, inputs: ModelInputs, plain
     )
     reference = _run_plain(network, inputs, "eager" if way.name == EAGER else "sdpa")
     network.set_attn_implementation(way.name)
-    for blocks in (1, 2) if way.name == FUSED else (1,):
+    for blocks in (1, 2) if way.name == FORMED else (1,):
         reader = _KeepingReader()
         run(network, way, inputs, lengths, reader, trial=blocks)
         if reader.hidden or not _all_close(

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.extraction.capture.readers import VisibleMask, visible_key
-from headroles.extraction.fused.call import NAME
 from headroles.extraction.scoring.batches.reading import BatchPlans, reads_as_batch
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
@@ -18,6 +17,7 @@ from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan
 from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example
+from headroles.records.rules.names import SUMS
 
 
 @runtime_checkable
@@ -124,7 +124,7 @@ def batch_plans_of(
     """
     sizes = [prepared.tokenised.size for prepared in batch]
     crossing = any(prepared.tokenised.stack is not None for prepared in batch)
-    if crossing or model.way.name == NAME or not reads_as_batch(sizes, model.heads, model.device):
+    if crossing or model.way.name == SUMS or not reads_as_batch(sizes, model.heads, model.device):
         return None
     known = batch[0].together
     if known is not None and len(known.examples) == len(batch):

@@ -51,9 +51,7 @@ def score_again(
         for place, given in enumerate(tokenised):
             batch = job.prepare(tokenised, np.array([place]))
             passes = [
-                ForwardPass(
-                    job.reader(batch, table), [given.size], 0, home=model.device, norms=model.way.norms
-                )
+                ForwardPass(job.reader(batch, table), [given.size], model.way, home=model.device)
                 for table in tables
             ]
             for running in passes[1:]:

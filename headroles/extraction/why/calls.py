@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import RETURNED, one_thread
+from headroles.extraction.capture.attention import one_thread
 from headroles.extraction.capture.neurons import Call, Parts, fit_parts
 from headroles.extraction.capture.plain import run_with_calls
 from headroles.extraction.capture.stacks import ENCODER_IDS, ModelInputs
@@ -15,6 +15,7 @@ from headroles.extraction.stream import is_out_of_memory, pad_inputs
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.extraction.views.check import errors_in_one_sentence
 from headroles.extraction.views.kept import RECOMPUTED_TOLERANCE
+from headroles.records.rules.names import RETURNED
 from headroles.records.view import CROSS
 
 UNREAD = "its queries and keys cannot be read"

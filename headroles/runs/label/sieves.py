@@ -12,6 +12,7 @@ from headroles.inputs.corpora import Corpus
 from headroles.inputs.passages import check_data
 from headroles.options.label import Options
 from headroles.plans.scorers import SpreadScorer
+from headroles.records.rules.names import FUSED
 from headroles.runs.checks import check_parser
 from headroles.sieves.base import COUNTED
 from headroles.sieves.built_in.syntactic import named_relations
@@ -76,7 +77,7 @@ def _check_path(selection: Selection, path: str) -> None:
     """
     scorers = [sieve.name for sieve in selection.scorers if not isinstance(sieve, SpreadScorer)]
     needing = [*scorers, *(sieve.name for sieve in selection.valued)]
-    if path == "fused" and needing:
+    if path == FUSED and needing:
         names = ", ".join(map(repr, needing))
         raise BadInput(
             f"the fused path forms no rows of attention, but these sieves need them: {names}; leave --path "

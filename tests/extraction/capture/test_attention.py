@@ -15,10 +15,11 @@ from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
 from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, run
+from headroles.extraction.capture.attention import run
 from headroles.extraction.model import trial
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
+from headroles.records.rules.names import EAGER, FORMED, RETURNED
 from tests.support.read_models import (
     TEXTS,
     Kept,
@@ -59,7 +60,7 @@ def _check(model: Model, folder: Path) -> Kept:
 
 
 @pytest.mark.parametrize("name", INSIDE)
-@pytest.mark.parametrize(("max_length", "way"), [(128, EAGER), (512, FUSED)])
+@pytest.mark.parametrize(("max_length", "way"), [(128, EAGER), (512, FORMED)])
 def test_weights_and_visible_sets_are_the_plain_models(
     name: str, max_length: int, way: str, model_of: ModelOf
 ) -> None:
@@ -282,7 +283,7 @@ def test_a_wrong_cut_into_blocks_is_refused_at_load(
     monkeypatch.setattr(capture_weights, "block_mask", uncut)
     with pytest.raises(BadInput, match=r"must be what the plain model computes"):
         opened(model_of("llama"), 512)
-    assert opened(model_of("bert"), 512).way.name == FUSED
+    assert opened(model_of("bert"), 512).way.name == FORMED
 
 
 @pytest.mark.parametrize("max_length", [128, 512])
@@ -338,7 +339,7 @@ def test_half_precision_reads_nearly_what_full_precision_reads(
             ours = got.whole(layer, example)
             assert ours.dtype == torch.float32
             torch.testing.assert_close(ours, wanted.whole(layer, example), rtol=0, atol=close)
-            if half.way.name == FUSED:
+            if half.way.name == FORMED:
                 torch.testing.assert_close(ours.sum(-1), torch.ones(ours.shape[:2]), rtol=0, atol=1e-5)
 
 

@@ -16,7 +16,6 @@ from headroles.arrays import selection_of
 from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
 from headroles.extraction.capture import weights as capture_weights
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED
 from headroles.extraction.capture.cross import visible_cross
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
@@ -29,6 +28,7 @@ from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.extraction.views.parts import prepare_pair
 from headroles.records.example import Lexical
 from headroles.records.passage import Passage
+from headroles.records.rules.names import EAGER, FORMED, RETURNED
 from headroles.sieves.masks import Band
 from headroles.sieves.selection import Selection
 from headroles.sieves.weights.reference import apply
@@ -101,7 +101,7 @@ def test_scores_of_a_run_are_those_of_the_plain_models_attention(
 ) -> None:
     passages, sieves = pairs(4), selection_of(EVERY)
     wanted = None
-    for longest, way in ((96, EAGER), (400, FUSED))[: 1 if name == "fsmt" else 2]:
+    for longest, way in ((96, EAGER), (400, FORMED))[: 1 if name == "fsmt" else 2]:
         model = loaded(folder_of(name), kind, longest)
         assert (model.way.name, model.way.kind) == (RETURNED if name == "fsmt" else way, kind)
         assert (model.layers, model.heads, model.described["kind"]) == (3, 4, kind)
@@ -183,7 +183,7 @@ def test_reading_in_blocks_gives_the_same_scores(
     name: str, kind: str, folder_of: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, passages, sieves = loaded(folder_of(name), kind, 400), pairs(5), selection_of(EVERY)
-    assert model.way.name == FUSED
+    assert model.way.name == FORMED
     whole = _scores(model, passages, sieves).values
     cut_into_blocks(monkeypatch, 6, 2048)
     np.testing.assert_allclose(
@@ -352,6 +352,6 @@ def test_half_precision_weights_give_nearly_the_same_scores(name: str, folder_of
         max_length=96,
         kind="cross",
     )
-    assert half.way.name == FUSED
+    assert half.way.name == FORMED
     wanted = _scores(loaded(folder_of(name), "cross"), passages, sieves).values
     np.testing.assert_allclose(_scores(half, passages, sieves).values, wanted, rtol=0, atol=0.05)

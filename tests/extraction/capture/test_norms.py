@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import FUSED, run
+from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.norms import ValueNorms, factors_of, weigh_by_norms
 from headroles.extraction.capture.plain import run_with_calls
 from headroles.extraction.capture.stacks import shorten_inputs
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import ALL_NORMS, SOME_NORMS, Model, load
+from headroles.records.rules.names import FORMED
 from tests.support.architectures import RETURNED, TABLE
 from tests.support.read_models import Kept, batch_of, cut_into_blocks, one_thread, plain_network, plain_run
 from tests.support.reference import rounding_bound
@@ -86,7 +87,7 @@ def test_weights_by_norms_are_the_norms_of_what_every_key_adds(
 ) -> None:
     folder = model_of(name)
     model = _loaded(folder, max_length)
-    assert (model.way.name == FUSED) == (max_length == 512)
+    assert (model.way.name == FORMED) == (max_length == 512)
     inputs, lengths = batch_of(model)
     kept = _kept(model, inputs, lengths)
     for layer, rows in enumerate(_direct(name, folder, inputs, lengths)):

@@ -12,8 +12,9 @@ import torch
 import headroles
 from headroles.arrays import selection_of
 from headroles.errors import BadInput, UnknownName
+from headroles.extraction.capture.attention import run
 from headroles.extraction.fused.attention import FusedAttention
-from headroles.extraction.fused.call import NAME, check_arguments
+from headroles.extraction.fused.call import check_arguments
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
@@ -21,6 +22,7 @@ from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.stream import stream
 from headroles.options.label import LabelOptions
 from headroles.records.passage import Passage, Words
+from headroles.records.rules.names import SUMS
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.built_in.bag_of_words import BagOfWords
 from headroles.sieves.selection import Selection
@@ -62,24 +64,44 @@ def test_scores_of_padded_batches_are_those_of_the_default_path(name: str, model
     )
     sieves = Selection((*masks.sieves, BagOfWords()))
     fused = _load(model_of(name), "fused")
-    assert fused.way.name == fused.described["capture"] == NAME
+    assert fused.way.name == fused.described["capture"] == SUMS
     wanted, found = _scores(_load(model_of(name), "rows"), sieves), _scores(fused, sieves)
     assert np.isfinite(wanted).any(axis=(1, 2, 3)).mean() > 0.6
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=CLOSE)
 
 
-def test_a_model_in_half_precision_passes_the_check_at_load(model_of: ModelOf) -> None:
+def test_scores_of_a_model_in_bfloat16_are_those_of_its_rows(model_of: ModelOf) -> None:
     model = _load(model_of("llama"), "fused", "bfloat16")
-    assert (model.way.name, model.network.dtype) == (NAME, torch.bfloat16)
+    assert (model.way.name, model.network.dtype) == (SUMS, torch.bfloat16)
+    sieves = selection_of(["local", "delimiter", "previous"])
+    wanted = _scores(_load(model_of("llama"), "rows", "bfloat16"), sieves)
+    np.testing.assert_allclose(_scores(model, sieves), wanted, rtol=0, atol=CLOSE)
 
 
-def test_the_output_of_the_model_stays_that_of_sdpa(model_of: ModelOf) -> None:
-    model = _load(model_of("llama"), "fused")
+class _Masses:
+    """A reader of sums that keeps the attention of every layer on the first token."""
+
+    also_rows = False
+
+    def __init__(self) -> None:
+        self.layers: list[torch.Tensor] = []
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: Any) -> None:
+        raise TypeError("this reader takes sums only")
+
+    def read_fused(self, layer: int, example: int, attention: FusedAttention, visible: Any) -> None:
+        self.layers.append(attention.sums(torch.eye(attention.tokens)[:, :1]))
+
+
+def test_the_output_of_the_model_stays_that_of_sdpa_while_sums_are_taken(model_of: ModelOf) -> None:
+    model, reader = _load(model_of("llama"), "fused"), _Masses()
     inputs = {"input_ids": torch.from_numpy(np.random.default_rng(1).integers(5, 60, (1, 70)))}
+    output, calls = run(model.network, model.way, inputs, [70], reader)
+    assert calls == len(reader.layers) == model.layers
+    assert all(float(masses[:, 1:].min()) > 0 for masses in reader.layers)
+    model.network.set_attn_implementation("sdpa")
     with torch.inference_mode():
-        output = model.network(**inputs)[0]
-        model.network.set_attn_implementation("sdpa")
         assert torch.equal(output, model.network(**inputs)[0])
 
 
@@ -162,10 +184,14 @@ def test_a_run_records_its_path_keeps_maps_and_is_judged_again(tmp_path: Path, m
     )
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["settings"]["path"] == "fused"
-    assert manifest["model"]["capture"] == NAME
+    assert manifest["model"]["capture"] == SUMS
     assert "--path fused" in manifest["command"]
     assert any("fused path" in note for note in headroles.load(folder).manifest["notes"])
     assert len(run.scores.examples) == 12
+    again = headroles.judge_again(folder, alpha=0.01)
+    np.testing.assert_array_equal(again.scores.values, run.scores.values)
+    for own in (run, headroles.load(folder)):
+        assert own.exhibited is not None
 
 
 @pytest.mark.slow

@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 
 from headroles.arrays import selection_of
 from headroles.extraction.fused import attention as fused
 from headroles.extraction.fused.attention import Compared, FusedAttention
-from headroles.extraction.fused.sums import FusedSums
 from headroles.extraction.scoring.blocks.sums import LongSums
+from headroles.extraction.scoring.fused import FusedSums
 from headroles.plans.masks import Band, Cells, Mask
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection
 from headroles.testing import made_example
+from tests.support.largest import Largest
 
 HEADS, SIZE, SCALE = 4, 8, 0.6
 CPU = torch.device("cpu")
@@ -112,21 +113,6 @@ def test_scores_of_a_plan_are_those_of_blocks_of_rows(visible: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5)
 
 
-class _Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the most numbers that a result of any operation has."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.numbers = 0
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = function(*args, **(kwargs or {}))
-        for each in made if isinstance(made, tuple | list) else (made,):
-            if isinstance(each, torch.Tensor):
-                self.numbers = max(self.numbers, each.numel())
-        return made
-
-
 def _unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function without its inside being watched: on a processor, torch itself forms logits there."""
 
@@ -147,7 +133,7 @@ def test_no_tensor_outside_of_the_library_has_a_cell_for_each_pair_of_tokens(
     flex = fused._function("cpu")
     monkeypatch.setattr(fused, "_function", lambda device: _unwatched(flex))
     monkeypatch.setattr(torch.autograd, "grad", _unwatched(torch.autograd.grad))
-    with _Largest() as largest:
+    with Largest() as largest:
         attention.sums(torch.ones((n, 12)))
         attention.cells(np.arange(n), np.arange(n))
         attention.spread(torch.ones((n, 2)), place % 2)

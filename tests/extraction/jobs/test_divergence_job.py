@@ -14,7 +14,7 @@ from headroles.arrays import selection_of
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction import stream
 from headroles.extraction.capture import attention as capture_attention
-from headroles.extraction.capture.attention import FUSED, CaptureMethod
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.jobs import divergence as divergence_job
 from headroles.extraction.jobs.both import JointJob
 from headroles.extraction.jobs.divergence import (
@@ -33,6 +33,7 @@ from headroles.extraction.stream import PreparedInput
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.clusters import Divergence
 from headroles.records.passage import Passage
+from headroles.records.rules.names import FORMED
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound
 
@@ -160,8 +161,8 @@ def test_long_inputs_that_come_in_blocks_of_rows_give_the_same(
     whole = _streamed(_load(folder))
     cut_into_blocks(monkeypatch, 8, 1000)
     model = _load(folder)
-    model.network.set_attn_implementation(FUSED)
-    object.__setattr__(model, "way", CaptureMethod(FUSED))
+    model.network.set_attn_implementation(FORMED)
+    object.__setattr__(model, "way", CaptureMethod(FORMED))
     blocks = _streamed(model)
     np.testing.assert_allclose(blocks.sums, whole.sums, rtol=1e-4, atol=rounding_bound(96))
 

@@ -12,7 +12,8 @@ import transformers
 from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
 from headroles.extraction.capture import weights as capture_weights
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.jobs import gradients
 from headroles.extraction.jobs.gradients import MEASURES, gradient_shards, max_batch_size
@@ -29,6 +30,7 @@ from headroles.extraction.model.losses import (
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage
+from headroles.records.rules.names import EAGER, FORMED, RETURNED
 from headroles.sieves.surface import KINDS, kinds
 from tests.support.reference import rounding_bound
 
@@ -342,9 +344,9 @@ def test_a_batch_that_does_not_fit_is_halved(headed: Headed, monkeypatch: pytest
 def test_weights_formed_beside_the_model_have_no_gradients(headed: Headed) -> None:
     model = _load(headed("bert", "MaskedLM"))
     inputs, lengths, targets = _batch(model, TEXTS)
-    model.network.set_attn_implementation(FUSED)
+    model.network.set_attn_implementation(FORMED)
     with pytest.raises(TypeError, match="run it with 'headroles-eager'"):
-        run(model.network, CaptureMethod(FUSED), inputs, lengths, Gradients(model, targets))
+        run(model.network, CaptureMethod(FORMED), inputs, lengths, Gradients(model, targets))
 
 
 def test_the_graph_begins_at_the_first_layers_weights(headed: Headed) -> None:

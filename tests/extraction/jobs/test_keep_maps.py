@@ -13,7 +13,7 @@ import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
 from headroles.extraction import stream
-from headroles.extraction.capture.attention import FUSED, CaptureMethod
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.jobs import keep_maps
 from headroles.extraction.jobs.keep_maps import InputMaps, KeepMapsJob, bytes_of
 from headroles.extraction.model.checkpoint import find_checkpoint
@@ -22,6 +22,7 @@ from headroles.extraction.texts.spelling import number_words
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.kept_maps import ANY_INPUT
 from headroles.records.passage import Passage, Words
+from headroles.records.rules.names import FORMED
 from headroles.storage.kept_maps import examples_by_hash
 from tests.support.read_models import cut_into_blocks
 
@@ -85,8 +86,8 @@ def test_inputs_of_several_shards_and_blocks_of_rows_fall_into_place(
     cut_into_blocks(monkeypatch, 3, 100)
     folder = model_of("bert")
     model = _load(folder)
-    model.network.set_attn_implementation(FUSED)
-    object.__setattr__(model, "way", CaptureMethod(FUSED))
+    model.network.set_attn_implementation(FORMED)
+    object.__setattr__(model, "way", CaptureMethod(FORMED))
     _same_as_plain(_kept(model, _passages()), folder)
 
 

@@ -9,7 +9,6 @@ import torch
 
 from headroles.arrays import surface_of
 from headroles.extraction.capture import attention as capture_attention
-from headroles.extraction.capture.attention import FUSED
 from headroles.extraction.jobs.surface import SurfaceJob, entropies
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
@@ -17,6 +16,7 @@ from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage
+from headroles.records.rules.names import FORMED
 from headroles.runs.surface.work import surface_counting
 from headroles.sieves import spread
 from headroles.sieves.settings import SMOOTHING
@@ -132,7 +132,7 @@ def test_blocks_of_query_rows_give_what_whole_attention_gives(
     model_of: ModelOf, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = _load(model_of(name), max_length=400)
-    assert model.way.name == FUSED
+    assert model.way.name == FORMED
     passages = _passages(1, count=3, longest=60)
     (whole,), _ = _shards(model, passages, length=400)
     cut_into_blocks(monkeypatch, 4, 4 * 4 * 40 * 7)

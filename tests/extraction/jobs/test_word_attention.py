@@ -9,12 +9,12 @@ import torch
 from transformers import AutoModel
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import FUSED
 from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps, read_word_maps
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage, Words
+from headroles.records.rules.names import FORMED
 from tests.support.read_models import cut_into_blocks
 
 ModelOf = Callable[[str], Path]
@@ -96,7 +96,7 @@ def test_reading_in_blocks_and_in_other_batches_gives_the_same_maps(
 ) -> None:
     _, whole = _copied(_load(model_of("bert")))
     model = _load(model_of("bert"), 512)
-    assert model.way.name == FUSED
+    assert model.way.name == FORMED
     cut_into_blocks(monkeypatch, 4, 700)
     _, blocks = _copied(model, batch_size=1)
     for one, other in zip(whole, blocks, strict=True):

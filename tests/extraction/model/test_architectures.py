@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headroles.extraction.capture.attention import run
-from tests.support.architectures import EAGER, FUSED, TABLE
+from tests.support.architectures import EAGER, FORMED, TABLE
 from tests.support.read_models import Kept, batch_of, one_thread, plain_network, plain_run, ready
 from tests.support.reference import rounding_bound
 
@@ -19,17 +19,17 @@ ModelOf = Callable[[str], Path]
 def test_attention_visible_keys_and_output_are_the_plain_models(name: str, model_of: ModelOf) -> None:
     told, folder = TABLE[name], model_of(name)
     eager = plain_network(folder, "eager")
-    sdpa = plain_network(folder, "sdpa") if told.path == FUSED else None
+    sdpa = plain_network(folder, "sdpa") if told.path == FORMED else None
     for max_length in (128, 512):
         model = ready(folder, max_length)
-        assert model.way.name == (EAGER if told.path == FUSED and max_length == 128 else told.path)
+        assert model.way.name == (EAGER if told.path == FORMED and max_length == 128 else told.path)
         assert model.way.causal == told.causal
         inputs, lengths = batch_of(model)
         kept = Kept()
         with one_thread():
             output, layers = run(model.network, model.way, inputs, lengths, kept)
             plain = plain_run(eager, inputs, output_attentions=True)
-            wanted = plain[0] if model.way.name != FUSED else plain_run(sdpa, inputs)[0]
+            wanted = plain[0] if model.way.name != FORMED else plain_run(sdpa, inputs)[0]
         assert layers == len(plain.attentions) == model.layers
         for example, n in enumerate(lengths):
             close = rounding_bound(n * model.layers, float(wanted.abs().max()))

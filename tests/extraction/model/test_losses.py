@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import EAGER, RETURNED
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.losses import (
     CAUSAL,
@@ -29,6 +28,7 @@ from headroles.extraction.model.losses import (
 )
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
+from headroles.records.rules.names import EAGER, RETURNED
 
 Headed = Callable[..., Path]
 TEXT = "What did the committee decide about the treaty?"

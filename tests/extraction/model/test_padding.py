@@ -16,7 +16,7 @@ import torch
 
 import headroles
 from headroles.extraction.capture.attention import run
-from tests.support.architectures import FUSED, TABLE
+from tests.support.architectures import FORMED, TABLE
 from tests.support.read_models import Kept, batch_of, opened, plain_network, plain_run, ready
 from tests.support.reference import rounding_bound
 
@@ -30,7 +30,7 @@ def test_padding_on_the_left_gives_the_same_attention_unless_positions_are_absol
     name: str, model_of: ModelOf
 ) -> None:
     folder = model_of(name)
-    model = ready(folder, 512 if TABLE[name].path == FUSED else 128)
+    model = ready(folder, 512 if TABLE[name].path == FORMED else 128)
     inputs, lengths = batch_of(model)
     ours = Kept()
     run(model.network, model.way, inputs, lengths, ours)

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.capture.attention import EAGER, FUSED, RETURNED, CaptureMethod, run
+from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.jobs.gradients import gradient_shards
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
@@ -24,6 +25,7 @@ from headroles.extraction.model.placing import (
 )
 from headroles.extraction.views.view import read_views
 from headroles.records.passage import Passage
+from headroles.records.rules.names import EAGER, FORMED, RETURNED
 from tests.support.read_models import Kept, batch_of, opened, ready
 
 ModelOf = Callable[[str], Path]
@@ -88,7 +90,7 @@ class _BatchDevices(_Devices):
 
 
 @pytest.mark.parametrize("reader", [_Devices, _BatchDevices])
-@pytest.mark.parametrize("name", [EAGER, FUSED, RETURNED])
+@pytest.mark.parametrize("name", [EAGER, FORMED, RETURNED])
 def test_attention_of_layers_on_another_device_is_handed_on_at_home(
     name: str, reader: type[_Devices], model_of: ModelOf
 ) -> None:
@@ -115,7 +117,7 @@ def test_cross_attention_of_layers_on_another_device_is_handed_on_at_home(model_
         max_length=64,
         kind="cross",
     )
-    assert model.way.name == FUSED
+    assert model.way.name == FORMED
     ids, mask = torch.ones((1, 5), dtype=torch.int64), torch.ones((1, 5), dtype=torch.int64)
     inputs = {"input_ids": ids, "attention_mask": mask, "decoder_input_ids": ids[:, :3]}
     inputs["decoder_attention_mask"] = mask[:, :3]

@@ -20,7 +20,7 @@ from headroles.errors import BadInput
 from headroles.extraction.capture.attention import run
 from headroles.sieves.weights.reference import apply
 from tests.extraction.model.test_even_attention import EVERY, MASKS, annotated, visible
-from tests.support.architectures import FUSED, TABLE
+from tests.support.architectures import FORMED, TABLE
 from tests.support.read_models import Kept, batch_of, opened
 from tests.support.reference import rounding_bound
 
@@ -36,7 +36,7 @@ FULL = ("xlnet",)
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [(name, dtype) for name in TABLE for dtype in ROW if dtype == "bfloat16" or TABLE[name].path != FUSED],
+    [(name, dtype) for name in TABLE for dtype in ROW if dtype == "bfloat16" or TABLE[name].path != FORMED],
 )
 def test_rows_of_half_precision_models_sum_to_1_within_the_stated_bound(
     name: str, dtype: str, model_of: ModelOf
@@ -58,7 +58,7 @@ def test_rows_of_half_precision_models_sum_to_1_within_the_stated_bound(
         if name in SINKS:
             assert 0 < sums.min() < sums.max() < 1
         else:
-            bound = rounding_bound(rows.shape[-1]) if model.way.name == FUSED else ROW[dtype]
+            bound = rounding_bound(rows.shape[-1]) if model.way.name == FORMED else ROW[dtype]
             assert (sums - 1).abs().max() <= bound
 
 

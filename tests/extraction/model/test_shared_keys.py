@@ -138,7 +138,9 @@ def test_a_sieve_cannot_take_the_columns_name(tmp_path: Path, model_of: ModelOf)
 def test_heads_of_one_group_share_keys_and_other_heads_do_not(shared: int, model_of: ModelOf) -> None:
     from transformers import LlamaConfig, LlamaModel
 
-    from headroles.extraction.capture.attention import EAGER, CaptureMethod, run
+    from headroles.extraction.capture.attention import run
+    from headroles.extraction.capture.method import CaptureMethod
+    from headroles.records.rules.names import EAGER
     from tests.support.read_models import Kept
 
     torch.manual_seed(0)

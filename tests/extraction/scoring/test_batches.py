@@ -10,7 +10,6 @@ import torch
 from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadSieve
-from headroles.extraction.capture.attention import EAGER, FUSED
 from headroles.extraction.capture.visible import VisibleSets
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
@@ -31,6 +30,7 @@ from headroles.extraction.stream import stream
 from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
 from headroles.records.example import Lexical, Mention
 from headroles.records.passage import Passage, Words
+from headroles.records.rules.names import EAGER, FORMED
 from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.sieves.selection import Selection
 from headroles.sieves.weights.reference import apply
@@ -321,7 +321,7 @@ def test_weights_formed_beside_the_model_for_a_whole_batch_are_those_of_each_exa
         )
 
     short, long, passages = loaded(96), loaded(512), _passages(9)
-    assert (short.way.name, long.way.name) == (EAGER, FUSED)
+    assert (short.way.name, long.way.name) == (EAGER, FORMED)
     calls: list[int] = []
     honest = BatchScores.add
 

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
 from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
-from headroles.extraction.capture.attention import FUSED, run
+from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.readers import (
     Place,
     VisibleArray,
@@ -33,10 +32,12 @@ from headroles.plans.masks import Band, Cells, Match
 from headroles.plans.scorers import score_layer
 from headroles.records.example import Example
 from headroles.records.passage import Passage, Words
+from headroles.records.rules.names import FORMED
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.built_in.bag_of_words import BagOfWords
 from headroles.sieves.selection import Selection
 from headroles.sieves.weights.reference import apply
+from tests.support.largest import Largest
 from tests.support.read_models import cut_into_blocks
 from tests.support.reference import rounding_bound
 
@@ -211,27 +212,12 @@ def test_the_output_of_a_long_input_is_the_fused_kernels_but_for_rounding(
     name: str, model_of: ModelOf
 ) -> None:
     model = _load(model_of(name))
-    assert model.way.name == FUSED
+    assert model.way.name == FORMED
     output, _ = run(model.network, model.way, _inputs(300), [300], _Blocks())
     model.network.set_attn_implementation("sdpa")
     with torch.inference_mode():
         plain = model.network(**_inputs(300))[0]
     torch.testing.assert_close(output, plain, rtol=1e-5, atol=1e-5)
-
-
-class _Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the largest tensor that any operation gives, in bytes of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.bytes = 0
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = function(*args, **(kwargs or {}))
-        for each in made if isinstance(made, tuple | list) else (made,):
-            if isinstance(each, torch.Tensor):
-                self.bytes = max(self.bytes, each.untyped_storage().nbytes())
-        return made
 
 
 @pytest.mark.parametrize("name", ["bert", "llama"])
@@ -250,7 +236,7 @@ def test_nothing_as_large_as_a_matrix_of_booleans_is_made_while_a_long_input_is_
     table = job.table([tokenised])
     batch = job.prepare([tokenised], np.array([0]))
     inputs = {"input_ids": torch.tensor([tokenised.inputs["input_ids"]])}
-    with _Largest() as largest:
+    with Largest() as largest:
         run(model.network, model.way, inputs, [tokenised.size], job.reader(batch, table))
     assert tokenised.size > 500
     assert 2**16 < largest.bytes < tokenised.size**2

@@ -19,7 +19,7 @@ from headroles.arrays import selection_of
 from headroles.errors import BadInput, BadSieve
 from headroles.extraction import stream
 from headroles.extraction.capture import attention as capture_attention
-from headroles.extraction.capture.attention import FUSED, CaptureMethod
+from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
@@ -29,6 +29,7 @@ from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.scoring.reader import Reader, Shard, Table
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.records.passage import Passage, Words
+from headroles.records.rules.names import FORMED
 from headroles.sieves.selection import Selection
 from headroles.sieves.weights.reference import apply
 from tests.support.read_models import cut_into_blocks
@@ -118,7 +119,7 @@ def test_reading_in_blocks_gives_the_same_scores(
     name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, passages = _load(model_of(name), 512), _passages(2, 8)
-    assert model.way.name == FUSED
+    assert model.way.name == FORMED
     cut_into_blocks(monkeypatch, 8, 4096)
     for statistic, close in (("selectivity", rounding_bound(96)), ("bias", rounding_bound(96, magnitude=10))):
         sieves = selection_of(None, statistic=statistic)

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import RETURNED, run
+from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.readers import VisibleArray, VisibleMask
 from headroles.extraction.fused.attention import Compared, FusedAttention
-from headroles.extraction.fused.call import LEAVE_OUT, NAME
+from headroles.extraction.fused.call import LEAVE_OUT
 from headroles.extraction.model.trial import TOLERANCE, TRIAL_SENTENCE, Reading
+from headroles.records.rules.names import RETURNED, SUMS
 
 OF_ROWS = 2e-3
 """Largest difference of a number of one query."""
@@ -109,12 +110,12 @@ def choose_fused_reading(
     encoded = tokenizer(TEXT, return_tensors="pt", truncation=True, max_length=max_length)
     inputs = {name: ids.to(device) for name, ids in encoded.items()}
     lengths: Sequence[int] = [inputs["input_ids"].shape[1]]
-    reader, way = _Comparing(), replace(usual.way, name=NAME)
+    reader, way = _Comparing(), replace(usual.way, name=SUMS)
     try:
         network.set_attn_implementation("sdpa")
         with torch.inference_mode():
             plain = network(**inputs)[0]
-        network.set_attn_implementation(NAME)
+        network.set_attn_implementation(SUMS)
         output, calls = run(network, way, inputs, lengths, reader)
     except (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]

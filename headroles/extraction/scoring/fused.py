@@ -7,10 +7,10 @@ from headroles.extraction.fused.attention import Compared, FusedAttention
 from headroles.extraction.scoring.blocks.contrasts import OffsetSums
 from headroles.extraction.scoring.blocks.sums import scores_of
 from headroles.plans.even import row_blocks
-from headroles.plans.plan import LongPlan, LongProfile
+from headroles.plans.plan import CellList, LongPlan, LongProfile
 
-LISTED = 2**14
-"""Most single cells whose weights are laid out by sum at a time."""
+LISTED = 2**18
+"""Most single cells that are computed at a time."""
 
 
 class FusedSums:
@@ -22,6 +22,7 @@ class FusedSums:
         self._device = device
         self._keys = torch.from_numpy(plan.keys).to(device)
         self._weight = torch.from_numpy(plan.weight).to(device).flatten(0, 1)
+        self._listed = _listed_by_sum(plan.listed, device)
         self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
         with torch.inference_mode(False):
             self._compared = [_compared_of(profile, device) for profile in plan.profiles]
@@ -39,17 +40,12 @@ class FusedSums:
 
     def _linear(self, attention: FusedAttention) -> torch.Tensor:
         """Return the linear sums (heads, sums)."""
-        plan, outputs = self.plan, self._weight.shape[1]
-        sums = torch.zeros((attention.heads, outputs), device=self._device)
+        plan = self.plan
+        sums = torch.zeros((attention.heads, self._weight.shape[1]), device=self._device)
         if plan.keys.shape[1]:
             sums += attention.sums(self._keys).flatten(1) @ self._weight
-        listed = plan.listed
-        for start in range(0, len(listed.query), LISTED):
-            part = slice(start, start + LISTED)
-            cells = attention.cells(listed.query[part], listed.key[part])
-            spread = np.zeros((cells.shape[1], outputs), dtype=np.float32)
-            spread[np.arange(len(spread)), listed.output[part]] = listed.weight[part]
-            sums += cells @ torch.from_numpy(spread).to(self._device)
+        for output, query, key, weight in self._listed:
+            sums[:, output] += attention.cells(query, key) @ weight
         for rowwise in plan.rowwise:
             for start, stop in row_blocks(attention.tokens):
                 query, key = np.nonzero(rowwise.mask.rows(start, stop))
@@ -57,6 +53,20 @@ class FusedSums:
                 cells = attention.cells(start + query, key)
                 sums[:, rowwise.output] += cells @ torch.from_numpy(weight).to(self._device)
         return sums
+
+
+def _listed_by_sum(
+    listed: CellList, device: torch.device
+) -> list[tuple[int, np.ndarray, np.ndarray, torch.Tensor]]:
+    """Return sums, each with the queries, keys and weights of some of its single cells."""
+    parts = []
+    for output in np.unique(listed.output).tolist():
+        every = np.flatnonzero(listed.output == output)
+        for start in range(0, len(every), LISTED):
+            own = every[start : start + LISTED]
+            weight = torch.from_numpy(listed.weight[own].astype(np.float32)).to(device)
+            parts.append((output, listed.query[own], listed.key[own], weight))
+    return parts
 
 
 def _compared_of(profile: LongProfile, device: torch.device) -> tuple[Compared, torch.Tensor]:

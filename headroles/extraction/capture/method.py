@@ -1,0 +1,31 @@
+"""The way in which the attention of a model is read."""
+
+from dataclasses import dataclass, field
+
+import torch
+
+from headroles.extraction.capture.norms import ValueNorms
+from headroles.records.view import SELF
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureMethod:
+    """The way attention is read: under a registered name, or as returned by the model.
+
+    Attributes:
+        name: One of the names of ``records.rules.names``.
+        causal: Whether every layer hides later keys. Returned attention has no mask, so nothing else is
+            known about it; otherwise plans are made by this before the model runs.
+        kind: "decoder" or "cross" for an encoder-decoder that reads two texts; "self" for any network
+            with one stack, also an encoder by itself.
+        modules: Modules that compute this kind, where the network computes others too; None for all.
+        norms: Norms of values, by which attention is weighted for all readers or for some; None for none.
+        by_heads: Whether the eager function of the model computes some heads without the others.
+    """
+
+    name: str
+    causal: bool = False
+    kind: str = SELF
+    modules: frozenset[torch.nn.Module] | None = field(default=None, repr=False)
+    norms: ValueNorms | None = field(default=None, repr=False, compare=False)
+    by_heads: bool = False
