@@ -105,7 +105,7 @@ def detectable_effect(count: Counts, cut: Numbers, power: float = 0.8) -> Float[
     pairs, places = np.unique(np.stack(wide).reshape(2, -1), axis=1, return_inverse=True)
     solved = np.full(pairs.shape[1], np.nan)
     known = (pairs[0] >= 2) & ~np.isnan(pairs[1])
-    solved[known] = _effects_for(*pairs[:, known], power)
+    solved[known] = _effects_for(pairs[0, known], pairs[1, known], power)
     return solved[places.reshape(-1)].reshape(wide[0].shape)
 
 

@@ -40,7 +40,7 @@ def judge_again(options: JudgeOptions) -> Labelling:
     check_decision(Decision(**decision_fields(given)))
     with local_copy(folder, back=True) as place, lock_present_folder(place):
         after = _judge_by(load(place), given, margin)
-        write_results(place, after, kind_of(after).page(after))
+        write_results(place, after, kind_of(after).page(after), maps_stay=True)
     return after
 
 

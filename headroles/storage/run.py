@@ -81,16 +81,16 @@ def digests(contents: Mapping[str, str | bytes]) -> dict[str, str]:
     }
 
 
-def lasting_digests(folder: Path) -> dict[str, str]:
-    """Return SHA-256 of the files of a run that do not depend on the decision.
+def lasting_digests(folder: Path, *, maps: bool = False) -> dict[str, str]:
+    """Return SHA-256 of the files of a run that do not depend on the decision; of kept maps where asked.
 
     The digests are those of its manifest, so that a file that was altered since is not mistaken for right.
     Where there is no manifest, or it has no digests, they are computed from the files.
     """
-    known = read_manifest(folder).get("files")
+    known, kept = read_manifest(folder).get("files"), KEPT_MAP_FILES if maps else ()
     if isinstance(known, dict):
-        return {name: digest for name, digest in known.items() if name.split("/")[0] in LASTING}
-    paths = [folder / EXAMPLES, folder / MOMENTS, folder / PLAN]
+        return {name: digest for name, digest in known.items() if name.split("/")[0] in {*LASTING, *kept}}
+    paths = [folder / name for name in (EXAMPLES, MOMENTS, PLAN, *kept)]
     paths += [path for name in (SCORES, SHARDS) for path in (folder / name).glob("[!.]*")]
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in paths if path.is_file()}
 
@@ -110,7 +110,12 @@ def write_examples(folder: Path, scores: Scores) -> None:
 
 
 def write_results(
-    folder: Path, labelling: Labelling, report: str, files: Mapping[str, str] | None = None
+    folder: Path,
+    labelling: Labelling,
+    report: str,
+    files: Mapping[str, str] | None = None,
+    *,
+    maps_stay: bool = False,
 ) -> None:
     """Write tables, report and manifest in one step: a kill leaves the earlier outcome or the new one, whole.
 
@@ -122,19 +127,21 @@ def write_results(
         report: The HTML page.
         files: SHA-256, by name, of files in the folder that stay, so that others among scores and shards
             leave; None: those of ``lasting_digests``, and nothing there leaves.
+        maps_stay: Whether the files of kept maps in the folder stay as they are.
 
     Raises:
         BadInput: When they cannot be written; the earlier outcome or the new one then counts, whole.
     """
-    parts = part_files(labelling)
+    kept = lasting_digests(folder, maps=maps_stay) if files is None else dict(files)
+    there = kept.keys() & {*KEPT_MAP_FILES}
+    parts = part_files(replace(labelling, exhibited=None) if there else labelling)
     manifest = dict(labelling.manifest) | {
-        "parts": promised_files(labelling, parts),
+        "parts": promised_files(labelling, [*parts, *there]),
         "decision": asdict(labelling.decision),
         "rules": [asdict(rule) for rule in labelling.findings.rules],
         "skipped": list(labelling.skipped),
         "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
     }
-    kept = lasting_digests(folder) if files is None else dict(files)
     contents: dict[str, str | bytes] = {
         **findings_texts(labelling),
         **(assessment_texts(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
@@ -146,7 +153,7 @@ def write_results(
         contents[PLAN] = new_plan.read_bytes()
     manifest["files"] = dict(sorted((kept | digests(contents)).items()))
     contents[MANIFEST] = manifest_text(manifest)
-    earlier = {*(RUN.holds - contents.keys() - LASTING), *figure_names(folder)}
+    earlier = {*(RUN.holds - contents.keys() - there - LASTING), *figure_names(folder)}
     if files is not None:  # files of shards that were only needed on the way
         earlier |= {name for name in file_names(folder) if _folder_of(name) in (SHARDS, SCORES)} - {*files}
     with write_errors("the results of the run"):

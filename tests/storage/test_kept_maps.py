@@ -1,6 +1,7 @@
 """Kept maps as files of a run folder, and back; what is damaged or of another run is refused."""
 
 import csv
+import hashlib
 import zlib
 from collections.abc import Callable
 from dataclasses import astuple, replace
@@ -28,7 +29,7 @@ from headroles.storage.kept_maps import (
     read_kept_maps,
     wanted_maps,
 )
-from tests.storage.manifests import hash_again
+from tests.storage.manifests import change_manifest, hash_again
 
 Made = Callable[..., tuple[Scores, list[Rule]]]
 Label = Callable[..., Labelling]
@@ -262,12 +263,20 @@ def test_a_run_with_a_damaged_file_is_one_sentence(name: str, run: Path) -> None
         headroles.load(run)
 
 
-def test_judging_again_keeps_maps_of_roles_that_are_no_longer_held(run: Path) -> None:
-    before = {name: (run / name).read_bytes() for name in KEPT_MAP_FILES}
+@pytest.mark.parametrize("hashed", [True, False], ids=["hashed", "without hashes"])
+def test_judging_again_leaves_files_of_maps_even_of_roles_that_are_no_longer_held(
+    hashed: bool, run: Path
+) -> None:
+    if not hashed:
+        change_manifest(run, lambda record: record.pop("files"))
+    before = {name: ((run / name).read_bytes(), (run / name).stat().st_ino) for name in KEPT_MAP_FILES}
     after = headroles.judge_again(run, margin=0.99)
     assert not (after.findings.decision == 0).any()
     assert after.exhibited is not None
-    assert {name: (run / name).read_bytes() for name in KEPT_MAP_FILES} == before
+    for name, (content, file) in before.items():
+        assert ((run / name).read_bytes(), (run / name).stat().st_ino) == (content, file)
+        assert read_manifest(run)["files"][name] == hashlib.sha256(content).hexdigest()
+    assert headroles.load(run).exhibited is not None
     assert read_manifest(run)["settings"]["maps"] == 1000
 
 

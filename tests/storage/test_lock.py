@@ -130,7 +130,7 @@ def test_a_judge_that_is_held_at_its_first_write_keeps_other_commands_out(
     label(out=run, limit=20, sieve="local")
     refused: list[Callable[[], Any]] = []
 
-    def held(*given: Any) -> None:
+    def held(*given: Any, **more: Any) -> None:
         before = _contents(run)
         for other in (
             lambda: label(out=run, limit=20, sieve="block", overwrite=True),

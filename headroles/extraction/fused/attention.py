@@ -262,7 +262,7 @@ def _function(device: str) -> Any:
     since it would then run uncompiled and form all weights.
     """
     limits = {"recompile_limit": ANY, "accumulated_recompile_limit": ANY, "fail_on_recompile_limit_hit": True}
-    run = flex_attention
+    run: Any = flex_attention
     if device != "cpu":
         run = torch.compile(flex_attention, dynamic=True)
     else:

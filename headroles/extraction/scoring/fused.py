@@ -44,8 +44,8 @@ class FusedSums:
         sums = torch.zeros((attention.heads, self._weight.shape[1]), device=self._device)
         if plan.keys.shape[1]:
             sums += attention.sums(self._keys).flatten(1) @ self._weight
-        for output, query, key, weight in self._listed:
-            sums[:, output] += attention.cells(query, key) @ weight
+        for output, query, key, value in self._listed:
+            sums[:, output] += attention.cells(query, key) @ value
         for rowwise in plan.rowwise:
             for start, stop in row_blocks(attention.tokens):
                 query, key = np.nonzero(rowwise.mask.rows(start, stop))
