@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.plans.masks import Mask
+from headroles.plans.masks import Band, Mask
 
 BLOCK = 2**20
 """Pairs of tokens in a block."""
@@ -28,6 +28,10 @@ def visible_counts(visible: Mask | None, size: int) -> Int[np.ndarray, " tokens"
     """Count the keys that each query can see; ``size`` where ``visible`` is None."""
     if visible is None:
         return np.full(size, size)
+    if isinstance(visible, Band):
+        place = np.arange(size)
+        first, last = np.clip([place + visible.low, place + visible.high + 1], 0, size)
+        return np.maximum(last - first, 0)
     counts = np.zeros(size, dtype=np.int64)
     for start, stop in row_blocks(size):
         counts[start:stop] = visible.rows(start, stop).sum(axis=1)

@@ -32,9 +32,7 @@ class FusedSums:
         sums = self._linear(attention)
         for curve, (compared, weight) in zip(self._curves, self._compared, strict=True):
             offsets, rows = attention.offsets(compared, weight)
-            masses = rows.new_zeros((attention.heads, compared.units))
-            inside = compared.unit >= 0
-            curve.take(offsets, masses.index_add_(1, compared.unit[inside], rows[:, inside]))
+            curve.take(offsets, rows)
         whole = sums if self._device.type == "mps" else sums.double()
         return scores_of(self.plan, whole.cpu().numpy(), self._curves)
 

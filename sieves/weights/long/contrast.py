@@ -11,7 +11,16 @@ from headroles.plans.masks import Band, Keys, Mask, Same, Without
 from headroles.plans.plan import LongProfile, RowCells
 from headroles.sieves.base import Contrast
 from headroles.sieves.weights.calls import SieveCalls
-from headroles.sieves.weights.long.cells import KeySets, MaskCells, MaskForm, Sums, find_form, join_cells
+from headroles.sieves.weights.long.cells import (
+    KeySets,
+    MaskCells,
+    MaskForm,
+    Sums,
+    contains_cells,
+    count_visible,
+    find_form,
+    join_cells,
+)
 from headroles.sieves.weights.long.words import TokenMask, limit_mask, token_cells, word_units
 
 Bounds = list[tuple[int, int, float]]
@@ -112,8 +121,13 @@ def _over(mask: Mask, total: int, names: np.ndarray) -> Mask:
 
 
 def _walk(spread: EvenUnits, scope: Mask, own: list[MaskForm]) -> _Walk:
-    """Go once over all compared pairs that get even attention."""
+    """Count and sum up the compared pairs that get even attention, in one pass where there is no formula."""
     count = len(spread.pieces)
+    taken, apart = _rectangle(scope, count)
+    rate = None if taken is None else _rate(spread, apart)
+    listed = [isinstance(cells, MaskCells) or (isinstance(cells, KeySets) and not apart) for cells in own]
+    if taken is not None and rate is not None and all(listed):
+        return _by_formula(spread, own, rate, taken, apart)
     room, even = np.zeros(count, dtype=np.int64), np.zeros(2 * count - 1)
     size = np.zeros((len(own), count), dtype=np.int64)
     at = [np.zeros(len(cells.query) if isinstance(cells, MaskCells) else 0) for cells in own]
@@ -133,6 +147,49 @@ def _walk(spread: EvenUnits, scope: Mask, own: list[MaskForm]) -> _Walk:
         if isinstance(cells, MaskCells):
             size[number] = np.bincount(cells.query[at[number] > 0], minlength=count)
     return _Walk(room, even, size, at)
+
+
+def _by_formula(
+    spread: EvenUnits, own: list[MaskForm], rate: np.ndarray, taken: np.ndarray, apart: bool
+) -> _Walk:
+    """Return what ``_walk`` does where U_ij is ``rate_i · pieces_j`` on taken units at visible offsets."""
+    count = len(taken)
+    seen = spread.visible
+    if seen is not None and not spread.plain:
+        seen = Band(1 - count, 0, count)  # words have a rate only where all keys or all earlier ones are seen
+    itself = apart and (not isinstance(seen, Band) or seen.low <= 0 <= seen.high)
+    room = count_visible(KeySets(np.where(taken, 0, -1), taken[:, None]), seen, count) - itself * taken
+    there = np.rint(_correlate(taken, taken)) > 0
+    if isinstance(seen, Band):
+        offset = np.arange(1 - count, count)
+        there &= (offset >= seen.low) & (offset <= seen.high)
+    there[count - 1] &= not apart
+    even = np.where(there, _correlate(rate * taken, spread.pieces * taken), 0.0)
+    size, at = np.zeros((len(own), count), dtype=np.int64), []
+    for number, cells in enumerate(own):
+        level = np.zeros(0)
+        if isinstance(cells, MaskCells):
+            level = rate[cells.query] * spread.pieces[cells.key]
+            if seen is not None:
+                level *= contains_cells(seen, cells.query, cells.key, count)
+            size[number] = np.bincount(cells.query[level > 0], minlength=count)
+        else:
+            size[number] = count_visible(cells, seen, count)
+        at.append(level)
+    return _Walk(room, even, size, at)
+
+
+def _correlate(first: np.ndarray, second: np.ndarray) -> Float[np.ndarray, " offsets"]:
+    """Return ``Σ_i first_i · second_{i+d}`` for all offsets d, by Fourier transform.
+
+    Example:
+        >>> _correlate(np.array([1.0, 0.0]), np.array([2.0, 3.0])).round(9) + 0.0
+        array([0., 2., 3.])
+    """
+    count = len(first)
+    length = 1 << (2 * count).bit_length()
+    sums = np.fft.irfft(np.conj(np.fft.rfft(first, length)) * np.fft.rfft(second, length), length)
+    return np.concatenate([sums[length - count + 1 :], sums[:count]])
 
 
 def _offsets(rows: Float[np.ndarray, "rows units"]) -> Float[np.ndarray, " offsets"]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 
 from headroles.extraction.scoring.blocks.diagonals import add_diagonals
 from headroles.extraction.scoring.blocks.units import Units
@@ -10,67 +11,92 @@ from headroles.plans.plan import LongProfile
 
 
 class OffsetSums:
-    """The sums of a layer that one profile needs: attention by offset, and by attending unit."""
+    """The sums of a layer that one profile needs: attention by offset, and of attending tokens and units.
+
+    Attributes:
+        profile: The profile.
+        compared: 1 on the tokens of compared units, as a set of keys; no set where pairs have a scope.
+    """
 
     def __init__(self, profile: LongProfile, device: torch.device) -> None:
         """Take a profile, and the device of the attention."""
         self.profile = profile
-        spread = profile.spread
-        self._units = None if spread.plain else Units(profile.unit, spread.pieces, device)
-        self._taken = torch.from_numpy(profile.taken.astype(np.float32)).to(device)
-        self._share = torch.from_numpy((profile.taken / spread.pieces).astype(np.float32)).to(device)
+        spread, unit, taken = profile.spread, profile.unit, profile.taken
+        share = taken / spread.pieces
         blind = spread.room == 0
+        weight = np.where((unit >= 0) & ~blind, share[unit], 0.0)
+        sets = [(unit >= 0) & taken[unit]] if profile.scope is None else []
+        self.compared = np.array(sets, dtype=np.float32).reshape(-1, len(unit)).T
+        self._units = None if spread.plain else Units(unit, spread.pieces, device)
+        self._share = torch.from_numpy(share.astype(np.float32)).to(device)
+        self._weight = torch.from_numpy(weight.astype(np.float32)).to(device)
         self._seeing = torch.from_numpy((~blind).astype(np.float32)).to(device) if blind.any() else None
         self._offsets: torch.Tensor | None = None
+        self._tokens: torch.Tensor | None = None
         self._masses: torch.Tensor | None = None
 
-    def add(self, start: int, rows: torch.Tensor, first: int) -> None:
-        """Add attention (heads, rows, keys) of queries from ``start`` to keys from ``first``."""
+    def add(self, start: int, rows: torch.Tensor, first: int, mass: torch.Tensor) -> None:
+        """Add attention (heads, rows, keys) of queries from ``start`` to keys from ``first``.
+
+        Args:
+            start: The first query.
+            rows: Its and the next queries' attention, contiguous.
+            first: The first key.
+            mass: Attention of these queries on ``compared`` (heads, rows, sets).
+        """
+        if self._tokens is None:
+            units = len(self.profile.taken)
+            shapes = (2 * units - 1, len(self.profile.unit), units)
+            self._offsets, self._tokens, self._masses = (rows.new_zeros((len(rows), size)) for size in shapes)
+        own = slice(start, start + rows.shape[1])
+        self._tokens[:, own] += mass.sum(2) * self._weight[own]
         if self._seeing is not None:
-            rows = rows * self._seeing[start : start + rows.shape[1], None]
+            rows = rows * self._seeing[own, None]
         if self._units is None:
             self._add(start, rows, first)
         elif (block := self._units.gather(start, rows, first)) is not None:
             self._add(*block)
 
-    def take(self, offsets: torch.Tensor, masses: torch.Tensor) -> None:
-        """Take the sums of a layer from elsewhere: by offset (heads, offsets), and by unit (heads, units)."""
-        self._offsets, self._masses = offsets, masses
+    def take(self, offsets: torch.Tensor, tokens: torch.Tensor) -> None:
+        """Take the sums of a layer from elsewhere.
+
+        Args:
+            offsets: Attention by offset (heads, offsets).
+            tokens: Attention of each token on the compared ones, times its weight (heads, tokens).
+        """
+        self._offsets, self._tokens = offsets, tokens
+        self._masses = offsets.new_zeros((len(offsets), len(self.profile.taken)))
 
     def _add(self, start: int, rows: torch.Tensor, first: int) -> None:
         """Add rows of consecutive units, to consecutive units."""
-        heads, count, width = rows.shape
-        units = len(self.profile.taken)
-        if self._offsets is None or self._masses is None:
-            self._offsets, self._masses = (
-                rows.new_zeros((heads, 2 * units - 1)),
-                rows.new_zeros((heads, units)),
-            )
+        _, count, width = rows.shape
+        assert self._offsets is not None, "there are rows"
+        assert self._masses is not None
         own, keys = slice(start, start + count), slice(first, first + width)
-        share, taken, counted = self._share[own], self.profile.taken[keys], self._taken[keys]
+        share, taken = self._share[own], self.profile.taken[keys]
         if self.profile.scope is not None:
             inside = np.ascontiguousarray(self.profile.scope.rows(own.start, own.stop)[:, keys])
             rows = rows * torch.from_numpy(inside.astype(np.float32)).to(rows.device)
-            taken, counted = np.ones(width, dtype=np.bool_), torch.ones_like(counted)
-        masses = rows @ counted
-        if self.profile.apart:
-            low, high = max(start, first), min(start + count, first + width)
-            if high > low:
-                place = torch.arange(low, high, device=rows.device)
-                masses[:, place - start] -= rows[:, place - start, place - first] * counted[place - first]
-        self._masses[:, own] += masses * share
-        add_diagonals(self._offsets, rows, share, taken, first - start + units - 1)
+            taken = np.ones(width, dtype=np.bool_)
+            self._masses[:, own] += rows.sum(2) * share
+        low, high = max(start, first), min(start + count, first + width)
+        if self.profile.apart and high > low:
+            itself = rows[:, low - start : high - start, low - first : high - first].diagonal(0, 1, 2)
+            self._masses[:, low:high] -= itself * self._share[low:high]
+        add_diagonals(self._offsets, rows, share, taken, first - start + len(self.profile.taken) - 1)
 
     def expected(self) -> np.ndarray:
         """Return the attention (contrasts, heads) that distance profiles of heads put on counted cells."""
         profile = self.profile
         assert self._offsets is not None, "a layer has rows"
+        assert self._tokens is not None
         assert self._masses is not None
         offsets = self._offsets.cpu().numpy().astype(np.float64)
         if profile.apart:
             offsets[:, len(profile.taken) - 1] = 0.0
         masses = self._masses.cpu().numpy().astype(np.float64)
-        self._offsets = self._masses = None
+        masses += _by_unit(self._tokens.cpu().numpy(), profile.unit, len(profile.taken))
+        self._offsets = self._tokens = self._masses = None
         curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
         if profile.rate is None:
             normaliser, sets = _by_rows(profile, curve, all_of_it=True)
@@ -88,6 +114,14 @@ class OffsetSums:
             there *= listed.weight * level[listed.query]
             expected[:, head] += np.bincount(listed.output, there, minlength=len(expected))
         return expected
+
+
+def _by_unit(
+    tokens: Float[np.ndarray, "heads tokens"], unit: Int[np.ndarray, " tokens"], units: int
+) -> Float[np.ndarray, "heads units"]:
+    """Sum over the tokens of each unit, in float64."""
+    inside = unit >= 0
+    return np.stack([np.bincount(unit[inside], own[inside], minlength=units) for own in tokens])
 
 
 def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -29,7 +29,7 @@ class _PlanArrays:
     """The arrays of a plan on a device.
 
     Attributes:
-        keys: Sets of keys (sets, tokens).
+        keys: Sets of keys (sets, tokens), those that profiles compare last.
         weight: Of each query's attention on each set in each sum (tokens, sets, sums).
         listed: Query, key and output of single cells.
         value: Weight of each.
@@ -53,17 +53,19 @@ class LongSums:
         self.plan = plan
         self._device = device
         self._query = plan.listed.query
+        self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
+        every = [plan.keys, *(curve.compared for curve in self._curves)]
+        self._sizes = [own.shape[1] for own in every]
+        sets = np.concatenate(every, axis=1)
+        self._runs = _runs_of_keys(sets)
+        self._inside = torch.from_numpy(sets[self._runs[:, 0]]).to(device)
         cells = np.stack([plan.listed.query, plan.listed.key, plan.listed.output]).astype(np.int64)
         self._arrays = _PlanArrays(
-            keys=torch.from_numpy(np.ascontiguousarray(plan.keys.T)).to(device, copy=True),
+            keys=torch.from_numpy(np.ascontiguousarray(sets.T)).to(device, copy=True),
             weight=torch.from_numpy(plan.weight).to(device, copy=True),
             listed=torch.from_numpy(cells).to(device, copy=True),
             value=torch.from_numpy(plan.listed.weight).to(device, copy=True),
         )
-        self._runs = _runs_of_keys(plan.keys)
-        inside = self._arrays.keys[:, torch.from_numpy(self._runs[:, 0]).to(device)]
-        self._by_run = torch.einsum("sr,tso->rto", inside, self._arrays.weight).contiguous()
-        self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
         self._sums: torch.Tensor | None = None
 
     def add(self, start: int, rows: torch.Tensor, first: int = 0) -> None:
@@ -74,9 +76,10 @@ class LongSums:
         step = max(1, BLOCK // (4 * heads * keys))
         for begin in range(0, count, step):
             part = rows[:, begin : begin + step].contiguous()
-            self._sums += self._linear(start + begin, part, first)
-            for curve in self._curves:
-                curve.add(start + begin, part, first)
+            mass, *compared = self._masses(part, first).split(self._sizes, dim=2)
+            self._sums += self._linear(start + begin, part, first, mass)
+            for curve, own in zip(self._curves, compared, strict=True):
+                curve.add(start + begin, part, first, own)
 
     def finish(self) -> np.ndarray:
         """Return the scores (columns, heads) of a layer after its last block, and begin the next layer.
@@ -88,20 +91,22 @@ class LongSums:
         self._sums = None
         return scores_of(self.plan, sums, self._curves)
 
-    def _linear(self, start: int, rows: torch.Tensor, first: int) -> torch.Tensor:
-        """Return the linear sums (heads, sums) of a block."""
+    def _masses(self, rows: torch.Tensor, first: int) -> torch.Tensor:
+        """Return the attention (heads, rows, sets) of the queries of a block on each set of keys."""
         heads, count, width = rows.shape
-        flat = rows.view(heads, -1)
-        keys, weight = self._arrays.keys, self._arrays.weight[start : start + count]
-        sums = rows.new_zeros((heads, weight.shape[2]))
         if len(self._runs):
             opens, stops = np.clip(self._runs.T, first, first + width) - first
             by_run = [rows[:, :, low:high].sum(2) for low, high in zip(opens, stops, strict=True)]
-            sums += torch.cat(by_run, 1) @ self._by_run[:, start : start + count].flatten(0, 1)
-        elif len(keys):
-            mass = keys[:, first : first + width] @ rows.view(-1, width).T
-            mass = mass.view(-1, heads, count).permute(1, 2, 0).reshape(heads, -1)
-            sums += mass @ weight.reshape(-1, weight.shape[2])
+            return torch.stack(by_run, dim=2) @ self._inside
+        mass = self._arrays.keys[:, first : first + width] @ rows.view(-1, width).T
+        return mass.view(-1, heads, count).permute(1, 2, 0)
+
+    def _linear(self, start: int, rows: torch.Tensor, first: int, mass: torch.Tensor) -> torch.Tensor:
+        """Return the linear sums (heads, sums) of a block; ``mass`` is that on sets of keys."""
+        heads, count, width = rows.shape
+        flat = rows.view(heads, -1)
+        weight = self._arrays.weight[start : start + count]
+        sums = mass.reshape(heads, -1) @ weight.reshape(-1, weight.shape[2])
         here = slice(*np.searchsorted(self._query, [start, start + count]))
         if here.stop > here.start:
             query, key, output = self._arrays.listed[:, here]
