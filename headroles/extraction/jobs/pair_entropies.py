@@ -3,12 +3,12 @@
 The module imports numba, and compiles the loop or reads it from disk. Import it only where it is used.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from jaxtyping import Float
+
+from headroles.extraction.compiling import compiled, inner
 
 CELLS = 1024
 """Cells in one block: their sums in float32 stay accurate, and five of them fit the nearest cache."""
@@ -43,21 +43,6 @@ Four = tuple[Any, ...]
 """A number of each head of a group."""
 
 
-def _compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
-    """Compile a function, or read it from disk; keep it there where a folder can be written."""
-    try:
-        compiled: Callable[..., Any] = numba.njit(signature, nogil=True, cache=True)(function)
-    except Exception:  # no folder, a full disk, a file that was cut off: numba passes on what it meets
-        compiled = numba.njit(signature, nogil=True)(function)
-    return compiled
-
-
-def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function as a part of the loop, whose sums may be taken in any order."""
-    compiled: Callable[..., Any] = numba.njit(fastmath={"reassoc", "contract", "nsz"})(function)
-    return compiled
-
-
 def _times_plus(one: Four, other: Four, term: Four) -> Four:
     """Return ``one × other + term`` of each head."""
     return (
@@ -78,7 +63,7 @@ def _line(bits: Any) -> Any:
     return np.float32(np.int32(bits - _START))
 
 
-_times_plus, _mantissa, _line = _inner(_times_plus), _inner(_mantissa), _inner(_line)
+_times_plus, _mantissa, _line = inner(_times_plus), inner(_mantissa), inner(_line)
 
 
 def _group_sums(
@@ -114,7 +99,7 @@ def _group_sums(
     return total
 
 
-_group_sums = _inner(_group_sums)
+_group_sums = inner(_group_sums)
 
 
 def _add_pairs(
@@ -144,7 +129,9 @@ def _add_pairs(
                         sums[earlier, low + place] += found[place]
 
 
-_add_pairs = _compiled(_add_pairs, "void(float32[:,::1], float32, float32, float64[:,::1], int64, int64)")
+_add_pairs = compiled(
+    _add_pairs, "void(float32[:,::1], float32, float32, float64[:,::1], int64, int64)", fast=False
+)
 
 
 def add_pairs(

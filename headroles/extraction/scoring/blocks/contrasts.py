@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Float, Int
 
 from headroles.extraction.scoring.blocks.diagonals import add_diagonals
+from headroles.extraction.scoring.blocks.offset_keys import OffsetKeys
 from headroles.extraction.scoring.blocks.units import Units
 from headroles.plans.even import row_blocks
 from headroles.plans.plan import LongProfile
@@ -24,13 +25,17 @@ class OffsetSums:
         spread, unit, taken = profile.spread, profile.unit, profile.taken
         share = taken / spread.pieces
         blind = spread.room == 0
+        compared = (unit >= 0) & taken[unit]
         weight = np.where((unit >= 0) & ~blind, share[unit], 0.0)
-        sets = [(unit >= 0) & taken[unit]] if profile.scope is None else []
+        sets = [compared] if profile.scope is None else []
         self.compared = np.array(sets, dtype=np.float32).reshape(-1, len(unit)).T
         self._units = None if spread.plain else Units(unit, spread.pieces, device)
         self._share = torch.from_numpy(share.astype(np.float32)).to(device)
         self._weight = torch.from_numpy(weight.astype(np.float32)).to(device)
         self._seeing = torch.from_numpy((~blind).astype(np.float32)).to(device) if blind.any() else None
+        self._keys: OffsetKeys | None = None
+        if profile.scope is None and device.type == "cpu":
+            self._keys = OffsetKeys.of(np.where(compared, unit, -1), len(taken), profile.apart)
         self._offsets: torch.Tensor | None = None
         self._tokens: torch.Tensor | None = None
         self._masses: torch.Tensor | None = None
@@ -46,10 +51,14 @@ class OffsetSums:
         """
         if self._tokens is None:
             units = len(self.profile.taken)
-            shapes = (2 * units - 1, len(self.profile.unit), units)
-            self._offsets, self._tokens, self._masses = (rows.new_zeros((len(rows), size)) for size in shapes)
+            shapes = (len(self.profile.unit), 2 * units - 1, units)
+            self._tokens, *sums = (rows.new_zeros((len(rows), size)) for size in shapes)
+            self._offsets, self._masses = (each if self._keys is None else each.double() for each in sums)
         own = slice(start, start + rows.shape[1])
         self._tokens[:, own] += mass.sum(2) * self._weight[own]
+        if self._keys is not None:
+            self._add_by_loop(start, rows, first)
+            return
         if self._seeing is not None:
             rows = rows * self._seeing[own, None]
         if self._units is None:
@@ -66,6 +75,17 @@ class OffsetSums:
         """
         self._offsets, self._tokens = offsets, tokens
         self._masses = offsets.new_zeros((len(offsets), len(self.profile.taken)))
+
+    def _add_by_loop(self, start: int, rows: torch.Tensor, first: int) -> None:
+        """Add rows on a CPU by a compiled loop, in a tenth of the time that torch takes."""
+        from headroles.extraction.scoring.blocks.offsets import add_offsets
+
+        assert self._keys is not None, "pairs have no scope"
+        assert self._offsets is not None, "there are rows"
+        assert self._masses is not None
+        own = slice(start, start + rows.shape[1])
+        queries = self.profile.unit[own].astype(np.int64), self._weight[own].numpy()
+        add_offsets(self._offsets.numpy(), self._masses.numpy(), rows.numpy(), first, queries, self._keys)
 
     def _add(self, start: int, rows: torch.Tensor, first: int) -> None:
         """Add rows of consecutive units, to consecutive units."""

@@ -102,7 +102,7 @@ class LongSums:
         return mass.view(-1, heads, count).permute(1, 2, 0)
 
     def _linear(self, start: int, rows: torch.Tensor, first: int, mass: torch.Tensor) -> torch.Tensor:
-        """Return the linear sums (heads, sums) of a block; ``mass`` is that on sets of keys."""
+        """Return the linear sums (heads, sums) of a block, given attention on the sets of sieves."""
         heads, count, width = rows.shape
         flat = rows.view(heads, -1)
         weight = self._arrays.weight[start : start + count]

@@ -1,0 +1,128 @@
+"""Sums by signed offset over blocks of attention on a CPU, by one compiled loop over all cells.
+
+The module imports numba, and compiles the loop or reads it from disk. Import it only where it is used.
+"""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headroles.extraction.compiling import compiled, inner
+from headroles.extraction.scoring.blocks.offset_keys import OffsetKeys
+
+GROUP = 32
+"""Rows whose sums are kept in float32 and in the nearest cache, before they join those in float64."""
+
+
+def _clipped_runs(runs: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Return the part of each run from key ``first`` to ``last``, counted from ``first``."""
+    kept = np.empty(runs.shape, np.uint32)
+    count = 0
+    for run in range(len(runs)):
+        begin, end = max(runs[run, 0], first), min(runs[run, 1], last)
+        if begin < end:
+            kept[count, 0], kept[count, 1] = begin - first, end - first
+            kept[count, 2] = runs[run, 2] + begin - runs[run, 0]
+            count += 1
+    return kept[:count]
+
+
+def _reach(runs: np.ndarray, to: np.ndarray, units: int) -> tuple[int, int]:
+    """Return the lowest unit of some keys, and one past the highest."""
+    low, high = units, 0
+    for run in range(len(runs)):
+        begin, end, unit = np.int64(runs[run, 0]), np.int64(runs[run, 1]), np.int64(runs[run, 2])
+        low, high = min(low, unit), max(high, unit + end - begin)
+    for each in to:
+        low, high = min(low, np.int64(each)), max(high, np.int64(each) + 1)
+    return low, high
+
+
+_clipped_runs, _reach = inner(_clipped_runs), inner(_reach)
+
+
+def _add_offsets(
+    sums: Float[np.ndarray, "heads offsets"],
+    itself: Float[np.ndarray, "heads units"],
+    rows: Float[np.ndarray, "heads rows keys"],
+    first: int,
+    unit: Int[np.ndarray, " rows"],
+    weight: Float[np.ndarray, " rows"],
+    all_runs: Int[np.ndarray, "runs 3"],
+    all_keys: Int[np.ndarray, " singles"],
+    all_to: Int[np.ndarray, " singles"],
+    opens: Int[np.ndarray, "_"],
+    member: Int[np.ndarray, "_"],
+) -> None:
+    """Add the weighted cells of a block to their sums; see ``add_offsets``."""
+    heads, count, width = rows.shape
+    units, last = (sums.shape[1] + 1) // 2, first + width
+    runs = _clipped_runs(all_runs, first, last)
+    here = slice(np.searchsorted(all_keys, first), np.searchsorted(all_keys, last))
+    key, to = (all_keys[here] - np.uint32(first)).astype(np.uint32), all_to[here]
+    low, high = _reach(runs, to, units)
+    part, line = np.empty(sums.shape[1], np.float32), np.empty(width, np.float32)
+    for start in range(0, count if low < high else 0, GROUP):
+        stop = min(start + GROUP, count)
+        least, most = units, -1
+        for row in range(start, stop):
+            if weight[row] != 0:
+                least, most = min(least, unit[row]), max(most, unit[row])
+        begin, end = low - most + units - 1, high - least + units - 1
+        for head in range(heads if most >= 0 else 0):
+            part[begin:end] = 0
+            row = start
+            while row < stop:
+                own, factor, source = unit[row], weight[row], rows[head, row]
+                row += 1
+                if factor == 0:
+                    continue
+                if row < stop and unit[row] == own and weight[row] == factor:
+                    line[:] = source
+                    source = line
+                    while row < stop and unit[row] == own and weight[row] == factor:
+                        other = rows[head, row]
+                        for place in range(width):
+                            line[place] += other[place]
+                        row += 1
+                target = part[units - 1 - own :]
+                for run in range(len(runs)):
+                    given, taker = source[runs[run, 0] : runs[run, 1]], target[runs[run, 2] :]
+                    for place in range(len(given)):
+                        taker[place] += factor * given[place]
+                for place in range(len(key)):
+                    target[to[place]] += factor * source[key[place]]
+                if len(opens):
+                    for place in range(opens[own], opens[own + 1]):
+                        if first <= member[place] < last:
+                            itself[head, own] -= factor * source[member[place] - first]
+            for offset in range(begin, end):
+                sums[head, offset] += part[offset]
+
+
+_add_offsets = compiled(
+    _add_offsets,
+    "void(float64[:,::1], float64[:,::1], float32[:,:,::1], int64, int64[::1], float32[::1], int64[:,::1], "
+    "uint32[::1], uint32[::1], int64[::1], int64[::1])",
+)
+
+
+def add_offsets(
+    sums: Float[np.ndarray, "heads offsets"],
+    itself: Float[np.ndarray, "heads units"],
+    rows: Float[np.ndarray, "heads rows keys"],
+    first: int,
+    queries: tuple[Int[np.ndarray, " rows"], Float[np.ndarray, " rows"]],
+    keys: OffsetKeys,
+) -> None:
+    """Add a block of attention to its sums by signed offset between units.
+
+    Args:
+        sums: Float64; offset d of u units has index ``d + u − 1``.
+        itself: Float64, the attention of units on themselves; subtracted where ``keys`` has members.
+        rows: Attention between tokens, float32 and contiguous.
+        first: The first key.
+        queries: Unit of each query, and its float32 weight; a weight of 0 leaves a query out.
+        keys: The units of all keys.
+    """
+    layout = (keys.runs, keys.key, keys.to, keys.opens, keys.member)
+    _add_offsets(sums, itself, rows, first, *queries, *layout)
