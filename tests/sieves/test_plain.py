@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from headroles import Example, head_distances, probe_of, surface_of
 from headroles.errors import BadInput, UnknownName
+from headroles.extraction.jobs import divergence
 from tests.support.word_attention import word_attention
 
 
@@ -45,6 +47,35 @@ def test_a_mean_is_over_rows_then_inputs_of_a_unit_then_units() -> None:
     np.testing.assert_allclose(head_distances(inputs), np.mean(single, axis=0), rtol=1e-12)
     by_unit = head_distances(inputs, units=["a", "b", "a"])
     np.testing.assert_allclose(by_unit, (np.mean([single[0], single[2]], axis=0) + single[1]) / 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("axis", range(4))
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_distances_of_a_reversed_view_are_those_of_its_copy(kind: type[Any], axis: int) -> None:
+    view = np.flip(_attention(1, 6).astype(kind), axis)
+    np.testing.assert_array_equal(head_distances(view), head_distances(view.copy()))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_distances_of_a_read_only_array_are_those_of_its_copy(kind: type[Any]) -> None:
+    kept = _attention(1, 6).astype(kind)
+    kept.flags.writeable = False
+    np.testing.assert_array_equal(head_distances(kept), head_distances(kept.copy()))
+    assert not kept.flags.writeable
+
+
+def test_distances_copy_no_array_that_can_be_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[torch.Tensor] = []
+    real = divergence.pair_divergences
+
+    def noted(attention: torch.Tensor, *, smoothing: float) -> np.ndarray:
+        taken.append(attention)
+        return real(attention, smoothing=smoothing)
+
+    monkeypatch.setattr(divergence, "pair_divergences", noted)
+    weights = _attention(1, 6).reshape(6, 6, 6)
+    divergence.array_divergences(weights)
+    assert np.shares_memory(taken[0].numpy(), weights)
 
 
 def test_statistics_of_several_examples_are_means_over_those_that_have_a_value() -> None:

@@ -88,8 +88,12 @@ def pair_divergences(
 def array_divergences(
     attention: Float[np.ndarray, "heads tokens tokens"], smoothing: float = 0.0
 ) -> Float[np.ndarray, " pairs"]:
-    """Return what ``pair_divergences`` returns, for an array of numpy and with one thread."""
-    return pair_divergences(torch.from_numpy(attention), smoothing=smoothing)
+    """Return what ``pair_divergences`` returns, for an array of numpy and with one thread.
+
+    An array that torch does not take, a reversed view or one that is read-only, is copied first.
+    """
+    weights = np.require(attention, requirements=["C", "W"])
+    return pair_divergences(torch.from_numpy(weights), smoothing=smoothing)
 
 
 def _cells_not_empty(cells: torch.Tensor) -> torch.Tensor:
