@@ -8,12 +8,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from headroles.catalogue import sieve_of
 from headroles.errors import BadInput
 from headroles.extraction.model.machine import cpu_count
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.cache import open_cache
 from headroles.extraction.parsing.lexicon import Lexicon, token_frequencies, unit_rows
-from headroles.extraction.parsing.pipeline import identity_of, load_parser
+from headroles.extraction.parsing.pipeline import ShippedParser, identity_of, open_parser
 from headroles.extraction.parsing.pool import MOST_PROCESSES, ParserPool, processes_here
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.scoring.job import SieveJob
@@ -105,8 +106,14 @@ def load_annotation(options: Options, selection: Selection, corpus: Iterable[Pas
 
 
 def _needs_trees(selection: Selection, lexicon: Lexicon) -> bool:
-    """Return whether a sieve may read trees, lemmas or word classes; ``PATTERNS`` read words alone."""
-    own = any(sieve.needs - COUNTED and sieve.name not in PATTERNS for sieve in selection.sieves)
+    """Return whether a sieve may read trees, lemmas or word classes; built-in patterns read words alone.
+
+    A sieve of the caller that asks for words also gets trees, whatever its name.
+    """
+    own = any(
+        sieve.needs - COUNTED and not (sieve.name in PATTERNS and sieve is sieve_of(sieve.name))
+        for sieve in selection.sieves
+    )
     contrasts = any(mask.word_class is not None for mask in selection.masks)
     return own or contrasts or selection.cleaned or lexicon.lemmas
 
@@ -119,8 +126,10 @@ def _annotator(
     gold = all(passage.words is not None for passage in corpus) if known is None else known
     if gold:
         return Annotator(None), None, ()
-    parser, described = load_parser(options.parser)
-    if options.parser is not None and (labels := [*chain.from_iterable(parser.pipe_labels.values())]):
+    parser, described = open_parser(options.parser)
+    if not isinstance(parser, ShippedParser) and (
+        labels := [*chain.from_iterable(parser.pipe_labels.values())]
+    ):
         check_relations(named_relations(options.sieve), labels)
     cache, note = open_cache(options.cache, identity_of(described))
     pool = _pool(options, described)

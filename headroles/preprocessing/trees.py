@@ -113,10 +113,10 @@ def _load_annotator(options: TreeOptions) -> "tuple[Annotator, str, str | None]"
     """Load the parser; return it, its name and version, and a sentence where parses cannot be kept."""
     from headroles.extraction.parsing.annotate import Annotator
     from headroles.extraction.parsing.cache import open_cache
-    from headroles.extraction.parsing.pipeline import identity_of, load_parser
+    from headroles.extraction.parsing.pipeline import identity_of, open_parser
     from headroles.extraction.parsing.pool import ParserPool, processes_here
 
-    parser, described = load_parser(options.parser)
+    parser, described = open_parser(options.parser)
     cache, note = open_cache(options.cache, identity_of(described))
     processes = processes_here()
     pool = partial(ParserPool, options.parser, described, processes) if processes else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headroles.errors import BadInput
 from headroles.extraction.parsing.cache import ParseCache
-from headroles.extraction.parsing.pipeline import parse_texts, split_texts
+from headroles.extraction.parsing.pipeline import ShippedParser, parse_texts, split_texts
 from headroles.extraction.parsing.pool import ParserPool, Parses
 from headroles.extraction.texts.tokens import MARGIN
 from headroles.records.passage import Passage, Words
@@ -46,14 +46,15 @@ class Annotator:
 
     def __init__(
         self,
-        parser: "Language | None",
+        parser: "Language | ShippedParser | None",
         cache: ParseCache | None = None,
         pool: Callable[[], ParserPool] | None = None,
     ) -> None:
         """Keep parser, cache and pool.
 
         Args:
-            parser: A loaded spaCy pipeline that parses dependencies; None where all words are gold.
+            parser: A loaded spaCy pipeline that parses dependencies, or the shipped one, which is loaded
+                when a text has to be parsed; None where all words are gold.
             cache: Cache of its parses on disk.
             pool: Starts processes with the same parser; called once, after many texts were parsed here.
         """
@@ -68,10 +69,10 @@ class Annotator:
     @property
     def lemmas(self) -> bool:
         """Return whether the parser sets lemmas."""
-        parser = self._parser
-        return parser is not None and any(
-            "token.lemma" in parser.get_pipe_meta(name).assigns for name in parser.pipe_names
-        )
+        if self._parser is None:
+            return False
+        parser = self._loaded()
+        return any("token.lemma" in parser.get_pipe_meta(name).assigns for name in parser.pipe_names)
 
     def leave_trees_out(self) -> None:
         """Give words without trees, lemmas and word classes from now on; gold words keep theirs.
@@ -90,7 +91,7 @@ class Annotator:
                     spans = passage.words[place].spans.tolist()
                     forms.update(text[start:stop].lower() for start, stop in spans)
                 elif self._parser is not None:
-                    forms.update(token.lower_ for token in self._parser.make_doc(text))
+                    forms.update(token.lower_ for token in self._loaded(trees=False).make_doc(text))
         return forms
 
     def expect(self, passages: Iterable[Passage], *, final: bool = False) -> None:
@@ -109,7 +110,7 @@ class Annotator:
             self._pool = self._start_pool()
         with self._lock:
             texts = _open_texts(passages) - self._known.keys() - self._pending.keys()
-        longest = self._parser.max_length if final else MARGIN
+        longest = self._loaded().max_length if final else MARGIN
         texts = {text for text in texts if len(text) <= longest}
         if not texts or not self._pool.alive:
             return
@@ -180,19 +181,28 @@ class Annotator:
     def _parse(self, texts: set[str]) -> Parses:
         if self._parser is None or not texts:
             return {}
+        parser = self._loaded(self._trees)
         longest = max(map(len, texts))
-        if longest > self._parser.max_length:
+        if longest > parser.max_length:
             raise BadInput(
-                f"a text that is parsed has at most {self._parser.max_length} characters, but got one of "
+                f"a text that is parsed has at most {parser.max_length} characters, but got one of "
                 f"{longest}; split it"
             )
         in_order = sorted(texts)
         if not self._trees:
-            return dict(zip(in_order, split_texts(self._parser, in_order), strict=True))
-        parses = dict(zip(in_order, parse_texts(self._parser, in_order), strict=True))
+            return dict(zip(in_order, split_texts(parser, in_order), strict=True))
+        parses = dict(zip(in_order, parse_texts(parser, in_order), strict=True))
         self.counts.parsed += len(parses)
         self._store(parses)
         return parses
+
+    def _loaded(self, trees: bool = True) -> "Language":
+        """Return the pipeline; without its trained parts where words alone are needed and it is shipped."""
+        parser = self._parser
+        assert parser is not None
+        if isinstance(parser, ShippedParser):
+            return parser.whole if trees else parser.tokenizer
+        return parser
 
     def _store(self, parses: Parses) -> None:
         if self._cache is not None:

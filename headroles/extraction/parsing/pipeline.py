@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,9 @@ from headroles.records.passage import Words
 
 if TYPE_CHECKING:
     from spacy.language import Language
+
+SHIPPED = Path(str(resources.files("headroles") / "parser"))
+"""Folder of the parser that headroles ships."""
 
 
 def parse_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
@@ -67,14 +71,10 @@ def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
     Raises:
         BadInput: When it cannot be loaded or has no parser.
     """
-    import spacy
-
     from headroles.extraction.parsing.together import take_several
 
-    shipped = resources.files("headroles") / "parser"
-    target = Path(str(shipped)) if name is None else name
     try:
-        parser = spacy.load(target)
+        parser = _load(SHIPPED if name is None else name)
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).split("\n")[0]
         raise BadInput(
@@ -87,13 +87,55 @@ def load_parser(name: str | None) -> tuple["Language", dict[str, str]]:
             f"{', '.join(parser.pipe_names) or 'a tokenizer'}"
         )
     take_several(parser)
-    meta = parser.meta
-    return parser, {
+    return parser, _described(name, parser.meta, parser.path)
+
+
+class ShippedParser:
+    """The parser that headroles ships, loaded when a text first needs it."""
+
+    def __init__(self) -> None:
+        """Read its description."""
+        self._meta = json.loads((SHIPPED / "meta.json").read_bytes())
+        self.described = _described(None, self._meta, SHIPPED)
+        """Its description, as ``load_parser`` gives it."""
+
+    @cached_property
+    def whole(self) -> "Language":
+        """The pipeline with all its parts."""
+        return load_parser(None)[0]
+
+    @cached_property
+    def tokenizer(self) -> "Language":
+        """The pipeline without its trained parts, which makes the same words."""
+        return _load(SHIPPED, self._meta["pipeline"])
+
+
+def open_parser(name: str | None) -> tuple["Language | ShippedParser", dict[str, str]]:
+    """Return a parser and its description, as ``load_parser`` does, but leave the shipped one to be loaded.
+
+    Raises:
+        BadInput: When a parser with a name cannot be loaded or has no parser.
+    """
+    if name is None:
+        shipped = ShippedParser()
+        return shipped, shipped.described
+    return load_parser(name)
+
+
+def _load(target: Path | str, exclude: Sequence[str] = ()) -> "Language":
+    """Load a spaCy pipeline without some of its parts."""
+    import spacy
+
+    return spacy.load(target, exclude=list(exclude))
+
+
+def _described(name: str | None, meta: Mapping[str, Any], path: Path | None) -> dict[str, str]:
+    return {
         "name": str(meta.get("name", name)),
         "version": str(meta.get("version", "")),
         "license": str(meta.get("license", "")),
         "shipped": "yes" if name is None else "no",
-        "sha256": _digest(parser.path),
+        "sha256": _digest(path),
         "spacy": version("spacy"),
     }
 

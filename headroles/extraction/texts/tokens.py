@@ -258,7 +258,7 @@ def _align_pieces(text: str, spans: np.ndarray, words: Words) -> Int[np.ndarray,
     Blanks at the start of a piece are skipped. A piece without a visible character belongs to the next
     word (to the last one at the end of the text).
     """
-    starts = np.array([_first_visible(text, int(start), int(end)) for start, end in spans], dtype=np.int64)
+    starts = np.array([_first_visible(text, start, end) for start, end in spans.tolist()], dtype=np.int64)
     ends = words.spans[:, 1]
     index = np.searchsorted(ends, starts, side="right")
     clipped: np.ndarray = np.minimum(index, len(ends) - 1)

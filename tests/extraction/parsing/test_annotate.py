@@ -1,6 +1,8 @@
 """Words and trees: gold ones as given, others parsed once, in bounded memory."""
 
 import gc
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
@@ -18,8 +20,16 @@ from thinc.api import fix_random_seed
 from headroles.errors import BadInput
 from headroles.extraction.parsing import annotate
 from headroles.extraction.parsing.annotate import Annotator
-from headroles.extraction.parsing.pipeline import load_parser, words_of
+from headroles.extraction.parsing.pipeline import (
+    ShippedParser,
+    load_parser,
+    open_parser,
+    split_texts,
+    words_of,
+)
+from headroles.extraction.texts.sources import read_sample
 from headroles.records.passage import Passage, Words
+from headroles.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[3]
 TREES = [
@@ -207,6 +217,40 @@ def test_the_shipped_parser_knows_plain_sentences() -> None:
     assert arcs["The"] == (2, "det")
     assert arcs["old"] == (2, "amod")
     assert arcs["chased"][0] == -1
+
+
+def _texts_of_samples() -> list[str]:
+    return [text for task in TASKS.values() for passage in read_sample(task) for text in passage.texts]
+
+
+def test_the_shipped_parser_is_described_before_it_is_loaded_as_after() -> None:
+    assert open_parser(None)[1] == load_parser(None)[1]
+
+
+def test_the_tokenizer_of_the_shipped_parser_splits_real_texts_as_all_of_it_does() -> None:
+    whole, tokenizer = ShippedParser().whole, ShippedParser().tokenizer
+    assert tokenizer.pipe_names == []
+    texts = _texts_of_samples()
+    for text, words in zip(texts, split_texts(tokenizer, texts), strict=True):
+        np.testing.assert_array_equal(words.spans, words_of(whole.make_doc(text)).spans)
+
+
+def test_a_run_whose_parses_are_cached_does_not_load_spacy(tmp_path: Path) -> None:
+    program = (
+        "import sys, headroles\n"
+        "headroles.label('SST-2', sieve='syntactic', first=8, maps=0, cache=sys.argv[1], out=sys.argv[2])\n"
+        "print('spacy' in sys.modules)"
+    )
+    said, labels = [], []
+    for out in ("first", "second"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "cache"), str(tmp_path / out)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        said.append(done.stdout.split()[-1])
+        labels.append((tmp_path / out / "findings.csv").read_bytes())
+    assert said == ["True", "False"]
+    assert labels[0] == labels[1]
 
 
 class _Pool:

@@ -32,6 +32,7 @@ from headroles.inputs.annotation import load_annotation
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
 from headroles.records.passage import Passage, Words
+from headroles.sieves.base import MaskSieve
 from headroles.sieves.selection import Selection
 
 VARIED = (
@@ -472,6 +473,17 @@ def test_texts_are_parsed_only_for_sieves_that_read_trees(
     for (own,), text in zip(words, VARIED, strict=True):
         np.testing.assert_array_equal(own.spans, words_of(shipped[0](text)).spans)
         assert (own.upos is not None) == trees
+    ready.annotator.close()
+
+
+def test_a_sieve_of_the_caller_gets_trees_even_under_the_name_of_a_pattern(tmp_path: Path) -> None:
+    options = record_of(LabelOptions, task="SST-2", cache=tmp_path)
+    own = MaskSieve(
+        "subword", lambda example: example.word[:, None] == example.word, needs=frozenset({"words"})
+    )
+    ready = load_annotation(options, Selection((own,)), _passages(VARIED))
+    assert ready.annotator is not None
+    assert all(words.upos is not None for (words,) in ready.annotator.words(_passages(VARIED)))
     ready.annotator.close()
 
 
