@@ -31,7 +31,8 @@ def visible_counts(visible: Mask | None, size: int) -> Int[np.ndarray, " tokens"
     if isinstance(visible, Band):
         place = np.arange(size)
         first, last = np.clip([place + visible.low, place + visible.high + 1], 0, size)
-        return np.maximum(last - first, 0)
+        counted: np.ndarray = np.maximum(last - first, 0)
+        return counted
     counts = np.zeros(size, dtype=np.int64)
     for start, stop in row_blocks(size):
         counts[start:stop] = visible.rows(start, stop).sum(axis=1)

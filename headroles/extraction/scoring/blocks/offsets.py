@@ -3,6 +3,8 @@
 The module imports numba, and compiles the loop or reads it from disk. Import it only where it is used.
 """
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -28,7 +30,8 @@ def _clipped_runs(runs: np.ndarray, first: int, last: int) -> np.ndarray:
 
 def _reach(runs: np.ndarray, to: np.ndarray, units: int) -> tuple[int, int]:
     """Return the lowest unit of some keys, and one past the highest."""
-    low, high = units, 0
+    low: Any = units
+    high: Any = 0
     for run in range(len(runs)):
         begin, end, unit = np.int64(runs[run, 0]), np.int64(runs[run, 1]), np.int64(runs[run, 2])
         low, high = min(low, unit), max(high, unit + end - begin)

@@ -76,7 +76,7 @@ class LongSums:
         step = max(1, BLOCK // (4 * heads * keys))
         for begin in range(0, count, step):
             part = rows[:, begin : begin + step].contiguous()
-            mass, *compared = self._masses(part, first).split(self._sizes, dim=2)
+            mass, *compared = torch.split(self._masses(part, first), self._sizes, dim=2)
             self._sums += self._linear(start + begin, part, first, mass)
             for curve, own in zip(self._curves, compared, strict=True):
                 curve.add(start + begin, part, first, own)
