@@ -160,8 +160,9 @@ def _cut(
 ) -> list[tuple[slice, slice, int]]:
     """Return the groups of heads: their query heads, their key heads, and the number of rows at a time.
 
-    All heads are one group, unless the input is long and the pass may form groups of heads. In the check
-    at load every input is cut.
+    All heads are one group, unless the input is long, the pass may form groups of heads, and a group has at
+    least as many rows at a time as all heads would have. A group has all query heads of its key heads, which
+    may be many. In the check at load every input is cut.
     """
     heads, key_heads, trial = query.shape[1], key.shape[1], running.trial
     rows = rows_per_block(length, heads, query.device)
@@ -171,6 +172,7 @@ def _cut(
     else:
         most = max(1, GROUP * key_heads // (4 * FEWEST_ROWS * length * heads))
         split = split and query.device.type == "cpu" and length > WHOLE and rows < FEWEST_ROWS
+        split = split and GROUP * key_heads // (4 * length * heads * most) >= rows
     if not split:
         return [(slice(0, heads), slice(0, key_heads), rows)]
     shared, groups = heads // key_heads, []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -291,3 +292,16 @@ def test_a_mask_of_all_keys_is_none_and_one_row_stands_for_all_queries() -> None
     shown = capture_visible.visible_mask_under(some, False, 0, 9)
     np.testing.assert_array_equal(to_visible_array(shown, 9), np.broadcast_to(some[0, 0].numpy(), (9, 9)))
     assert capture_visible.visible_mask_under(None, True, 0, 1) is None
+
+
+@pytest.mark.parametrize(("key_heads", "groups"), [(1, 1), (2, 1), (4, 4), (12, 6)])
+def test_heads_are_formed_in_groups_only_where_a_group_has_as_many_rows_at_a_time(
+    key_heads: int, groups: int
+) -> None:
+    running: Any = SimpleNamespace(trial=0, by_heads=True)
+    query, key = torch.empty(1, 12, 2048, 0), torch.empty(1, key_heads, 2048, 0)
+    found = capture_weights._cut(running, 2048, query, key)
+    assert len(found) == groups
+    assert [head for own, _, _ in found for head in range(own.start, own.stop)] == list(range(12))
+    whole = capture_weights.rows_per_block(2048, 12, query.device)
+    assert all(step >= whole if groups > 1 else step == whole for _, _, step in found)
