@@ -20,7 +20,7 @@ def test_a_block_adds_each_cell_to_the_offset_of_its_units(
 ) -> None:
     rng = np.random.default_rng(seed)
     tokens, heads = int(rng.integers(2, 40)), int(rng.integers(1, 3))
-    unit = np.cumsum(rng.random(tokens) < alone)
+    unit = (rng.random(tokens) < alone).astype(np.int64).cumsum()
     unit = np.unique(rng.permutation(unit) if shuffled else unit, return_inverse=True)[1]
     units = int(unit.max()) + 1
     compared = np.where(rng.random(tokens) < 0.9, unit, -1)
@@ -74,7 +74,7 @@ def test_plans_by_formula_are_those_counted_row_by_row(
 ) -> None:
     rng = np.random.default_rng(seed)
     tokens = int(rng.integers(3, 40))
-    unit = np.cumsum(rng.random(tokens) < alone)
+    unit = (rng.random(tokens) < alone).astype(np.int64).cumsum()
     unit -= unit[0]
     if alone < 1:
         unit = np.where(rng.random(tokens) < 0.8, unit, -1)
