@@ -74,6 +74,9 @@ def power_of(effect: Numbers, count: Counts, cut: Numbers) -> Float[np.ndarray, 
     critical = t_quantile_above(np.asarray(cut, dtype=np.float64), freedom)
     shift = np.asarray(effect * np.sqrt(n))
     near = nctdtr(freedom, -np.clip(shift, -FAR, FAR), -critical)  # the other tail, mirrored
+    near = np.where(
+        np.isnan(near) & (shift < 0) & ~np.isnan(critical), 0.0, near
+    )  # scipy has no value near 0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         limit = np.where(critical > 0, chdtr(freedom, freedom * (shift / critical) ** 2), 1.0)
     return np.where(shift > FAR, limit, near)

@@ -46,6 +46,14 @@ def test_the_power_is_that_of_scipys_noncentral_t(effect: float, n: int, cut: fl
     assert float(power_of(effect, n, cut)) == pytest.approx(theirs, rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.parametrize(("effect", "n"), [(-3.0, 58), (-0.5, 1972), (-5.26, 5), (-0.0029, 721_483)])
+@pytest.mark.parametrize("cut", [0.2, 0.05 / 144, 1e-9])
+def test_an_effect_below_the_threshold_is_all_but_never_found(effect: float, n: int, cut: float) -> None:
+    theirs = reference.nct.sf(reference.t.isf(cut, n - 1), n - 1, effect * n**0.5)
+    assert float(power_of(effect, n, cut)) == pytest.approx(theirs, rel=1e-6, abs=1e-15)
+    assert np.isnan(power_of(effect, n, float("nan")))
+
+
 def test_power_of_many_heads_is_that_of_each() -> None:
     effect, count = np.array([[0.1], [0.4]]), np.array([20, 100, 500])
     together = power_of(effect, count, 0.05 / 144)

@@ -106,7 +106,7 @@ class LongSums:
         heads, count, width = rows.shape
         flat = rows.view(heads, -1)
         weight = self._arrays.weight[start : start + count]
-        sums = mass.reshape(heads, -1) @ weight.reshape(-1, weight.shape[2])
+        sums = mass.flatten(1) @ weight.flatten(0, 1)
         here = slice(*np.searchsorted(self._query, [start, start + count]))
         if here.stop > here.start:
             query, key, output = self._arrays.listed[:, here]
