@@ -14,7 +14,9 @@ SOURCE = ROOT / "examples" / "headroles-punctuation"
 
 
 def _run(words: list[str], where: Path, path: Path) -> str:
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    clean = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTEST_ADDOPTS")
+    }
     done = subprocess.run(
         [sys.executable, *words],
         cwd=where,
