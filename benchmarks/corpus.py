@@ -1,8 +1,9 @@
 """Label a corpus of short texts end to end, and compare with the plain forward of the same texts.
 
-Sentences of WikiText-2 (12 to 32 words, one text each) are repeated under new ids up to the requested
-number, and labelled with the embedded encoder: tokenised, annotated, scored, written shard by shard, judged
-and reported, without maps. The first run parses all texts; the others find all parses in the cache. The
+Sentences of WikiText-2 (12 to 32 words, one text each), repeated under new ids where fewer than the
+requested number differ, are labelled with the embedded encoder: tokenised, annotated, scored, written
+shard by shard, judged and reported, without maps. The first run parses all texts; the others find all
+parses in the cache. The
 baseline is the network alone, tokenised beforehand, in batches of 32 and 64 sorted by length over a part of
 the texts, with all processors, before and after; the best of all passes counts. Prints one line of JSON for
 each.
@@ -30,16 +31,17 @@ DATA = Path(__file__).resolve().parents[2] / "shared/data/wikitext2"
 WORDS = (12, 32)
 
 
-def sentences(file: Path) -> list[str]:
+def sentences(*files: Path) -> list[str]:
     """Return the sentences of raw WikiText, each once."""
     unique: dict[str, None] = {}
-    with gzip.open(file, "rt") as lines:
-        for line in lines:
-            text = re.sub(r" @([-,.])@ ", r"\1", line.strip())
-            if text and not text.startswith("="):
-                for sentence in re.split(r"(?<=[.!?]) ", text):
-                    if WORDS[0] <= len(sentence.split()) <= WORDS[1]:
-                        unique.setdefault(sentence.strip())
+    for file in files:
+        with gzip.open(file, "rt") as lines:
+            for line in lines:
+                text = re.sub(r" @([-,.])@ ", r"\1", line.strip())
+                if text and not text.startswith("="):
+                    for sentence in re.split(r"(?<=[.!?]) ", text):
+                        if WORDS[0] <= len(sentence.split()) <= WORDS[1]:
+                            unique.setdefault(sentence.strip())
     return list(unique)
 
 
@@ -81,10 +83,15 @@ def labelled(data: Path, out: Path, workers: int, cache: Path) -> float:
 @click.option("--examples", default=100_000, show_default=True)
 @click.option("--baseline", default=3_000, show_default=True, help="Texts of each plain pass.")
 @click.option("--workers", multiple=True, type=int, default=(1, 2), show_default=True)
-@click.option("--data", default=DATA / "wiki.valid.raw.gz", type=click.Path(path_type=Path))
-def main(examples: int, baseline: int, workers: tuple[int, ...], data: Path) -> None:
+@click.option(
+    "--data",
+    multiple=True,
+    default=(DATA / "wiki.valid.raw.gz", DATA / "wiki.test.raw.gz"),
+    type=click.Path(path_type=Path),
+)
+def main(examples: int, baseline: int, workers: tuple[int, ...], data: tuple[Path, ...]) -> None:
     """Label a corpus and compare its rate with that of the plain forward."""
-    unique = sentences(data)
+    unique = sentences(*data)
     texts = [unique[number % len(unique)] for number in range(examples)]
     part = np.random.default_rng(0).choice(len(unique), min(baseline, len(unique)), replace=False)
     chosen = [unique[number] for number in part]
@@ -104,6 +111,7 @@ def main(examples: int, baseline: int, workers: tuple[int, ...], data: Path) -> 
         rate = examples / line["seconds"]
         line |= {
             "examples": examples,
+            "distinct_texts": min(examples, len(unique)),
             "a_second": round(rate, 1),
             "baseline": "plain sdpa forward, all processors",
             "baseline_a_second": round(max(rates), 1),

@@ -21,15 +21,14 @@ from transformers import AutoModel
 
 from headroles.arrays import selection_of
 from headroles.extraction import stream
-from headroles.extraction.capture import attention as capture
+from headroles.extraction.capture import attention
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import load
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.pipeline import load_parser
 from headroles.extraction.scoring import job as sieving
 from headroles.extraction.scoring import reader
-from headroles.extraction.scoring.batches import reading as batched
-from headroles.extraction.scoring.batches import reading as batched_reading
+from headroles.extraction.scoring.batches import reading
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
@@ -38,11 +37,11 @@ STAGES = (
     ("tokenise", "", stream, "tokenise"),
     ("prepare", "", sieving.SieveJob, "prepare"),
     ("align words and tokens", "prepare", sieving, "example_of"),
-    ("ask the sieves", "prepare", Selection, "stated"),
-    ("lay sieves over the batch", "prepare", batched_reading, "batch_plan"),
+    ("ask the sieves", "prepare", Selection, "masks_of"),
+    ("lay sieves over the batch", "prepare", reading, "batch_plan"),
     ("model and reading", "", stream, "run"),
-    ("hand over attention", "model and reading", capture, "_hand_over"),
-    ("scores", "hand over attention", batched.BatchPlan, "scores"),
+    ("hand over attention", "model and reading", attention, "hand_over"),
+    ("scores", "hand over attention", reading.BatchPlan, "scores"),
     ("write into the table", "hand over attention", reader.Table, "note_batch"),
 )
 """Stages by name: the stage that each is part of, and the function that is timed."""
@@ -90,7 +89,7 @@ def table(spent: dict[str, float], whole: float, forward: float, examples: int) 
     depths = {"": -1}
     for name, part, _, _ in STAGES:
         depths[name] = depths[part] + 1
-        line(name, spent[name], depths[name])
+        line(name, spent.get(name, 0.0), depths[name])
     line("the whole run", whole, 0)
     line("plain sdpa forward, tokenised", forward, 0)
     lines += ["", f"run / forward: {whole / forward:.3f}", ""]
