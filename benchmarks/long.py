@@ -89,7 +89,7 @@ class Sides:
         self.model = Model(
             network=self.network,
             tokenizer=None,
-            way=CaptureMethod(FORMED, causal=kind != "encoder", by_heads=True),
+            way=CaptureMethod(FORMED, causal=kind != "encoder", by_heads=True, plain=True),
             layers=layers,
             heads=HEADS,
             device=torch.device("cpu"),

@@ -221,7 +221,9 @@ def model_of(network: Any, way: str, place: torch.device) -> Model:
     """Return a network whose attention is read in one way, without a tokenizer."""
     config = network.config
     layers, heads = config.num_hidden_layers, config.num_attention_heads
-    return Model(network, None, CaptureMethod(way, by_heads=way == FORMED), layers, heads, place, None, {})
+    plain = place.type == "cpu" and network.dtype == torch.float32  # as the check at load finds out
+    method = CaptureMethod(way, by_heads=way == FORMED, plain=plain)
+    return Model(network, None, method, layers, heads, place, None, {})
 
 
 @click.command()

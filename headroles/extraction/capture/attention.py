@@ -26,6 +26,7 @@ from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.extraction.capture.weights import (
     LayerCall,
     block_mask,
+    form_examples,
     own_eager,
     read_cross,
     read_in_blocks,
@@ -46,7 +47,15 @@ def _eager(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
     running = _RUNNING.get()
     if running is not None and torch.is_grad_enabled() and not query.requires_grad:
         query = query.detach().requires_grad_()  # parameters are frozen: the graph begins at these weights
-    output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
+    if running is not None and running.plain:
+        without = rest | {"is_causal": False}  # eager functions hide by masks alone
+        output, weights = form_examples(
+            running, LayerCall(module, (query, key, value), attention_mask, without)
+        )
+        if running.trial:  # the next layer gets what it gets in the plain model
+            output = own_eager(module)(module, query, key, value, attention_mask, **rest)[0]
+    else:
+        output, weights = own_eager(module)(module, query, key, value, attention_mask, **rest)
     if running is not None and running.reads(module):
         hand_over_keys(running, key)
         hand_over(running, weights, attention_mask, norms=running.norms_of(value))

@@ -21,6 +21,8 @@ class CaptureMethod:
         modules: Modules that compute this kind, where the network computes others too; None for all.
         norms: Norms of values, by which attention is weighted for all readers or for some; None for none.
         by_heads: Whether the eager function of the model computes some heads without the others.
+        plain: Whether the weights of the model are the softmax of scaled products, with a mask and nothing
+            else, so that they may be formed without its eager function.
     """
 
     name: str
@@ -29,3 +31,4 @@ class CaptureMethod:
     modules: frozenset[torch.nn.Module] | None = field(default=None, repr=False)
     norms: ValueNorms | None = field(default=None, repr=False, compare=False)
     by_heads: bool = False
+    plain: bool = False

@@ -4,6 +4,7 @@ The state of one forward pass whose attention is read is here too.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -26,17 +27,28 @@ BLOCK = 2**22
 """Cells of a mask that are examined at a time."""
 
 
+@dataclass(slots=True)
+class _Known:
+    """What is known of one mask: the sets of examples, and which of them it leaves as they are."""
+
+    mask: object
+    causal: bool
+    arrays: dict[int, VisibleArray] = field(default_factory=dict)
+    masks: dict[int, VisibleMask] = field(default_factory=dict)
+    open: list[bool] | None = None
+
+
 class VisibleSets:
     """The visible sets of a batch under each mask, computed once for a forward pass."""
 
     def __init__(self, lengths: Sequence[int]) -> None:
         """Take the number of tokens of each example."""
         self._lengths = lengths
-        self._known: list[tuple[object, bool, dict[int, VisibleArray], dict[int, VisibleMask]]] = []
+        self._known: list[_Known] = []
 
     def arrays(self, mask: torch.Tensor | None, causal: bool) -> list[VisibleArray]:
         """Return the visible sets of all examples under a mask."""
-        sets, _ = self._sets(mask, causal)
+        sets = self._of(mask, causal).arrays
         if mask is not None and not sets:
             whole = sees_all_keys(mask, self._lengths)
             sets.update({example: None for example, visible in enumerate(whole) if visible})
@@ -44,26 +56,34 @@ class VisibleSets:
 
     def array(self, mask: torch.Tensor | None, causal: bool, example: int) -> VisibleArray:
         """Return the visible set of one example under a mask."""
-        sets, _ = self._sets(mask, causal)
+        sets = self._of(mask, causal).arrays
         if example not in sets:
             sets[example] = visible_under(mask, causal, example, self._lengths[example])
         return sets[example]
 
     def visible_mask(self, mask: torch.Tensor | None, causal: bool, example: int) -> VisibleMask:
         """Return the visible set as a mask, which for a long example takes no memory unless irregular."""
-        _, masks = self._sets(mask, causal)
+        masks = self._of(mask, causal).masks
         if example not in masks:
             masks[example] = visible_mask_under(mask, causal, example, self._lengths[example])
         return masks[example]
 
-    def _sets(
-        self, mask: torch.Tensor | None, causal: bool
-    ) -> tuple[dict[int, VisibleArray], dict[int, VisibleMask]]:
-        for known, rule, sets, masks in self._known:
-            if known is mask and rule == causal:
-                return sets, masks
-        self._known.append((mask, causal, {}, {}))
-        return self._known[-1][2:]
+    def open_examples(self, mask: torch.Tensor | None, causal: bool) -> list[bool]:
+        """Return whether a mask hides none of the keys of each example, and adds nothing to its logits."""
+        known = self._of(mask, causal)
+        if known.open is None:
+            known.open = [visible is None for visible in self.arrays(mask, causal)]
+            if mask is not None and mask.dtype != torch.bool:
+                added = [_own_cells(mask, example, n).any() for example, n in enumerate(self._lengths)]
+                known.open = [seen and not bool(any_) for seen, any_ in zip(known.open, added, strict=True)]
+        return known.open
+
+    def _of(self, mask: torch.Tensor | None, causal: bool) -> _Known:
+        for known in self._known:
+            if known.mask is mask and known.causal == causal:
+                return known
+        self._known.append(_Known(mask, causal))
+        return self._known[-1]
 
 
 def sees_all_keys(mask: torch.Tensor, lengths: Sequence[int]) -> list[bool]:
@@ -80,8 +100,7 @@ def visible_under(mask: torch.Tensor | None, causal: bool, example: int, length:
     """Return the visible set of one example of ``length`` tokens."""
     if mask is None:
         return np.tril(np.ones((length, length), dtype=np.bool_)) if causal and length > 1 else None
-    own = mask[min(example, mask.shape[0] - 1), 0, :length, :length]
-    visible = _visible_cells(own)
+    visible = _visible_cells(_own_cells(mask, example, length)[0])
     return None if bool(visible.all()) else visible.cpu().numpy()
 
 
@@ -104,6 +123,11 @@ def visible_mask_under(mask: torch.Tensor | None, causal: bool, example: int, le
         if not torch.equal(rows.expand(stop - start, -1), inside):
             return Cells(np.ascontiguousarray(_visible_cells(own).expand(length, -1).cpu().numpy()))
     return None if band.low <= 1 - length and band.high >= length - 1 else band
+
+
+def _own_cells(mask: torch.Tensor, example: int, length: int) -> torch.Tensor:
+    """Return the part (1 or heads, 1 or tokens, tokens) of a mask for the tokens of an example."""
+    return mask[min(example, mask.shape[0] - 1), :, :length, :length]
 
 
 def _visible_cells(mask: torch.Tensor) -> torch.Tensor:
@@ -135,6 +159,7 @@ class ForwardPass:
         layer: The layer whose attention is read next.
         visible_sets: The keys that the queries can see.
         cross: Layout of cross attention as joint examples; None where other attention is read.
+        plain: Whether weights are formed as the softmax of scaled products, which the model computes, too.
         by_heads: Whether weights may be formed by groups of heads: the eager function of the model computes
             some heads without the others, and the reader takes groups.
     """
@@ -163,6 +188,7 @@ class ForwardPass:
         self._norms = norms if wanted else None
         self._second = second
         self._long = [taker for taker in (reader, second) if isinstance(taker, LongReader)]
+        self.plain = way.plain and not isinstance(reader, GraphReader)
         self.by_heads = way.by_heads and isinstance(reader, LongReader) and reader.by_heads
 
     def reads(self, module: torch.nn.Module) -> bool:

@@ -1,4 +1,4 @@
-"""Form attention weights outside the model, by its own eager function, in float32.
+"""Form attention weights outside the model, in float32: by its own eager function, or as a plain softmax.
 
 Weights of one example are formed in blocks of query rows, those of a batch of short examples at once,
 and cross attention in blocks of rows of joint examples.
@@ -20,6 +20,7 @@ from headroles.extraction.capture.readers import (
     Reader,
     VisibleMask,
 )
+from headroles.extraction.capture.softmax import group_of_heads, scale_of, softmax_attention
 from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.plans.masks import Band
 
@@ -103,50 +104,80 @@ def read_in_blocks(running: ForwardPass, call: LayerCall) -> torch.Tensor | None
     return output
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block of the weights of one example: some heads, their key heads, some queries and some keys."""
+
+    heads: slice
+    key_heads: slice
+    rows: slice
+    keys: slice
+
+
 def _read_example(running: ForwardPass, call: LayerCall, example: int, output: torch.Tensor | None) -> None:
     """Form the weights of one example and hand them over; write its output (queries, heads, size)."""
-    (query, key, value), length, causal = call.parts, running.lengths[example], call.causal
-    dtype = query.dtype if running.trial else torch.float32
-    size = 0 if output is None else value.shape[-1]  # without an output, values are not multiplied
-    keys = key[example : example + 1, :, :length].to(dtype)
-    values = value[example : example + 1, :, :length, :size].to(dtype)
+    (query, key, value), length = call.parts, running.lengths[example]
+    parts = query[example], key[example, :, :length], value[example, :, :length]
     norms = running.norms_of(value[example : example + 1, :, :length])
-    in_blocks = length > WHOLE or running.trial > 1
-    visible = running.visible_sets.visible_mask(call.mask, causal, example) if in_blocks else None
-    open_to_all = in_blocks and visible is None and (call.mask is None or call.mask.dtype == torch.bool)
-    for heads, own, step in _cut(running, length, query, key):
+    if output is None:
+        parts = (*parts[:2], parts[2][..., :0])  # without an output, values are not multiplied
+    visible = None
+    if length > WHOLE or running.trial > 1:
+        visible = running.visible_sets.visible_mask(call.mask, call.causal, example)
+    for heads, key_heads, step in _cut(running, length, query, key):
         for start in range(0, length, step):
             rows = slice(start, min(start + step, length))
-            first, last = visible_key_range(visible, rows.start, rows.stop, length)
-            additive = None
-            if not open_to_all:
-                additive = block_mask(call.mask, causal, example, rows, length, dtype, keys.device)
-                additive = None if additive is None else _of_heads(additive, heads)[..., first:last]
-            formed, weights = own_eager(call.module)(
-                call.module,
-                query[example : example + 1, heads, rows].to(dtype),
-                keys[:, own, first:last],
-                values[:, own, first:last],
-                additive,
-                **_other_arguments(call.rest, example, heads, rows, slice(first, last), dtype),
-            )
+            keys = slice(*visible_key_range(visible, rows.start, rows.stop, length))
+            block = _Block(heads, key_heads, rows, keys)
+            formed, weights = _form_block(running, call, example, parts, block)
             if output is not None:
-                output[rows, heads] = formed[0]
-            place = Place(running.layer, example, heads, start, first)
-            kept = None if norms is None else norms[0, heads, first:last]
-            for reader, given in running.readings(weights[0].float().to(running.home), kept):
-                _hand_over(running, reader, (call.mask, causal), place, given)
+                output[rows, heads] = formed
+            place = Place(running.layer, example, heads, start, keys.start)
+            kept = None if norms is None else norms[0, heads, keys]
+            for reader, given in running.readings(weights.float().to(running.home), kept):
+                _hand_over(running, reader, (call.mask, call.causal), place, given)
 
 
-def _other_arguments(
-    rest: dict[str, Any], example: int, heads: slice, rows: slice, keys: slice, dtype: torch.dtype
-) -> dict[str, Any]:
+def _form_block(
+    running: ForwardPass, call: LayerCall, example: int, parts: QueryKeyValue, block: _Block
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return output (queries, heads, size) and weights (heads, queries, keys) of a block.
+
+    They are float32; in the check at load they have the model's precision.
+    """
+    dtype = parts[0].dtype if running.trial else torch.float32
+    query = parts[0][block.heads, block.rows].to(dtype)
+    key, value = (part[block.key_heads, block.keys].to(dtype) for part in parts[1:])
+    length, mask = running.lengths[example], call.mask
+    visible: VisibleMask = None
+    by_offset = (length > WHOLE or running.trial > 1) and (mask is None or mask.dtype == torch.bool)
+    if by_offset:
+        visible = running.visible_sets.visible_mask(mask, call.causal, example)
+        by_offset = visible is None or (running.plain and isinstance(visible, Band))
+    additive = None
+    if not by_offset:
+        additive = block_mask(mask, call.causal, example, block.rows, length, dtype, key.device)
+        additive = None if additive is None else _of_heads(additive, block.heads)[..., block.keys]
+    if running.plain:
+        band = visible if by_offset and isinstance(visible, Band) else None
+        added = None if additive is None else additive[0]
+        start = block.rows.start - block.keys.start
+        output, weights = softmax_attention(query, key, value, scale_of(query, call.rest), added, band, start)
+        return output.transpose(0, 1), weights
+    rest = _other_arguments(call.rest, example, block, dtype)
+    output, weights = own_eager(call.module)(
+        call.module, query[None], key[None], value[None], additive, **rest
+    )
+    return output[0], weights[0]
+
+
+def _other_arguments(rest: dict[str, Any], example: int, block: _Block, dtype: torch.dtype) -> dict[str, Any]:
     """Return the other arguments of the eager function for a block."""
     extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
     bias = rest.get("position_bias")
     if bias is not None:
-        own = bias[min(example, bias.shape[0] - 1)][None, :, rows, keys]
-        extra["position_bias"] = _of_heads(own, heads).to(dtype)
+        own = bias[min(example, bias.shape[0] - 1)][None, :, block.rows, block.keys]
+        extra["position_bias"] = _of_heads(own, block.heads).to(dtype)
     return extra
 
 
@@ -165,22 +196,26 @@ def _cut(
     may be many. In the check at load every input is cut.
     """
     heads, key_heads, trial = query.shape[1], key.shape[1], running.trial
-    rows = rows_per_block(length, heads, query.device)
+    rows = step = rows_per_block(length, heads, query.device)
     split = running.by_heads and heads % key_heads == 0
     if trial:
-        rows, most = -(-length // trial), -(-key_heads // trial)
+        rows = step = -(-length // trial)
+        most = -(-key_heads // trial)
+    elif running.plain:
+        most, step = group_of_heads(length, heads, key_heads)
+        split = split and length > WHOLE
     else:
         most = max(1, GROUP * key_heads // (4 * FEWEST_ROWS * length * heads))
-        split = split and query.device.type == "cpu" and length > WHOLE and rows < FEWEST_ROWS
-        split = split and GROUP * key_heads // (4 * length * heads * most) >= rows
+        step = max(1, GROUP * key_heads // (4 * length * heads * most))
+        split = (
+            split and query.device.type == "cpu" and length > WHOLE and rows < FEWEST_ROWS and step >= rows
+        )
     if not split:
         return [(slice(0, heads), slice(0, key_heads), rows)]
     shared, groups = heads // key_heads, []
     for first in range(0, key_heads, most):
         last = min(first + most, key_heads)
-        own = slice(first * shared, last * shared)
-        step = rows if trial else max(1, GROUP // (4 * length * (own.stop - own.start)))
-        groups.append((own, slice(first, last), step))
+        groups.append((slice(first * shared, last * shared), slice(first, last), step))
     return groups
 
 
@@ -255,21 +290,54 @@ def read_whole_batch(running: ForwardPass, call: LayerCall) -> tuple[bool, torch
     reader = running.reader
     if running.trial or not isinstance(reader, OptionalBatchReader) or not reader.together:
         return False, None
-    (query, key, value), bias = call.parts, call.rest.get("position_bias")
-    extra = {name: given for name, given in call.rest.items() if name not in ("is_causal", "position_bias")}
-    if bias is not None:
-        extra["position_bias"] = bias.float()
-    additive = _additive_mask(call.mask, call.causal, query)
-    one_pass = forms_output(query) and running.reads_all
-    values = value if one_pass else value[..., :0]
-    output, weights = own_eager(call.module)(
-        call.module, query.float(), key.float(), values.float(), additive, **extra
-    )
+    value = call.parts[2]
+    one_pass = forms_output(call.parts[0]) and running.reads_all
+    if running.plain:
+        output, weights = form_examples(running, call)
+    else:
+        output, weights = _form_batch(call, value if one_pass else value[..., :0])
     visible = running.visible_sets.arrays(call.mask, call.causal)
     for taker, taken in running.readings(weights.float().to(running.home), running.norms_of(value)):
         assert isinstance(taker, OptionalBatchReader)
         taker.read_batch(running.layer, taken, visible)
     return True, output if one_pass else None
+
+
+def _form_batch(call: LayerCall, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return output and weights of a batch by the model's own eager function."""
+    (query, key, _), bias = call.parts, call.rest.get("position_bias")
+    extra = {name: given for name, given in call.rest.items() if name not in ("is_causal", "position_bias")}
+    if bias is not None:
+        extra["position_bias"] = bias.float()
+    additive = _additive_mask(call.mask, call.causal, query)
+    formed: tuple[torch.Tensor, torch.Tensor] = own_eager(call.module)(
+        call.module, query.float(), key.float(), value.float(), additive, **extra
+    )
+    return formed
+
+
+def form_examples(running: ForwardPass, call: LayerCall) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return output (examples, tokens, heads, size) and weights of a padded batch, as a plain softmax.
+
+    Each example is formed by itself, so that its weights stay in the cache until its output is taken.
+    Padding is part of it, as in the model's own function: sums over fewer keys can round differently.
+    """
+    query, key, value = call.parts
+    examples, heads, tokens, _ = query.shape
+    weights = query.new_empty((examples, heads, tokens, tokens))
+    output = query.new_empty((examples, tokens, heads, value.shape[3]))
+    whole = running.visible_sets.open_examples(call.mask, call.causal)
+    additive = _additive_mask(call.mask, call.causal, query)
+    scale = scale_of(query, call.rest)
+    for example, n in enumerate(running.lengths):
+        added = None
+        if additive is not None and not (n == tokens and whole[example]):
+            added = additive[min(example, len(additive) - 1)]
+        formed, _ = softmax_attention(
+            query[example], key[example], value[example], scale, added, out=weights[example]
+        )
+        output[example] = formed.transpose(0, 1)
+    return output, weights
 
 
 def _additive_mask(mask: torch.Tensor | None, causal: bool, query: torch.Tensor) -> torch.Tensor | None:

@@ -128,8 +128,11 @@ def choose_reading(
         network.set_attn_implementation(way.name)
         reader = _KeepingReader()
         if _check_reading(network, way, inputs, output, returned, reader):
+            way = replace(
+                way, causal=reader.causal, plain=_is_softmax(network, way, inputs, output, returned)
+            )
             by_heads = way.name == FORMED and _forms_some_heads(network, way, inputs, [*returned, output])
-            way = replace(way, causal=reader.causal, by_heads=by_heads)
+            way = replace(way, by_heads=by_heads)
             key_heads = _key_heads_by_layer(list(reader.key_heads.values()), len(returned), heads)
             return Reading(way, len(returned), heads, key_heads)
         network.set_attn_implementation("eager")
@@ -235,6 +238,25 @@ def _check_reading(
             f"this architecture cannot be labelled"
         )
     return True
+
+
+def _is_softmax(
+    network: Any, way: CaptureMethod, inputs: Tensors, output: torch.Tensor, returned: list[torch.Tensor]
+) -> bool:
+    """Return whether weights and output are those of a softmax of scaled products, with a mask alone.
+
+    They are compared as in ``_check_reading``. Only processors in float32 use that.
+    """
+    if not forms_output(output):
+        return False
+    reader, n, tolerance = _KeepingReader(), inputs["input_ids"].shape[1], TOLERANCE[network.dtype]
+    try:
+        run(network, replace(way, plain=True), inputs, [n], reader, trial=1)
+        usual, _ = run(network, replace(way, plain=True), inputs, [n], _KeepingReader())
+    except (RuntimeError, TypeError, ValueError, LookupError):
+        return False
+    same = reader.hidden == 0 and _all_close(reader.layers, returned, tolerance)
+    return same and torch.allclose(usual, output, rtol=tolerance, atol=tolerance)
 
 
 def _forms_some_heads(network: Any, way: CaptureMethod, inputs: Tensors, wanted: list[torch.Tensor]) -> bool:

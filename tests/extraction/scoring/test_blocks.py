@@ -1,6 +1,7 @@
 """Long inputs are read in blocks, without the keys that cannot be seen, and cost no more than a block."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
+from headroles.extraction.capture import softmax
 from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import run
@@ -128,15 +130,20 @@ def test_padded_batches_of_long_inputs_score_as_whole_attention_does(
     np.testing.assert_allclose(shard.values, wanted, rtol=0, atol=rounding_bound(int(shard.tokens.max())))
 
 
+@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("name", ["bert", "llama", "mistral"])
 def test_groups_of_heads_score_as_all_heads_together_do(
-    name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+    name: str, plain: bool, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, passages = _load(model_of(name)), _passages(2, 4)
     cut_into_blocks(monkeypatch, 4, 5000)
     together = _scores(model, passages, selection_of(None))
     monkeypatch.setattr(capture_weights, "FEWEST_ROWS", 5000)
     monkeypatch.setattr(capture_weights, "GROUP", 4000)
+    monkeypatch.setattr(softmax, "BLOCK", 4000)
+    monkeypatch.setattr(softmax, "ROWS", 10)
+    if not plain:
+        object.__setattr__(model, "way", replace(model.way, plain=False))
     groups = set[tuple[int, int]]()
     honest = LongSums.add
 
@@ -298,7 +305,7 @@ def test_a_mask_of_all_keys_is_none_and_one_row_stands_for_all_queries() -> None
 def test_heads_are_formed_in_groups_only_where_a_group_has_as_many_rows_at_a_time(
     key_heads: int, groups: int
 ) -> None:
-    running: Any = SimpleNamespace(trial=0, by_heads=True)
+    running: Any = SimpleNamespace(trial=0, by_heads=True, plain=False)
     query, key = torch.empty(1, 12, 2048, 0), torch.empty(1, key_heads, 2048, 0)
     found = capture_weights._cut(running, 2048, query, key)
     assert len(found) == groups
