@@ -94,7 +94,7 @@ class Sides:
             self.network.set_attn_implementation(NAMES[path])
             table = job.table([tokenised])
             laid.long_plans = dict(plans)
-            laid.word_pairs = self.sieves.word_pairs_of(example)
+            laid.word_pairs = self.sieves.word_pairs_of([example])[0]
             reader = job.reader([laid], table)
             run(self.network, model.way, {"input_ids": self.given()}, [example.size], reader)
             self.wait()

@@ -121,7 +121,7 @@ class Sides:
         )
         job = SieveJob(self.model, self.sieves, None)
         table = job.table([tokenised])
-        batch = [Prepared(0, tokenised, example, word_pairs=self.sieves.word_pairs_of(example))]
+        batch = [Prepared(0, tokenised, example, word_pairs=self.sieves.word_pairs_of([example])[0])]
         inputs = {"input_ids": torch.from_numpy(self.ids)[None]}
         run(self.network, self.model.way, inputs, [example.size], job.reader(batch, table))
         there = np.isfinite(job.result(table).values).any(axis=(1, 2, 3))

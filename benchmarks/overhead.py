@@ -115,7 +115,7 @@ def scored(
     for places in split_into_batches(np.arange(len(items)), sizes, batch, model.device):
         made = [Prepared(int(place), items[place], examples[place]) for place in places]
         for prepared in made:
-            prepared.word_pairs = selection.word_pairs_of(prepared.example)
+            prepared.word_pairs = selection.word_pairs_of([prepared.example])[0]
         inputs = padded([items[place] for place in places], model.device)
         reader = Reader(model, made, table)
         run(model.network, model.way, inputs, [sizes[place] for place in places], reader)

@@ -161,18 +161,18 @@ class Selection:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
         return sieve_layout(self.masks, self.statistic, self.beside, self.swaps)
 
-    def masks_of(self, example: Example) -> SieveMasks:
-        """Return the masks of one example, as ``headroles.sieves.weights.batch`` describes."""
-        return sieve_masks(self.masks, self.beside, example, self.swaps)
+    def masks_of(self, examples: Sequence[Example]) -> list[SieveMasks]:
+        """Return the masks of each example, as ``headroles.sieves.weights.batch`` describes."""
+        return sieve_masks(self.masks, self.beside, examples, self.swaps)
 
     @property
     def class_spaces(self) -> tuple[ClassSpace, ...]:
         """Return the columns of contrasts against word class, by the words that are compared."""
         return class_spaces(self.masks, self.columns)
 
-    def word_pairs_of(self, example: Example) -> tuple[WordPairs | None, ...]:
-        """Return the compared pairs of words of an example, one for each of ``class_spaces``."""
-        return pairs_of(self.masks, example)
+    def word_pairs_of(self, examples: Sequence[Example]) -> list[tuple[WordPairs | None, ...]]:
+        """Return the compared pairs of words of each example, one for each of ``class_spaces``."""
+        return pairs_of(self.masks, examples)
 
     def long_plan(self, example: Example, visible: Mask | None) -> LongPlan:
         """Lay the mask sieves over a long example, without arrays of tokens × tokens."""

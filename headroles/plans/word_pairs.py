@@ -46,6 +46,8 @@ _NOUN, _VERB = _NUMBERS["NOUN"], _NUMBERS["VERB"]
 _KIND = np.arange(KINDS)
 _KIND[[_NUMBERS["PROPN"], _NUMBERS["PRON"]]] = _NOUN
 _KIND[_NUMBERS["AUX"]] = _VERB
+_BIN = np.searchsorted(STEPS, np.arange(STEPS[-1] + 1), side="right") - 1
+"""Bin of each distance up to the smallest of the last bin."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,28 +81,39 @@ def word_classes(upos: Sequence[str]) -> Int[np.ndarray, " words"]:
     return np.array([_NUMBERS.get(name, KINDS - 1) for name in upos], dtype=np.int64)
 
 
-def word_pairs(
-    groups: Int[np.ndarray, " words"],
-    classes: Int[np.ndarray, " words"],
-    counted: Sequence[tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]]],
-) -> WordPairs:
-    """Return all pairs of different words of one group, and their cells.
+@dataclass(frozen=True, slots=True, eq=False)
+class InputWords:
+    """The words of one input, before they are paired.
 
-    Groups of two words are left out: any profile expects all attention on the only other word.
-
-    Args:
+    Attributes:
         groups: Label of each word, such as its sentence; −1 for words that are compared with none.
         classes: From ``word_classes``.
         counted: Query and key words of each contrast; pairs that are not compared are left out.
+    """
+
+    groups: Int[np.ndarray, " words"]
+    classes: Int[np.ndarray, " words"]
+    counted: Sequence[tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]]]
+
+
+def word_pairs(inputs: Sequence[InputWords]) -> list[WordPairs]:
+    """Return for each input all pairs of different words of one group, and their cells.
+
+    Groups of two words are left out: any profile expects all attention on the only other word. All inputs
+    are laid out by the same few operations. They have the same number of contrasts.
 
     Example:
-        >>> pairs = word_pairs(np.array([0, 0, 0]), word_classes(("DET", "NOUN", "VERB")), [([0], [1])])
+        >>> words = InputWords(np.array([0, 0, 0]), word_classes(("DET", "NOUN", "VERB")), [([0], [1])])
+        >>> (pairs,) = word_pairs([words])
         >>> pairs.query.tolist(), pairs.key.tolist(), pairs.counted[0].tolist()
         ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], [0])
     """
-    label = _kept(groups)
+    if not inputs:
+        return []
+    opens = np.cumsum([0, *(len(given.groups) for given in inputs)])
+    label, number = _kept(np.concatenate([given.groups for given in inputs]), opens)
     inside = np.flatnonzero(label >= 0)
-    sizes = np.bincount(label[inside]) if inside.size else np.zeros(0, dtype=np.int64)
+    sizes = np.bincount(label[inside])
     members = inside[np.argsort(label[inside], kind="stable")]
     starts = np.cumsum(sizes) - sizes
     size = sizes[label[inside]]
@@ -109,16 +122,26 @@ def word_pairs(
     key = members[np.repeat(starts[label[inside]], size) + within]
     apart = query != key
     query, key, size = query[apart], key[apart], np.repeat(size, size)[apart]
-    width = len(label)
-    place = query * width + key
-    return WordPairs(
-        query=query,
-        key=key,
-        cell=_cells(query, key, classes),
-        size=size,
-        groups=len(sizes),
-        counted=tuple(_places(place, asking, asked, width) for asking, asked in counted),
-    )
+    cell = _cells(query, key, np.concatenate([given.classes for given in inputs]), opens)
+    place = query * opens[-1] + key
+    counted = [
+        _places(place, opens, [given.counted[n] for given in inputs]) for n in range(len(inputs[0].counted))
+    ]
+    edges = np.searchsorted(query, opens)
+    parts = [np.searchsorted(places, edges) for places in counted]
+    return [
+        WordPairs(
+            query=query[first:last] - opens[row],
+            key=key[first:last] - opens[row],
+            cell=cell[first:last],
+            size=size[first:last],
+            groups=int(number[row]),
+            counted=tuple(
+                places[part[row] : part[row + 1]] - first for places, part in zip(counted, parts, strict=True)
+            ),
+        )
+        for row, (first, last) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+    ]
 
 
 def with_frequency(
@@ -192,46 +215,79 @@ def coarser(cell: Int[np.ndarray, " cells"]) -> list[Int[np.ndarray, " cells"]]:
     ]
 
 
-def _kept(groups: np.ndarray) -> np.ndarray:
-    """Return labels from 0, −1 for words of groups that are too small, too large or after the last word."""
-    label = np.full(len(groups), -1, dtype=np.int64)
-    inside = np.flatnonzero(groups >= 0)
-    if not inside.size:
-        return label
-    _, first, own = np.unique(groups[inside], return_index=True, return_inverse=True)
+def coarser_pair(
+    place: Int[np.ndarray, " cells"],
+) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
+    """Return the two coarsest places of cells, given the third of ``coarser``.
+
+    Example:
+        >>> cells = np.arange(0, CELLS, 1001)
+        >>> levels = coarser(cells)
+        >>> [np.array_equal(*both) for both in zip(coarser_pair(levels[2]), levels[:2], strict=True)]
+        [True, True]
+    """
+    distance, asked = np.divmod(place, KINDS * NEAR)
+    return distance, distance // len(STEPS) * KINDS * NEAR + asked
+
+
+def _kept(
+    groups: Int[np.ndarray, " words"], opens: Int[np.ndarray, "_"]
+) -> tuple[Int[np.ndarray, " words"], Int[np.ndarray, " inputs"]]:
+    """Return labels from 0, −1 for words of groups that are left out, and the number of groups by input.
+
+    A group is left out where it is too small, too large, or after the last word of its input.
+    """
+    label, inside = np.full(len(groups), -1, dtype=np.int64), np.flatnonzero(groups >= 0)
+    row = np.searchsorted(opens, inside, side="right") - 1
+    named = row * (int(groups.max(initial=0)) + 1) + groups[inside]
+    _, first, own = np.unique(named, return_index=True, return_inverse=True)
     sizes = np.bincount(own)
     fits = (sizes > 2) & (sizes <= LONGEST)
     order = np.argsort(first, kind="stable")
     total = np.cumsum(np.where(fits, sizes, 0)[order])
-    fits[order] &= total <= MOST
-    number = np.where(fits, np.cumsum(fits) - 1, -1)
-    label[inside] = number[own]
-    return label
+    by_input = row[first[order]]
+    before = np.append(0, total)[np.searchsorted(by_input, by_input)]
+    fits[order] &= total - before <= MOST
+    label[inside] = np.where(fits, np.cumsum(fits) - 1, -1)[own]
+    return label, np.bincount(row[first][fits], minlength=len(opens) - 1)
 
 
-def _cells(query: np.ndarray, key: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def _cells(query: np.ndarray, key: np.ndarray, classes: np.ndarray, opens: np.ndarray) -> np.ndarray:
     apart = key - query
     far = np.abs(apart)
-    distance = np.searchsorted(STEPS, far, side="right") - 1 + len(STEPS) * (apart > 0)
+    distance = _BIN[np.minimum(far, STEPS[-1])] + len(STEPS) * (apart > 0)
     kind = _KIND[classes]
-    asked = kind[key]
+    asked, own = kind[key], kind[query]
     before = np.zeros((len(classes) + 1, KINDS + 1), dtype=np.int64)
     np.cumsum(np.eye(KINDS, dtype=np.int64)[kind], axis=0, out=before[1:, :KINDS])
     before[:, KINDS] = before[:, _KIND[_NOUN]] + before[:, _KIND[_VERB]]
     first, last = np.minimum(query, key) + 1, np.maximum(query, key)
     between = before[last, asked] - before[first, asked]
-    opens, closes = np.maximum(query - far + 1, 0), np.minimum(query + far, len(classes))
-    nearer = before[closes, asked] - before[opens, asked] - (kind[query] == asked)
+    sizes = np.diff(opens)
+    low, high = np.repeat(opens[:-1], sizes)[query], np.repeat(opens[1:], sizes)[query]
+    earlier, later = np.maximum(query - far + 1, low), np.minimum(query + far, high)
+    nearer = before[later, asked] - before[earlier, asked] - (own == asked)
     crossed = before[last, KINDS] > before[first, KINDS]
     near = np.where(between > 0, np.minimum(between, 2) + 1, nearer > 0) * 2 + crossed
     cells: np.ndarray = ((distance * KINDS + classes[query]) * KINDS + classes[key]) * NEAR + near
     return cells
 
 
-def _places(place: np.ndarray, asking: np.ndarray, asked: np.ndarray, width: int) -> np.ndarray:
-    """Return the places of some pairs among all that are compared."""
-    wanted = np.unique(np.asarray(asking, dtype=np.int64) * width + np.asarray(asked, dtype=np.int64))
+def _places(
+    place: Int[np.ndarray, " pairs"],
+    opens: Int[np.ndarray, "_"],
+    counted: Sequence[tuple[Int[np.ndarray, "_"], Int[np.ndarray, "_"]]],
+) -> Int[np.ndarray, "_"]:
+    """Return the places of the counted pairs of all inputs among the pairs that are compared."""
+    numbers = [len(asking) for asking, _ in counted]
+    shift = np.repeat(opens[:-1], numbers)
+    asking, asked = (
+        np.concatenate([np.asarray(each, dtype=np.int64) for each in both])
+        for both in zip(*counted, strict=True)
+    )
+    wanted = np.unique((asking + shift) * opens[-1] + asked + shift)
     found = np.searchsorted(place, wanted)
-    found = found[found < len(place)]
-    places: np.ndarray = found[np.isin(place[found], wanted)]
+    there = found < len(place)
+    there[there] = place[found[there]] == wanted[there]
+    places: np.ndarray = found[there]
     return places

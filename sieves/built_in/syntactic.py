@@ -72,7 +72,7 @@ def arcs_of(example: Example) -> Arcs:
     return _read_arcs(example)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _read_arcs(example: Example) -> Arcs:
     """Return the arcs of an example, kept for other sieves and threads that use the same example."""
     words = int(example.word.max(initial=-1)) + 1

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve, Swap
-from headroles.sieves.weights.calls import SieveCalls
+from headroles.sieves.weights.calls import calls_of
 from headroles.sieves.weights.plan import column_names, contrast_column
 
 
@@ -61,35 +61,38 @@ def sieve_layout(
 def sieve_masks(
     sieves: Sequence[MaskSieve],
     beside: Mapping[str, Contrast],
-    example: Example,
+    examples: Sequence[Example],
     swaps: Mapping[str, Swap] = NO_SWAPS,
-) -> SieveMasks:
-    """Return the masks of one example; a function that several sieves share is called once.
+) -> list[SieveMasks]:
+    """Return the masks of each example; a function that several sieves share is called once.
 
     Args:
         sieves: Mask sieves.
         beside: Contrasts of scorers, by their columns.
-        example: The input.
+        examples: The inputs.
         swaps: Contrasts beyond position, by their columns.
 
     Raises:
         BadSieve: When a mask function fails, or a mask has the wrong shape or type.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    calls = SieveCalls(example)
-    contrasts = contrasts_of(sieves, beside)
+    contrasts = [(contrast, name) for name, contrast in contrasts_of(sieves, beside).items()]
     scopes: dict[tuple[bool, object], tuple[Contrast, str]] = {}
-    for name, contrast in contrasts.items():
+    for contrast, name in contrasts:
         scopes.setdefault((contrast.words, contrast.scope), (contrast, name))
-    return SieveMasks(
-        counted=tuple(calls.mask(mask) for mask in sieves),
-        scope=tuple(calls.scope(mask) for mask in sieves),
-        labels=tuple(calls.labels(mask) for mask in sieves),
-        cells=tuple(calls.contrast_cells(contrast, name) for name, contrast in contrasts.items()),
-        compared=tuple(calls.contrast_scope(contrast, name) for contrast, name in scopes.values()),
-        families=tuple(calls.contrast_labels(contrast, name) for name, contrast in contrasts.items()),
-        exchanged=sieve_masks(_both_sides(swaps), {}, example) if swaps else None,
-    )
+    sides = sieve_masks(_both_sides(swaps), {}, examples) if swaps else [None] * len(examples)
+    return [
+        SieveMasks(
+            counted=tuple(calls.mask(mask) for mask in sieves),
+            scope=tuple(calls.scope(mask) for mask in sieves),
+            labels=tuple(calls.labels(mask) for mask in sieves),
+            cells=tuple(calls.contrast_cells(contrast, name) for contrast, name in contrasts),
+            compared=tuple(calls.contrast_scope(contrast, name) for contrast, name in scopes.values()),
+            families=tuple(calls.contrast_labels(contrast, name) for contrast, name in contrasts),
+            exchanged=exchanged,
+        )
+        for calls, exchanged in zip(map(calls_of, examples), sides, strict=True)
+    ]
 
 
 def _both_sides(swaps: Mapping[str, Swap]) -> list[MaskSieve]:

@@ -6,6 +6,7 @@ of offsets only counts keys of the query's own stack of layers.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Int
@@ -16,6 +17,9 @@ from headroles.records.example import Example
 from headroles.sieves.base import Contrast, LabelFunction, MaskFunction, MaskSieve
 from headroles.sieves.masks import KINDS, as_mask
 
+RECENT = 64
+"""Examples whose calls are kept, such as those of the batch that is laid out."""
+
 
 class SieveCalls:
     """Calls functions of sieves on one example; a function that several sieves share is called once."""
@@ -23,7 +27,7 @@ class SieveCalls:
     def __init__(self, example: Example) -> None:
         """Keep the example."""
         self.example = example
-        self._known: dict[int, object] = {}
+        self._known: dict[int, tuple[object, object]] = {}  # a function is kept, so that its id stays its own
         self._checked: dict[tuple[int, int], np.ndarray] = {}
         self._masks: dict[tuple[int, int], Mask] = {}
         self._words = int(example.word.max(initial=-1)) + 1
@@ -114,9 +118,9 @@ class SieveCalls:
     def _call(self, function: Callable[[Example], object], what: str) -> object:
         """Return the result of a function; any error inside it becomes one sentence."""
         if id(function) in self._known:
-            return self._known[id(function)]
+            return self._known[id(function)][1]
         try:
-            returned = self._known[id(function)] = function(self.example)
+            returned = function(self.example)
         except HeadrolesError:
             raise
         except Exception as error:  # a third party's function may raise anything
@@ -124,7 +128,14 @@ class SieveCalls:
                 f"{what} failed on example {self.example.key!r} ({type(error).__name__}: {error}); "
                 f"mend the sieve"
             ) from error
+        self._known[id(function)] = function, returned
         return returned
+
+
+@lru_cache(maxsize=RECENT)
+def calls_of(example: Example) -> SieveCalls:
+    """Return the calls on an example, which masks and pairs of words of one batch share."""
+    return SieveCalls(example)
 
 
 def within_stacks(returned: object, example: Example) -> object:

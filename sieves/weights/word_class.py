@@ -17,10 +17,10 @@ from headroles.plans.class_profile import (
     queries_of,
 )
 from headroles.plans.masks import Mask, Pairs
-from headroles.plans.word_pairs import WordPairs, with_frequency, word_classes, word_pairs
+from headroles.plans.word_pairs import InputWords, WordPairs, with_frequency, word_classes, word_pairs
 from headroles.records.example import Example
 from headroles.sieves.base import LabelFunction, MaskSieve
-from headroles.sieves.weights.calls import SieveCalls
+from headroles.sieves.weights.calls import calls_of
 from headroles.sieves.weights.plan import class_column, contrast_column
 
 
@@ -41,32 +41,41 @@ def class_spaces(sieves: Sequence[MaskSieve], columns: Sequence[str]) -> tuple[C
     )
 
 
-def pairs_of(sieves: Sequence[MaskSieve], example: Example) -> tuple[WordPairs | None, ...]:
-    """Return the compared pairs of words of an example for each space of contrasts against word class.
+def pairs_of(sieves: Sequence[MaskSieve], examples: Sequence[Example]) -> list[tuple[WordPairs | None, ...]]:
+    """Return the compared pairs of words of examples for each space of contrasts against word class.
 
     Returns:
-        None where words have no word class, and in cross attention, where words have no distance.
+        By example; None where words have no word class, and in cross attention, where words have no distance.
 
     Raises:
         BadSieve: When a function of a sieve fails.
         BadInput: When a sieve needs annotation the example lacks.
     """
-    spaces = _members(sieves)
-    if example.upos is None or example.stack.any():
-        return (None,) * len(spaces)
-    calls = SieveCalls(example)
+    classified = [
+        row for row, example in enumerate(examples) if example.upos is not None and not example.stack.any()
+    ]
+    spaces = []
+    for groups, members in _members(sieves).items():
+        found: list[WordPairs | None] = [None] * len(examples)
+        words = [_words_of(examples[row], groups, members) for row in classified]
+        for row, pairs in zip(classified, word_pairs(words), strict=True):
+            found[row] = pairs
+        spaces.append(found)
+    return list(zip(*spaces, strict=True)) if spaces else [()] * len(examples)
+
+
+def _words_of(example: Example, groups: LabelFunction, members: Sequence[MaskSieve]) -> InputWords:
+    """Return the words of an example in one space."""
+    calls = calls_of(example)
     count = int(example.word.max(initial=-1)) + 1
     there = np.bincount(example.word[example.word >= 0], minlength=count) > 0
-    classes = word_classes(example.upos[:count])
-    found = []
-    for groups, members in spaces.items():
-        counted = []
-        for sieve in members:
-            assert sieve.contrast is not None, "a contrast against word class has one against distance"
-            counted.append(_cells(calls.contrast_cells(sieve.contrast, contrast_column(sieve)), count))
-        labels = calls.word_labels(groups, class_column(members[0]))
-        found.append(word_pairs(np.where(there, labels, -1), classes, counted))
-    return tuple(found)
+    counted = []
+    for sieve in members:
+        assert sieve.contrast is not None, "a contrast against word class has one against distance"
+        counted.append(_cells(calls.contrast_cells(sieve.contrast, contrast_column(sieve)), count))
+    labels = calls.word_labels(groups, class_column(members[0]))
+    assert example.upos is not None, "called for words with a class only"
+    return InputWords(np.where(there, labels, -1), word_classes(example.upos[:count]), counted)
 
 
 def _cells(mask: Mask, count: int) -> tuple[np.ndarray, np.ndarray]:

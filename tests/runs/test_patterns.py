@@ -178,11 +178,11 @@ def test_a_rare_token_is_rare_in_the_run_not_in_its_input(
     seen: dict[str, list[str]] = {}
     honest = Selection.masks_of
 
-    def watched(sieves: Selection, example: Example) -> Any:
+    def watched(sieves: Selection, examples: list[Example]) -> Any:
         (rare,) = [each for each in sieves.masks if each.name == "rare"]
-        keys = rare.mask(example)
-        seen[example.key] = [example.tokens[place] for place in np.flatnonzero(keys)]
-        return honest(sieves, example)
+        for example in examples:
+            seen[example.key] = [example.tokens[place] for place in np.flatnonzero(rare.mask(example))]
+        return honest(sieves, examples)
 
     monkeypatch.setattr(Selection, "masks_of", watched)
     file = tmp_path / "few.tsv"

@@ -158,7 +158,10 @@ def test_groups_that_are_no_groups_are_one_sentence(
         sentence = sentence.replace("'odd'", "'odd:matched'")
     else:
         odd = sieve("odd", groups=groups)(_own)
-    for lay in (select([odd]).masks_of, lambda example: select([odd]).plan(example, None)):
+    for lay in (
+        lambda example: select([odd]).masks_of([example]),
+        lambda example: select([odd]).plan(example, None),
+    ):
         with pytest.raises(BadSieve, match=sentence):
             lay(PAIR)
     with pytest.raises(BadSieve, match=sentence):
@@ -185,7 +188,7 @@ def test_functions_of_a_contrast_that_fail_are_one_sentence(
     cells, scope = (wrong if part == field else sound for part, sound in SOUND.items())
     odd = sieve("odd", needs=["arcs"], contrast=Contrast(0.1, cells, scope, words=True))(_token_pairs)
     for lay in (
-        select([odd]).masks_of,
+        lambda example: select([odd]).masks_of([example]),
         lambda example: select([odd]).plan(example, None),
         lambda example: select([odd]).long_plan(example, None),
     ):

@@ -19,6 +19,7 @@ from headroles.plans.word_pairs import (
     coarser,
     with_frequency,
     word_classes,
+    InputWords,
     word_pairs,
 )
 from headroles.records.example import Arc
@@ -100,7 +101,7 @@ def _naive(
 def test_the_reference_follows_the_formula_pair_by_pair() -> None:
     examples = _sentences(2 * LEAST + 3)
     rng = np.random.default_rng(1)
-    pairs = [own for example in examples if (own := pairs_of([syntactic], example)[0]) is not None]
+    pairs = [own for (own,) in pairs_of([syntactic], examples) if own is not None]
     counts = [rng.integers(1, 40, len(example.upos or ())) for example in examples]
     attention = [rng.dirichlet(np.ones(len(count)), (3, len(count))) for count in counts]
     halves = np.arange(len(examples)) % 2 == 1
@@ -112,7 +113,7 @@ def test_the_reference_follows_the_formula_pair_by_pair() -> None:
 
 def test_too_few_sentences_in_a_half_say_nothing() -> None:
     examples = _sentences(2 * LEAST)
-    pairs = [own for example in examples if (own := pairs_of([syntactic], example)[0]) is not None]
+    pairs = [own for (own,) in pairs_of([syntactic], examples) if own is not None]
     counts = [np.ones(len(example.upos or ()), dtype=np.int64) for example in examples]
     even = [np.full((1, len(count), len(count)), 1 / len(count)) for count in counts]
     enough = reference(pairs, counts, even, np.arange(len(examples)) % 2 == 1)
@@ -124,7 +125,7 @@ def test_too_few_sentences_in_a_half_say_nothing() -> None:
 def test_cells_tell_the_nearest_noun_from_the_next_one_and_from_later_ones() -> None:
     # "the dog saw a cat" from the verb: both nouns are nearest on their side, "dog" is nearest of all
     classes = word_classes(("DET", "NOUN", "VERB", "DET", "NOUN", "PROPN"))
-    pairs = word_pairs(np.zeros(6, dtype=np.int64), classes, [])
+    (pairs,) = word_pairs([InputWords(np.zeros(6, dtype=np.int64), classes, [])])
     nearness = {
         (int(query), int(key)): int(cell) % 8
         for query, key, cell in zip(pairs.query, pairs.key, pairs.cell, strict=True)
@@ -138,7 +139,7 @@ def test_cells_tell_the_nearest_noun_from_the_next_one_and_from_later_ones() -> 
 def test_groups_that_are_too_small_too_long_or_behind_the_last_word_are_left_out() -> None:
     sizes = (2, LONGEST + 1, 3, *[LONGEST] * 3)
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    pairs = word_pairs(groups, np.zeros(len(groups), dtype=np.int64), [])
+    (pairs,) = word_pairs([InputWords(groups, np.zeros(len(groups), dtype=np.int64), [])])
     kept = np.unique(groups[pairs.query])
     assert kept.tolist() == [2, 3]
     assert sum(sizes[group] for group in kept) <= MOST
@@ -161,7 +162,7 @@ def test_sentences_are_what_arcs_join_even_in_trees_with_a_circle() -> None:
 def test_words_without_classes_and_cross_attention_have_no_pairs() -> None:
     (example,) = _sentences(1)
     plain = Example(example.key, example.tokens, word=example.word, arcs=example.arcs)
-    assert pairs_of([syntactic], plain) == (None,)
+    assert pairs_of([syntactic], [plain]) == [(None,)]
 
 
 def test_a_contrast_against_word_class_needs_one_between_words() -> None:
@@ -175,7 +176,7 @@ def _bench(examples: Sequence[Example], heads: Sequence[Reading]) -> dict[str, n
     makers = {**FAKES, **ORACLES}
     attention = [np.stack([make(reading) for make in makers.values()]) for reading in heads]
     selection = selection_of(["syntactic"])
-    pairs = [own for example in examples if (own := selection.word_pairs_of(example)[0]) is not None]
+    pairs = [own for (own,) in selection.word_pairs_of(examples) if own is not None]
     halves = split_in_halves(
         [example.group or example.key for example in examples], [e.size for e in examples]
     )

@@ -47,8 +47,8 @@ class SieveColumns(Protocol):
     def layout(self) -> SieveLayout:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def masks_of(self, example: Example) -> SieveMasks:
-        """Return the masks of one example."""
+    def masks_of(self, examples: Sequence[Example]) -> list[SieveMasks]:
+        """Return the masks of each example."""
 
     @property
     def class_spaces(self) -> Sequence[ClassSpace]:
@@ -66,8 +66,8 @@ class SieveColumns(Protocol):
     def norm_columns(self) -> tuple[int, ...]:
         """Return the column of minus the score of each of ``by_norms``."""
 
-    def word_pairs_of(self, example: Example) -> tuple[WordPairs | None, ...]:
-        """Return the compared pairs of words of an example, one for each of ``class_spaces``."""
+    def word_pairs_of(self, examples: Sequence[Example]) -> list[tuple[WordPairs | None, ...]]:
+        """Return the compared pairs of words of each example, one for each of ``class_spaces``."""
 
 
 @runtime_checkable

@@ -18,11 +18,12 @@ from headroles.extraction.capture.readers import (
 from headroles.extraction.fused.attention import FusedAttention
 from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
+from headroles.extraction.scoring.classes.sums import ClassSums
+from headroles.extraction.scoring.classes.table import ClassTable
 from headroles.extraction.scoring.finite import not_finite
 from headroles.extraction.scoring.fused import FusedSums
 from headroles.extraction.scoring.pairing import Partners
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
-from headroles.extraction.scoring.word_class import ClassSums, ClassTable
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.plan import LEFT_OUT, LongPlan, Plan, beyond_bounds

@@ -128,7 +128,7 @@ def test_padding_and_what_no_query_sees_may_be_no_number_in_a_batch_but_not_the_
 def test_a_column_with_nothing_to_say_says_nothing_of_attention_that_is_no_number() -> None:
     single = [made_example(np.random.default_rng(1), texts=1, words=6, key="single")]
     sieves = selection_of(["local", "block"])
-    plan = batch_plan(sieves.layout, [sieves.masks_of(single[0])], single, [None], single[0].size, CPU)
+    plan = batch_plan(sieves.layout, sieves.masks_of(single), single, [None], single[0].size, CPU)
     weights = torch.full((1, 2, single[0].size, single[0].size), torch.nan)
     found = plan.scores(weights, Scratches(CPU))[0].numpy()
     assert np.isinf(found[sieves.columns.index("local")]).all()
@@ -157,7 +157,7 @@ def test_cells_are_the_most_of_any_layer_whichever_comes_first(
     for kind in ["window", "all"] if first == "window" else ["all", "window"]:
         seen = window if kind == "window" else [None] * len(examples)
         if way == "batch":
-            stated = [sieves.masks_of(each) for each in examples]
+            stated = sieves.masks_of(examples)
             plan = batch_plan(sieves.layout, stated, examples, seen, size, CPU)
             table.note_batch(list(range(len(examples))), plan)
             continue

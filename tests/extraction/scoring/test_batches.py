@@ -100,7 +100,7 @@ def _attention(examples: Sequence[Example], visible: Sequence[np.ndarray | None]
 def _planned(
     sieves: Selection, examples: Sequence[Example], visible: Sequence[np.ndarray | None], width: int
 ) -> BatchPlan:
-    stated = [sieves.masks_of(example) for example in examples]
+    stated = sieves.masks_of(examples)
     return batch_plan(sieves.layout, stated, examples, visible, width, CPU)
 
 

@@ -132,7 +132,7 @@ def test_batches_and_blocks_give_the_swap_of_the_reference(kind: str, statistic:
     logits = rng.normal(0, 2, (len(examples), HEADS, size, size))
     weights = np.exp(logits) * (1 if visible is None else visible)
     weights /= weights.sum(axis=3, keepdims=True)
-    masks = [sieves.masks_of(example) for example in examples]
+    masks = sieves.masks_of(examples)
     device = torch.device("cpu")
     plan = batch_plan(sieves.layout, masks, examples, [visible] * 3, size + 2, device)
     padded = np.zeros((len(examples), HEADS, size + 2, size + 2), dtype=np.float32)

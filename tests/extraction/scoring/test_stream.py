@@ -148,7 +148,7 @@ def test_the_padding_around_an_example_does_not_change_a_bit_of_its_scores(model
             padded = torch.rand((batch, model.heads, width, width))
             padded[batch - 1, :, :n, :n] = weights
             table = Table(sieves, [each], model)
-            pairs = sieves.word_pairs_of(example)
+            pairs = sieves.word_pairs_of([example])[0]
             reader = Reader(model, [Prepared(0, each, example, word_pairs=pairs)], table)
             for layer in range(model.layers):
                 reader.read(layer, 0, 0, padded[batch - 1, :, :n, :n], None)

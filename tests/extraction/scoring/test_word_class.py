@@ -87,7 +87,7 @@ def _wanted(model: Model, folder: Path, passages: Sequence[Passage]) -> np.ndarr
     counts = Counter(token.lower() for example in examples for token in example.tokens)
     units = ["\n".join(passage.texts) for passage in passages]
     halves = split_in_halves(units, [example.size for example in examples])
-    pairs = [own for example in examples if (own := selection.word_pairs_of(example)[0]) is not None]
+    pairs = [own for (own,) in selection.word_pairs_of(examples) if own is not None]
     beyond = reference(pairs, [occurrences_of(example, counts) for example in examples], attention, halves)
     (space,) = selection.class_spaces
     share = np.array(space.share)[None, :, None]

@@ -163,8 +163,8 @@ class MaskSource(Protocol):
     def layout(self) -> SieveLayout:
         """Return the columns and settings of mask sieves and contrasts, the same for every example."""
 
-    def masks_of(self, example: Example) -> SieveMasks:
-        """Return the masks of one example."""
+    def masks_of(self, examples: Sequence[Example]) -> list[SieveMasks]:
+        """Return the masks of each example."""
 
 
 class BatchPlans:
@@ -184,7 +184,7 @@ class BatchPlans:
         """
         self.layout = sieves.layout
         self.examples = list(examples)
-        self._masks = [sieves.masks_of(example) for example in examples]
+        self._masks = sieves.masks_of(examples)
         self._heads, self._device = heads, device
         self._words = max(int(example.word.max(initial=-1)) + 1 for example in examples)
         self._known: list[tuple[list[VisibleArray], list[bytes], PartPlans]] = []

@@ -1,0 +1,221 @@
+"""The pairs of words of a batch as pairs of tokens, and the bags of them that are summed.
+
+A bag holds the pairs of one cell in one half of the shard, or of one attending word, or those that one
+contrast counts in one input.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headroles.extraction.scoring.prepared import Prepared
+from headroles.plans.word_pairs import CELLS, WordPairs, occurrences_of, with_frequency
+
+Lists = tuple[Int[np.ndarray, " members"], Float[np.ndarray, " members"], Int[np.ndarray, " bags"]]
+"""Members of bags, one bag after another, their weights, and the first place of each bag."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenPairs:
+    """The pairs of tokens of all compared pairs of words, one input and one pair of words after another.
+
+    Attributes:
+        row: Place in the batch of the input of each pair.
+        query: Attending token.
+        key: Attended token.
+        inputs: Place in the batch of each input that has pairs.
+        opens: First pair of each of these inputs, and one past the last of all.
+    """
+
+    row: Int[np.ndarray, " cells"]
+    query: Int[np.ndarray, " cells"]
+    key: Int[np.ndarray, " cells"]
+    inputs: Int[np.ndarray, " inputs"]
+    opens: Int[np.ndarray, "_"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """The pairs that contrasts count, and all pairs of their attending words, which profiles are about.
+
+    Attributes:
+        place: Place in the shard of the input of each attending word.
+        opens: First pair of each attending word in ``cell``, and one past the last of all.
+        cell: Cell of each pair, with the frequency of the key.
+        answer: Place in the shard of each answer, which is a contrast of an input.
+        contrast: Its contrast.
+        answer_opens: First counted pair of each answer, and one past the last of all.
+        counted: Place in ``cell`` of each counted pair.
+        asked: Its attending word, as a place in ``place``.
+    """
+
+    place: Int[np.ndarray, " queries"]
+    opens: Int[np.ndarray, "_"]
+    cell: Int[np.ndarray, " pairs"]
+    answer: Int[np.ndarray, " answers"]
+    contrast: Int[np.ndarray, " answers"]
+    answer_opens: Int[np.ndarray, "_"]
+    counted: Int[np.ndarray, " counted"]
+    asked: Int[np.ndarray, " counted"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassLayout:
+    """All pairs of a batch and their bags: those of cells first, then of attending words, then of answers.
+
+    Attributes:
+        tokens: The pairs of tokens.
+        bags: Pairs of tokens by bag.
+        cells: The cells that have a bag, those of the second half counted on from ``CELLS``.
+        pairs: Number of pairs of words of each of these bags.
+        groups: Number of sentences in the inputs of each half.
+        questions: What the other bags are about.
+    """
+
+    tokens: TokenPairs
+    bags: Lists
+    cells: Int[np.ndarray, " cells"]
+    pairs: Int[np.ndarray, " cells"]
+    groups: tuple[int, int]
+    questions: Questions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """The pairs of words of several inputs, words counted on from input to input."""
+
+    query: np.ndarray
+    key: np.ndarray
+    cell: np.ndarray
+    size: np.ndarray
+    opens: np.ndarray
+    word_opens: np.ndarray
+
+
+def lay_pairs(
+    space: int, batch: Sequence[Prepared], counts: Counter[str], halves: np.ndarray
+) -> ClassLayout | None:
+    """Lay the pairs of words of a batch over its tokens; return None where no pair of any input counts.
+
+    Args:
+        space: Number of the space of contrasts.
+        batch: The inputs.
+        counts: Occurrences of each token in the shard, in lower case.
+        halves: Half of each place of the shard.
+    """
+    rows, own = [], []
+    for row, prepared in enumerate(batch):
+        found = prepared.word_pairs[space]
+        if found is not None and any(len(counted) for counted in found.counted):
+            rows.append(row)
+            own.append(found)
+    if not rows:
+        return None
+    inputs = [batch[row] for row in rows]
+    pairs = _join(inputs, own, counts)
+    tokens, number, share = _token_pairs(inputs, np.array(rows), pairs)
+    second = halves[[prepared.place for prepared in inputs]]
+    cell = pairs.cell + CELLS * np.repeat(second, np.diff(pairs.opens))
+    order = np.argsort(cell, kind="stable")
+    cells, opens, count = np.unique(cell[order], return_index=True, return_counts=True)
+    of_cells = order, pairs.size[order].astype(np.float64), opens
+    questions, of_queries, of_answers = _questions(inputs, own, pairs)
+    groups = np.bincount(second, [found.groups for found in own], minlength=2)
+    return ClassLayout(
+        tokens=tokens,
+        bags=_spread((of_cells, of_queries, of_answers), number, share),
+        cells=cells,
+        pairs=count,
+        groups=(int(groups[0]), int(groups[1])),
+        questions=questions,
+    )
+
+
+def _join(inputs: Sequence[Prepared], own: Sequence[WordPairs], counts: Counter[str]) -> _Pairs:
+    """Join the pairs of words of all inputs."""
+    occurrences = [occurrences_of(prepared.example, counts) for prepared in inputs]
+    word_opens = np.cumsum([0, *(len(found) for found in occurrences)])
+    opens = np.cumsum([0, *(len(found.query) for found in own)])
+    shift = np.repeat(word_opens[:-1], np.diff(opens))
+    key = np.concatenate([found.key for found in own]) + shift
+    return _Pairs(
+        query=np.concatenate([found.query for found in own]) + shift,
+        key=key,
+        cell=with_frequency(np.concatenate([found.cell for found in own]), np.concatenate(occurrences)[key]),
+        size=np.concatenate([found.size for found in own]),
+        opens=opens,
+        word_opens=word_opens,
+    )
+
+
+def _token_pairs(
+    inputs: Sequence[Prepared], rows: np.ndarray, pairs: _Pairs
+) -> tuple[TokenPairs, np.ndarray, np.ndarray]:
+    """Return all pairs of tokens, their number by pair of words, and one over the attending word's tokens."""
+    sizes = [prepared.example.size for prepared in inputs]
+    word = np.concatenate([prepared.example.word for prepared in inputs]).astype(np.int64)
+    token = np.concatenate([np.arange(size) for size in sizes])
+    inside = word >= 0
+    placed = word[inside] + np.repeat(pairs.word_opens[:-1], sizes)[inside]
+    order = np.argsort(placed, kind="stable")
+    token, pieces = token[inside][order], np.bincount(placed, minlength=pairs.word_opens[-1])
+    first = np.cumsum(pieces) - pieces
+    across = pieces[pairs.key]
+    number = pieces[pairs.query] * across
+    opens = np.cumsum(number) - number
+    pair = np.repeat(np.arange(len(number)), number)
+    along, within = np.divmod(np.arange(len(pair)) - opens[pair], across[pair])
+    by_input = np.append(opens, len(pair))[pairs.opens]
+    found = TokenPairs(
+        row=np.repeat(rows, np.diff(by_input)),
+        query=token[first[pairs.query][pair] + along],
+        key=token[first[pairs.key][pair] + within],
+        inputs=rows,
+        opens=by_input,
+    )
+    return found, number, 1 / pieces[pairs.query]
+
+
+def _questions(
+    inputs: Sequence[Prepared], own: Sequence[WordPairs], pairs: _Pairs
+) -> tuple[Questions, Lists, Lists]:
+    """Return what contrasts ask, and the bags of attending words and of answers, over pairs of words."""
+    counts = np.array([[len(counted) for counted in found.counted] for found in own])
+    contrast, row = np.nonzero(counts.T)
+    size = counts[row, contrast]
+    listed = [own[at].counted[number] + pairs.opens[at] for number, at in zip(contrast, row, strict=True)]
+    counted, answer_opens = np.concatenate(listed), np.cumsum([0, *size])
+    asking = np.zeros(pairs.word_opens[-1], dtype=np.bool_)
+    asking[pairs.query[counted]] = True
+    members = np.flatnonzero(asking[pairs.query])
+    words, opens = np.unique(pairs.query[members], return_index=True)
+    place = np.array([prepared.place for prepared in inputs])
+    questions = Questions(
+        place=place[np.searchsorted(pairs.word_opens, words, side="right") - 1],
+        opens=np.append(opens, len(members)),
+        cell=pairs.cell[members],
+        answer=place[row],
+        contrast=contrast,
+        answer_opens=answer_opens,
+        counted=np.searchsorted(members, counted),
+        asked=np.searchsorted(words, pairs.query[counted]),
+    )
+    of_queries = members, np.ones(len(members)), opens
+    return questions, of_queries, (counted, np.repeat(1 / size, size), answer_opens[:-1])
+
+
+def _spread(lists: Sequence[Lists], number: np.ndarray, share: np.ndarray) -> Lists:
+    """Return bags of pairs of tokens from bags of pairs of words."""
+    members, weights, opens = (list(parts) for parts in zip(*lists, strict=True))
+    shift = np.cumsum([0, *map(len, members)])
+    pair, weight = np.concatenate(members), np.concatenate(weights)
+    bags = np.concatenate([own + first for own, first in zip(opens, shift, strict=False)])
+    count = number[pair]
+    ends = np.cumsum(count)
+    within = np.arange(ends[-1]) - np.repeat(ends - count, count)
+    starts = np.cumsum(number) - number
+    index = np.repeat(starts[pair], count) + within
+    return index, np.repeat(weight * share[pair], count), np.append(0, ends)[bags]

@@ -1,0 +1,116 @@
+"""Sums of a batch for contrasts against word class, layer after layer, while its attention streams by."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch.nn.functional import embedding_bag
+
+from headroles.extraction.capture.readers import Place
+from headroles.extraction.scoring.classes.layout import lay_pairs
+from headroles.extraction.scoring.classes.table import ClassTable
+from headroles.extraction.scoring.prepared import Prepared
+from headroles.extraction.source import AttentionSource
+
+
+class ClassSums:
+    """The sums of one batch for one space; after the last layer they join those of the shard."""
+
+    def __init__(
+        self, space: int, batch: Sequence[Prepared], table: ClassTable, model: AttentionSource
+    ) -> None:
+        """Lay out the pairs of a batch.
+
+        Args:
+            space: Number of the space.
+            batch: The inputs.
+            table: The sums of the shard.
+            model: Gives the numbers of layers and heads, and the device of the attention.
+        """
+        self._table, self._device, self._heads = table, model.device, model.heads
+        self._layout = lay_pairs(space, batch, table.counts, table.halves)
+        self._sizes = [prepared.tokenised.size for prepared in batch]
+        self._layers: list[torch.Tensor | None] = [None] * model.layers
+        self._open: dict[int, tuple[torch.Tensor, int]] = {}
+        self._cells: tuple[torch.Size, torch.Tensor] | None = None
+        if self._layout is not None:
+            index, weight, opens = self._layout.bags
+            self._index, self._offsets = (torch.from_numpy(own).to(self._device) for own in (index, opens))
+            self._weights = torch.from_numpy(weight.astype(np.float32)).to(self._device)
+
+    def add(self, layer: int, weights: torch.Tensor) -> None:
+        """Read a layer of all inputs (examples, heads, tokens, tokens)."""
+        if self._layout is None:
+            return
+        if self._cells is None or self._cells[0] != weights.shape:
+            _, heads, _, width = weights.shape
+            tokens = self._layout.tokens
+            cell = (tokens.row * heads * width + tokens.query) * width + tokens.key
+            cells = cell[:, None] + np.arange(heads) * width**2
+            self._cells = weights.shape, torch.from_numpy(cells).to(self._device)
+        self._finish(layer, torch.take(weights, self._cells[1]))
+
+    def add_rows(self, place: Place, rows: torch.Tensor) -> None:
+        """Read a block of rows (heads, rows, keys) of one input."""
+        own = self._own(place.example)
+        if own is None or self._layout is None:
+            return
+        heads, count, width = rows.shape
+        values, done = self._held(place.layer, rows)
+        query, key = self._layout.tokens.query[own], self._layout.tokens.key[own]
+        inside = (query >= place.start) & (query < place.start + count)
+        where = np.flatnonzero(inside & (key >= place.first) & (key < place.first + width))
+        cell = torch.from_numpy((query[where] - place.start) * width + key[where] - place.first)
+        there = torch.from_numpy(where + own.start)
+        found = rows.reshape(heads, -1).index_select(1, cell.to(self._device))
+        values[:, place.heads].index_copy_(0, there.to(self._device), found.T)
+        last = place.start + count == self._sizes[place.example]
+        self._close(place.layer, values, done + heads * last)
+
+    def add_cells(
+        self, layer: int, example: int, cells: Callable[[np.ndarray, np.ndarray], torch.Tensor]
+    ) -> None:
+        """Read one input of a layer through ``cells``, the attention (heads, cells) on queries and keys."""
+        own = self._own(example)
+        if own is None or self._layout is None:
+            return
+        found = cells(self._layout.tokens.query[own], self._layout.tokens.key[own])
+        values, done = self._held(layer, found)
+        values[own] = found.T
+        self._close(layer, values, done + len(found))
+
+    def _own(self, example: int) -> slice | None:
+        """Return the pairs of tokens of an input; None for an input without pairs that count."""
+        if self._layout is None:
+            return None
+        tokens = self._layout.tokens
+        number = int(np.searchsorted(tokens.inputs, example))
+        if number == len(tokens.inputs) or tokens.inputs[number] != example:
+            return None
+        return slice(int(tokens.opens[number]), int(tokens.opens[number + 1]))
+
+    def _held(self, layer: int, like: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Return the attention of a layer that was read so far, and how many heads of inputs are done."""
+        if layer in self._open:
+            return self._open[layer]
+        assert self._layout is not None, "there are pairs"
+        return like.new_zeros((len(self._layout.tokens.row), self._heads)), 0
+
+    def _close(self, layer: int, values: torch.Tensor, done: int) -> None:
+        """Keep the attention that was read so far; sum it when all heads of all inputs are done."""
+        assert self._layout is not None, "there are pairs"
+        self._open[layer] = values, done
+        if done == len(self._layout.tokens.inputs) * self._heads:
+            del self._open[layer]
+            self._finish(layer, values)
+
+    def _finish(self, layer: int, values: torch.Tensor) -> None:
+        """Sum a layer's attention on pairs of tokens (pairs, heads); after the last, add it to the shard."""
+        assert self._layout is not None, "there are pairs"
+        self._layers[layer] = embedding_bag(
+            self._index, values.float(), self._offsets, mode="sum", per_sample_weights=self._weights
+        )
+        done = [sums for sums in self._layers if sums is not None]
+        if len(done) == len(self._layers):
+            self._table.add(self._layout, torch.cat(done, dim=1).cpu())
+            self._layers = [None] * len(self._layers)

@@ -1,0 +1,147 @@
+"""The sums of a shard for contrasts against word class, and the scores that are written once it is read.
+
+The formula is that of ``headroles.plans.class_profile``.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn.functional import embedding_bag
+
+from headroles.extraction.scoring.classes.layout import ClassLayout, Questions
+from headroles.extraction.scoring.classes.profile import Table, Totals, profile
+from headroles.extraction.texts.tokens import Tokenised
+from headroles.plans.class_profile import LEAST, ClassSpace, split_in_halves
+from headroles.plans.word_pairs import CELLS
+
+HEADS = 128
+"""Heads whose profiles are computed at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """The sums of a batch: of its cells, of its attending words, and of its answers."""
+
+    layout: ClassLayout
+    cells: Table
+    mass: Table
+    seen: Table
+
+
+class ClassTable:
+    """The sums of a shard for one space of contrasts."""
+
+    def __init__(self, space: ClassSpace, tokenised: Sequence[Tokenised], units: Sequence[str]) -> None:
+        """Split the inputs in halves, and count their tokens.
+
+        Args:
+            space: The columns.
+            tokenised: All inputs of the shard.
+            units: Unit of each.
+        """
+        self.space = space
+        self.halves = split_in_halves(units, [given.size for given in tokenised])
+        self.counts = Counter(token.lower() for given in tokenised for token in given.tokens)
+        self._batches: list[_Batch] = []
+
+    def add(self, layout: ClassLayout, sums: Table) -> None:
+        """Add the sums of a batch (bags, layers × heads)."""
+        sizes = len(layout.cells), len(layout.questions.place), len(layout.questions.answer)
+        self._batches.append(_Batch(layout, *sums.split(sizes)))
+
+    def finish(self, values: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        """Write the scores of the columns (columns, inputs, layers, heads), numbers of pairs and bounds.
+
+        Nothing is written where a half has fewer than ``LEAST`` sentences.
+        """
+        groups = np.array([batch.layout.groups for batch in self._batches]).reshape(-1, 2).sum(axis=0)
+        if groups.min() < LEAST:
+            return
+        asked = _join([batch.layout.questions for batch in self._batches])
+        other = ~np.repeat(self.halves[asked.place], np.diff(asked.opens))
+        wanted, index = _number(asked.cell + CELLS * other)
+        scores, space = values.reshape(*values.shape[:2], -1), self.space
+        column, distance, share = (
+            np.array(own)[asked.contrast] for own in (space.columns, space.distance, space.share)
+        )
+        for start in range(0, scores.shape[2], HEADS):
+            heads = slice(start, start + HEADS)
+            mass, seen = (self._joined(name, heads) for name in ("mass", "seen"))
+            expected = _expected(asked, index, self._profile(wanted, heads), mass)
+            matched = scores[distance, asked.answer, heads]
+            scores[column, asked.answer, heads] = (seen - expected).numpy() - share[:, None] * matched
+        cells[column, asked.answer] = np.diff(asked.answer_opens)
+        low[column], high[column] = -1 - share, 1 + share
+
+    def _joined(self, name: str, heads: slice) -> Table:
+        """Return the sums of all batches, for some heads."""
+        return torch.cat([getattr(batch, name)[:, heads] for batch in self._batches]).double()
+
+    def _profile(self, wanted: np.ndarray, heads: slice) -> Table:
+        """Return f of cells, those of the second half counted on from ``CELLS``, for some heads."""
+        cells, pairs = (
+            np.concatenate([getattr(batch.layout, name) for batch in self._batches])
+            for name in ("cells", "pairs")
+        )
+        sums = self._joined("cells", heads)
+        profiles = []
+        for half in range(2):
+            own, asked = cells // CELLS == half, wanted[wanted // CELLS == half] - half * CELLS
+            totals = Totals(cells[own] - half * CELLS, sums[torch.from_numpy(own)], pairs[own])
+            profiles.append(profile(totals, asked))
+        return torch.cat(profiles)
+
+
+def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: Table) -> Table:
+    """Return the attention (answers, heads) that a profile puts on the counted pairs, as a mean.
+
+    Args:
+        asked: The questions.
+        index: Row in the profile of the cell of each of their pairs.
+        profile: f of all cells (rows, heads).
+        mass: Attention of each attending word on all words it is compared with (queries, heads).
+    """
+    rows = torch.from_numpy(index)
+    whole = embedding_bag(rows, profile, torch.from_numpy(asked.opens[:-1]), mode="sum")
+    rate = torch.where(whole > 0, mass / whole, 0.0)
+    pairs = rate[torch.from_numpy(asked.asked)].mul_(profile[rows[torch.from_numpy(asked.counted)]])
+    places, opens = torch.arange(len(pairs)), torch.from_numpy(asked.answer_opens[:-1])
+    expected: Table = embedding_bag(places, pairs, opens, mode="mean")
+    return expected
+
+
+def _number(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cells of both halves that occur, sorted, and the place of each key among them."""
+    there = np.zeros(2 * CELLS, dtype=np.bool_)
+    there[keys] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
+
+
+def _join(parts: Sequence[Questions]) -> Questions:
+    """Join the questions of all batches."""
+    queries, pairs = (
+        np.cumsum([0, *(len(getattr(own, name)) for own in parts)]) for name in ("place", "cell")
+    )
+    counted = np.cumsum([0, *(len(own.counted) for own in parts)])
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(own, name) for own in parts])
+
+    def shifted(name: str, first: np.ndarray, last: int | None = None) -> np.ndarray:
+        return np.concatenate(
+            [getattr(own, name)[:last] + before for own, before in zip(parts, first, strict=False)]
+        )
+
+    return Questions(
+        place=joined("place"),
+        opens=np.append(shifted("opens", pairs, -1), pairs[-1]),
+        cell=joined("cell"),
+        answer=joined("answer"),
+        contrast=joined("contrast"),
+        answer_opens=np.append(shifted("answer_opens", counted, -1), counted[-1]),
+        counted=shifted("counted", pairs),
+        asked=shifted("asked", queries),
+    )
