@@ -7,19 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headroles import Example
 from headroles.arrays import selection_of
 from headroles.errors import BadSieve
 from headroles.plans.class_profile import LEAST, SHRINKAGE, split_in_halves
 from headroles.plans.word_pairs import (
+    KINDS,
     LONGEST,
     MOST,
+    InputWords,
     WordPairs,
     coarser,
     with_frequency,
     word_classes,
-    InputWords,
     word_pairs,
 )
 from headroles.records.example import Arc
@@ -134,6 +137,30 @@ def test_cells_tell_the_nearest_noun_from_the_next_one_and_from_later_ones() -> 
     assert nearness[2, 4] == 2  # nearest on its side
     assert nearness[2, 5] == 5  # one noun in between
     assert nearness[0, 5] == 7  # two nouns, and a verb
+
+
+def test_an_arc_between_words_that_are_not_compared_counts_no_pair_that_follows() -> None:
+    words = InputWords(np.array([0, 0, 1, 1, 1]), np.zeros(5, dtype=np.int64), [([0, 2], [1, 3]), ([0], [1])])
+    (pairs,) = word_pairs([words])
+    assert [counted.tolist() for counted in pairs.counted] == [[0], []]
+    assert (pairs.query[0], pairs.key[0]) == (2, 3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 5))
+def test_inputs_have_the_same_pairs_alone_and_together(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    inputs = []
+    for size in rng.integers(0, 12, count).tolist():
+        asking = rng.integers(0, max(size, 1), 3)[: size and 3]
+        asked = rng.integers(0, max(size, 1), 3)[: size and 3]
+        groups = rng.integers(-1, 3, size)
+        inputs.append(InputWords(groups, rng.integers(0, KINDS, size), [(asking, asked), (asked, asking)]))
+    for own, (alone,) in zip(word_pairs(inputs), ([*word_pairs([own])] for own in inputs), strict=True):
+        for name in ("query", "key", "cell", "size", "groups"):
+            np.testing.assert_array_equal(getattr(own, name), getattr(alone, name))
+        for ours, theirs in zip(own.counted, alone.counted, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_groups_that_are_too_small_too_long_or_behind_the_last_word_are_left_out() -> None:

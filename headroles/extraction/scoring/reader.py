@@ -215,10 +215,11 @@ class Reader:
                 self.read(layer, example, 0, weights[example, :, :size, :size], visible[example])
             return
         sieves, places = self.table.sieves, [prepared.place for prepared in self.batch]
-        for part, plan in self.scores.add(weights, visible):
+        plans, cells = self.scores.add(weights, visible, keep=bool(self.classes))
+        for part, plan in plans:
             self.table.note_batch(places[part], plan)
         for classes in self.classes:
-            classes.add(layer, weights)
+            classes.add(layer, cells, weights.shape[3])
         first = sieves.layout.columns
         if self.scores.done:
             self.table.values[:first, places] = self.scores.values()

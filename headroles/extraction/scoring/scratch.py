@@ -35,18 +35,3 @@ class Scratch:
             block.zero_()
             self._zeroed[name] = shape
         return block
-
-
-class Scratches:
-    """One ``Scratch`` for each shape of the data, so that zeros stay where they are."""
-
-    def __init__(self, device: torch.device) -> None:
-        """Take the device of the blocks."""
-        self._device = device
-        self._made: dict[tuple[int, ...], Scratch] = {}
-
-    def of(self, shape: tuple[int, ...]) -> Scratch:
-        """Return the blocks of a shape."""
-        if shape not in self._made:
-            self._made[shape] = Scratch(self._device)
-        return self._made[shape]

@@ -15,7 +15,6 @@ from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.batches.reading import BatchPlans, BatchScores, batch_plan
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.reader import Shard, Table
-from headroles.extraction.scoring.scratch import Scratches
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage
@@ -130,7 +129,7 @@ def test_a_column_with_nothing_to_say_says_nothing_of_attention_that_is_no_numbe
     sieves = selection_of(["local", "block"])
     plan = batch_plan(sieves.layout, sieves.masks_of(single), single, [None], single[0].size, CPU)
     weights = torch.full((1, 2, single[0].size, single[0].size), torch.nan)
-    found = plan.scores(weights, Scratches(CPU))[0].numpy()
+    found = plan.scores(weights)[0].numpy()
     assert np.isinf(found[sieves.columns.index("local")]).all()
     assert np.isnan(found[sieves.columns.index("block")]).all()
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headroles import Example, sieve
 from headroles.arrays import selection_of
@@ -14,9 +16,9 @@ from headroles.extraction.capture.visible import VisibleSets
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
-from headroles.extraction.scoring.batches import contrasts as batch_contrasts
 from headroles.extraction.scoring.batches import reading as batch_reading
-from headroles.extraction.scoring.batches.plan import lay_masks
+from headroles.extraction.scoring.batches.cells import by_cell, cell_bags
+from headroles.extraction.scoring.batches.plan import lay_masks, pad_batch
 from headroles.extraction.scoring.batches.reading import (
     BatchPlan,
     BatchPlans,
@@ -24,8 +26,8 @@ from headroles.extraction.scoring.batches.reading import (
     batch_plan,
     reads_as_batch,
 )
+from headroles.extraction.scoring.batches.units import token_units, word_units
 from headroles.extraction.scoring.job import SieveJob
-from headroles.extraction.scoring.scratch import Scratches
 from headroles.extraction.stream import stream
 from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
 from headroles.records.example import Lexical, Mention
@@ -112,7 +114,7 @@ def test_a_batch_scores_as_the_reference_does_on_each_example_by_itself(kind: st
     width = max(each.size for each in examples) + 3
     attention = _attention(examples, visible, width)
     plan = _planned(sieves, examples, visible, width)
-    found = plan.scores(attention, Scratches(CPU)).numpy()
+    found = plan.scores(attention).numpy()
     for row, (example, seen) in enumerate(zip(examples, visible, strict=True)):
         single, n = sieves.plan(example, seen, np.float64), example.size
         wanted = apply(single, attention[row, :, :n, :n].numpy().astype(np.float64))
@@ -124,23 +126,6 @@ def test_a_batch_scores_as_the_reference_does_on_each_example_by_itself(kind: st
 
 
 @pytest.mark.parametrize("kind", VISIBLE)
-def test_attention_between_words_gives_the_contrasts_that_sums_by_index_give(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sieves, examples = selection_of(EVERYTHING), _examples()
-    visible = [_visible(kind, number, each.size) for number, each in enumerate(examples)]
-    width = max(each.size for each in examples)
-    attention = _attention(examples, visible, width)
-    found = _planned(sieves, examples, visible, width).scores(attention, Scratches(CPU)).numpy()
-    monkeypatch.setattr(batch_contrasts, "sums_by_index", lambda device: False)
-    plan = _planned(sieves, examples, visible, width)
-    assert any(each.space is not None for each in plan.contrasts)
-    np.testing.assert_allclose(
-        plan.scores(attention, Scratches(CPU)).numpy(), found, rtol=0, atol=rounding_bound(width)
-    )
-
-
-@pytest.mark.parametrize("kind", VISIBLE)
 def test_even_attention_scores_0_in_a_batch(kind: str) -> None:
     sieves, examples = selection_of(EVERYTHING), _examples()
     visible = [_visible(kind, number, each.size) for number, each in enumerate(examples)]
@@ -149,7 +134,7 @@ def test_even_attention_scores_0_in_a_batch(kind: str) -> None:
     for row, (example, own) in enumerate(zip(examples, visible, strict=True)):
         cells = np.ones((example.size, example.size)) if own is None else own
         even[row, :, : example.size, : example.size] = torch.from_numpy(cells / cells.sum(-1, keepdims=True))
-    found = _planned(sieves, examples, visible, width).scores(even, Scratches(CPU)).numpy()
+    found = _planned(sieves, examples, visible, width).scores(even).numpy()
     np.testing.assert_allclose(np.nan_to_num(found), 0, rtol=0, atol=rounding_bound(width))
 
 
@@ -159,14 +144,12 @@ def test_padding_may_hold_anything_even_what_is_no_number() -> None:
     width = max(each.size for each in examples)
     attention = _attention(examples, visible, width)
     plan = _planned(sieves, examples, visible, width)
-    wanted = plan.scores(attention, Scratches(CPU)).numpy()
+    wanted = plan.scores(attention).numpy()
     spoilt = attention.clone()
     for row, example in enumerate(examples):
         spoilt[row, :, example.size :] = torch.nan
         spoilt[row, :, :, example.size :] = torch.inf
-    np.testing.assert_allclose(
-        plan.scores(spoilt, Scratches(CPU)).numpy(), wanted, rtol=0, atol=rounding_bound(width)
-    )
+    np.testing.assert_allclose(plan.scores(spoilt).numpy(), wanted, rtol=0, atol=rounding_bound(width))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +193,7 @@ def test_a_mask_of_a_third_party_and_its_mistakes_come_through_a_batch() -> None
     width = max(each.size for each in examples)
     attention = _attention(examples, [None] * 3, width)
     sieves = selection_of([odd])
-    found = _planned(sieves, examples, [None] * 3, width).scores(attention, Scratches(CPU)).numpy()
+    found = _planned(sieves, examples, [None] * 3, width).scores(attention).numpy()
     for row, example in enumerate(examples):
         wanted = apply(sieves.plan(example, None), attention[row, :, : example.size, : example.size].numpy())
         np.testing.assert_allclose(found[row], wanted, rtol=0, atol=rounding_bound(width))
@@ -227,7 +210,7 @@ def test_groups_scopes_and_contrasts_of_a_third_party_score_in_a_batch_as_the_re
     visible = [_visible(kind, number, each.size) for number, each in enumerate(examples)]
     width = max(each.size for each in examples)
     attention = _attention(examples, visible, width)
-    found = _planned(sieves, examples, visible, width).scores(attention, Scratches(CPU)).numpy()
+    found = _planned(sieves, examples, visible, width).scores(attention).numpy()
     counted = 0
     for row, (example, seen) in enumerate(zip(examples, visible, strict=True)):
         plan = sieves.plan(example, seen)
@@ -249,11 +232,45 @@ def test_parts_of_a_batch_stay_in_the_cache_and_give_the_scores_of_the_whole(
         monkeypatch.setattr(batch_reading, "CHUNK", chunk)
         together = BatchPlans(sieves, examples, HEADS, CPU)
         scores = BatchScores(together, 1, CPU)
-        parts.append(len(scores.add(attention, [None] * len(examples))))
+        parts.append(len(scores.add(attention, [None] * len(examples))[0]))
         assert scores.done
         wanted = scores.values() if wanted is None else wanted
         np.testing.assert_allclose(scores.values(), wanted, rtol=0, atol=rounding_bound(width))
     assert parts == [1, 3, 6]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 9), st.booleans())
+def test_bags_of_cells_add_up_offsets_and_attending_units(
+    seed: int, inputs: int, width: int, words: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, width + 1, inputs)
+    examples = [Example(f"{row}", tuple("x" * n), word=_runs(rng, n)) for row, n in enumerate(sizes.tolist())]
+    batch = pad_batch(examples, [None] * inputs, CPU, width, 0)
+    units = word_units(batch) if words else token_units(batch)
+    inside = torch.zeros((inputs, units.width, units.width), dtype=torch.bool)
+    for row, size in enumerate(units.sizes):
+        inside[row, :size, :size] = torch.from_numpy(rng.random((size, size)) < 0.6)
+    attention = torch.from_numpy(rng.random((inputs, HEADS, width, width), dtype=np.float32))
+    sums = cell_bags(inside, units, batch).sums(by_cell(attention)).numpy()
+    span = 2 * units.width - 1
+    wanted = np.zeros((inputs, span + units.width, HEADS))
+    for row, asking, asked in np.ndindex(inputs, width, width):
+        query, key = units.unit[row, asking], units.unit[row, asked]
+        if max(query, key) < units.width and inside[row, query, key]:
+            cell = attention[row, :, asking, asked].numpy() / units.pieces[row, query].item()
+            wanted[row, key - query + units.width - 1] += cell
+            wanted[row, span + query] += cell
+    both = np.split(sums, [inputs * span])
+    found = np.concatenate([part.reshape(inputs, -1, HEADS) for part in both], axis=1)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+def _runs(rng: np.random.Generator, tokens: int) -> np.ndarray:
+    """Words of one or more tokens each, after some tokens of no word."""
+    word = np.cumsum(rng.random(tokens) < 0.6) - 1
+    return np.where(rng.random() < 0.2, -1, word)
 
 
 def test_short_inputs_are_read_together_on_a_processor_and_several_long_ones_where_they_have_room() -> None:
@@ -325,9 +342,11 @@ def test_weights_formed_beside_the_model_for_a_whole_batch_are_those_of_each_exa
     calls: list[int] = []
     honest = BatchScores.add
 
-    def add(scores: BatchScores, weights: torch.Tensor, visible: Sequence[np.ndarray | None]) -> object:
+    def add(
+        scores: BatchScores, weights: torch.Tensor, visible: Sequence[np.ndarray | None], **kept: bool
+    ) -> object:
         calls.append(len(weights))
-        return honest(scores, weights, visible)
+        return honest(scores, weights, visible, **kept)
 
     monkeypatch.setattr(BatchScores, "add", add)
     together = _values(long, passages, 4)

@@ -13,7 +13,6 @@ from headroles.extraction.capture.readers import to_visible_mask
 from headroles.extraction.scoring.batches.reading import batch_plan
 from headroles.extraction.scoring.blocks.sums import LongSums
 from headroles.extraction.scoring.pairing import APART, Partners, find_partners
-from headroles.extraction.scoring.scratch import Scratches
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.example import Example
 from headroles.records.passage import Passage
@@ -137,7 +136,7 @@ def test_batches_and_blocks_give_the_swap_of_the_reference(kind: str, statistic:
     plan = batch_plan(sieves.layout, masks, examples, [visible] * 3, size + 2, device)
     padded = np.zeros((len(examples), HEADS, size + 2, size + 2), dtype=np.float32)
     padded[:, :, :size, :size] = weights
-    batch = plan.scores(torch.from_numpy(padded), Scratches(device)).numpy()
+    batch = plan.scores(torch.from_numpy(padded)).numpy()
     column = sieves.columns.index("block:swap")
     for row, example in enumerate(examples):
         single = sieves.plan(example, visible, np.float64)

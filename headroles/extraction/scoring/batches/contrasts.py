@@ -4,18 +4,17 @@ The symbols are those of ``headroles.plans.plan.Profile``. With w the weights of
 compared ones, c_i the ratio of even attention's sum over w to its sum over R in row i, and
 rate_i = m_i / Σ_k f(k−i) U_ik, a contrast is
 ``Σ_ij (w_ij − c_i R_ij) A_ij + Σ_i rate_i Σ_j (c_i R_ij − w_ij) U_ij f(j−i)``. The first sum is linear in
-attention, so that it becomes one more row of the product over tokens. The second needs only the profile. The
-profiles of words are computed from attention between tokens, or between words where that is faster.
+attention, so that it becomes one more row of the product over tokens. The second needs only the profile f
+and the masses m, which are sums over bags of cells (``cells``).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch.nn.functional import one_hot, pad
 
+from headroles.extraction.scoring.batches.cells import CellBags, cell_bags
 from headroles.extraction.scoring.batches.plan import Padding
 from headroles.extraction.scoring.batches.units import (
     Units,
@@ -26,68 +25,7 @@ from headroles.extraction.scoring.batches.units import (
     unit_labels,
     word_units,
 )
-from headroles.extraction.scoring.distance_profile import ComparedPairs, compare_pairs, head_profiles
-from headroles.extraction.scoring.scratch import Scratch
-from headroles.extraction.scoring.word_space import WordSpace, from_words, to_words, word_space
 from headroles.plans.batch import SieveLayout, SieveMasks
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WordShares:
-    """Shares of pairs of tokens in the profile of their words, for processors.
-
-    There one sum by index over tokens takes half as long as attention between words does. Other devices add
-    such sums in any order, with other bits each time.
-
-    Attributes:
-        share: One over the tokens of the attending word, on pairs of tokens of compared words; 0 elsewhere.
-        offset: Signed offset d of the words of each pair, as d + words − 1.
-        member: 1 where a token is a piece of a word.
-    """
-
-    share: Float[torch.Tensor, "examples 1 tokens tokens"]
-    offset: Int[torch.Tensor, "examples 1 pairs"]
-    member: Float[torch.Tensor, "examples tokens units"]
-
-
-def sums_by_index(device: torch.device) -> bool:
-    """Return whether profiles of words are summed by index from attention between tokens."""
-    return device.type == "cpu"
-
-
-def unit_space(units: Units, batch: Padding) -> WordSpace:
-    """Return the space of the words that have a token."""
-    unit = units.unit.cpu().numpy()
-    own = [np.where(row < units.width, row, -1) for row in unit]
-    return word_space(own, [units.width] * len(own), batch.device)
-
-
-def word_shares(inside: Bool[torch.Tensor, "e u u"], units: Units) -> WordShares:
-    """Return the shares of pairs of tokens in the profile of their words."""
-    width, tokens = units.width, units.unit.shape[1]
-    edged = pad(inside / units.pieces[..., None], (0, 1, 0, 1))
-    cell = units.unit[:, :, None] * (width + 1) + units.unit[:, None, :]
-    offset = units.unit[:, None, :] - units.unit[:, :, None] + width - 1
-    outside = (units.unit == width)[:, None, :] | (units.unit == width)[:, :, None]
-    return WordShares(
-        share=edged.flatten(1).gather(1, cell.flatten(1)).view(-1, 1, tokens, tokens),
-        offset=offset.masked_fill_(outside, 0).view(-1, 1, tokens**2),
-        member=one_hot(units.unit, width + 1)[..., :width].float(),
-    )
-
-
-def shares_profile(
-    spread: WordShares, pairs: ComparedPairs, weights: torch.Tensor, scratch: Scratch
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return profiles (examples, offsets, heads) and rates (examples, units, heads)."""
-    examples, heads = weights.shape[:2]
-    shared = torch.mul(weights, spread.share, out=scratch.take("shared", tuple(weights.shape)))
-    sums = weights.new_zeros((examples, heads, pairs.inverse.shape[1]))
-    sums.scatter_add_(2, spread.offset.expand(-1, heads, -1), shared.flatten(2))
-    curve = (sums * pairs.inverse[:, None]).mT
-    expected = pairs.by_offset @ curve
-    mass = (shared.sum(-1) @ spread.member).mT
-    return curve, torch.where(expected > 0, mass / expected, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +34,9 @@ class Contrasts:
 
     Attributes:
         columns: Output column of each.
-        space: From tokens to words, where these are compared on another device than a processor.
-        spread: The same on a processor.
-        pairs: Even attention on the compared pairs.
+        bags: The cells of each offset of each example, and of each attending unit.
+        by_offset: Even attention on the compared pairs, by unit and signed offset (examples, units, offsets).
+        inverse: 1 / Σ U over the pairs of an offset, 0 where there are none (examples, offsets, 1).
         excess: By kept row and signed offset: even attention on the compared pairs, times the chance of a
             counted one, less its weight on the counted pairs.
         query: The attending unit of each kept row (examples, rows).
@@ -111,9 +49,9 @@ class Contrasts:
     """
 
     columns: list[int]
-    space: WordSpace | None
-    spread: WordShares | None
-    pairs: ComparedPairs
+    bags: CellBags
+    by_offset: Float[torch.Tensor, "examples units offsets"]
+    inverse: Float[torch.Tensor, "examples offsets 1"]
     excess: Float[torch.Tensor, "examples rows offsets"]
     query: Int[torch.Tensor, "examples rows"]
     which: Float[torch.Tensor, "examples contrasts rows"]
@@ -121,11 +59,6 @@ class Contrasts:
     has_value: Bool[torch.Tensor, "examples contrasts"]
     cells: Int[torch.Tensor, "examples contrasts"]
     reach: Int[torch.Tensor, "examples contrasts"]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return examples, units of the space, and whether they are words: the key of scratch memory."""
-        return (*self.pairs.even.shape[:2], int(self.space is not None or self.spread is not None))
 
 
 def lay_contrasts(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding) -> list[Contrasts]:
@@ -192,13 +125,16 @@ def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pai
     ]
     weight -= chance[..., None] * pairs.inside[:, None]
     order, kept = _pack_rows(pairs.eligible.flatten(1))
-    query, indexed = order % width, sums_by_index(batch.device)
+    query = order % width
     contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
+    place = torch.arange(width, device=batch.device).expand(len(batch.sizes), -1)
+    by_offset = _by_offset(level, place)
+    total = by_offset.sum(1)
     return Contrasts(
         columns=columns,
-        space=unit_space(units, batch) if units.words and not indexed else None,
-        spread=word_shares(pairs.inside, units) if units.words and indexed else None,
-        pairs=compare_pairs(level),
+        bags=cell_bags(pairs.inside & (level > 0), units, batch),
+        by_offset=by_offset,
+        inverse=torch.where(total > 0, 1 / total, 0.0)[..., None],
         excess=_by_offset(_rows(weight.flatten(1, 2), order) * -_rows(level, query), query),
         query=query,
         which=(contrast & kept[:, None]).float(),
@@ -222,25 +158,23 @@ def _by_offset(rows: Float[torch.Tensor, "e rows u"], query: Int[torch.Tensor, "
 
 
 def contrast_scores(
-    contrasts: Contrasts, seen: torch.Tensor, weights: torch.Tensor, scratch: Scratch
-) -> torch.Tensor:
-    """Return the contrasts (examples, contrasts, heads) of attention.
+    contrasts: Contrasts,
+    seen: Float[torch.Tensor, "examples contrasts heads"],
+    cells: Float[torch.Tensor, "cells heads"],
+) -> Float[torch.Tensor, "examples contrasts heads"]:
+    """Return the contrasts of attention.
 
     Args:
         contrasts: Of one space.
-        seen: Attention on the counted pairs beyond chance (examples, contrasts, heads).
-        weights: Attention (examples, heads, tokens, tokens).
-        scratch: Memory for intermediate results.
+        seen: Attention on the counted pairs beyond chance.
+        cells: Attention by cell of the batch.
     """
-    if contrasts.spread is not None:
-        curve, rate = shares_profile(contrasts.spread, contrasts.pairs, weights, scratch)
-    else:
-        units = weights
-        if contrasts.space is not None:
-            units = from_words(to_words(weights, contrasts.space, scratch), contrasts.space, scratch)
-        heads = head_profiles(units, contrasts.pairs, scratch)
-        curve, rate = heads.curve, heads.rate
-    query = contrasts.query[..., None].expand(-1, -1, weights.shape[1])
+    examples, units, offsets = contrasts.by_offset.shape
+    by_offset, mass = contrasts.bags.sums(cells).split((examples * offsets, examples * units))
+    curve = by_offset.view(examples, offsets, -1) * contrasts.inverse
+    expected = contrasts.by_offset @ curve
+    rate = torch.where(expected > 0, mass.view(examples, units, -1) / expected, 0.0)
+    query = contrasts.query[..., None].expand(-1, -1, cells.shape[1])
     excess = rate.gather(1, query) * (contrasts.excess @ curve)
     return seen + contrasts.which @ excess
 

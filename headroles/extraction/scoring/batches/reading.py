@@ -10,10 +10,11 @@ from jaxtyping import Bool, Float
 
 from headroles.extraction.capture import weights
 from headroles.extraction.capture.readers import VisibleArray, visible_key
+from headroles.extraction.scoring.batches.cells import by_cell
 from headroles.extraction.scoring.batches.contrasts import Contrasts, contrast_scores, lay_contrasts
 from headroles.extraction.scoring.batches.plan import lay_sieves, lay_swaps, pad_batch
 from headroles.extraction.scoring.finite import not_finite
-from headroles.extraction.scoring.scratch import Scratches
+from headroles.extraction.scoring.scratch import Scratch
 from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.records.example import Example
 
@@ -49,7 +50,9 @@ class BatchPlan:
     real: Bool[torch.Tensor, "examples 1 tokens tokens"]
 
     def scores(
-        self, weights: Float[torch.Tensor, "examples heads tokens tokens"], scratch: Scratches
+        self,
+        weights: Float[torch.Tensor, "examples heads tokens tokens"],
+        cells: Float[torch.Tensor, "cells heads"] | None = None,
     ) -> Float[torch.Tensor, "examples columns heads"]:
         """Return the scores of one layer's attention; NaN where a column has no value.
 
@@ -59,7 +62,8 @@ class BatchPlan:
         Args:
             weights: Attention of a padded batch; cells beyond an example's own tokens do not matter
                 (on devices other than processors as long as they are finite).
-            scratch: Memory for intermediate results.
+            cells: Where the attention by cell is written, whether contrasts read it or not; None where
+                nothing else reads it.
         """
         examples, heads = weights.shape[:2]
         flat = weights.flatten(2)
@@ -79,12 +83,12 @@ class BatchPlan:
         scores = inside.new_full((examples, self.has_value.shape[1], heads), torch.nan)
         scores[:, list(self.linear)] = inside
         row = masks
+        if self.contrasts or cells is not None:
+            cells = by_cell(weights, cells)
         for contrasts in self.contrasts:
             stop = row + len(contrasts.columns)
             observed, row = products[:, row:stop], stop
-            scores[:, contrasts.columns] = contrast_scores(
-                contrasts, observed, weights, scratch.of(contrasts.shape)
-            )
+            scores[:, contrasts.columns] = contrast_scores(contrasts, observed, cells)
         scores[:, list(self.swaps)] = products[:, row:]
         if not fine:
             scores.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
@@ -227,18 +231,35 @@ class BatchScores:
     def __init__(self, together: BatchPlans, layers: int, device: torch.device) -> None:
         """Take the plans of the batch, and the number of layers."""
         self._together, self._layers = together, layers
-        self._scratch = Scratches(device)
+        self._scratch = Scratch(device)
         self._scores: list[torch.Tensor] = []
         self._used: list[PartPlans] = []
 
-    def add(self, weights: torch.Tensor, visible: Sequence[VisibleArray]) -> PartPlans:
-        """Read a layer's weights (examples, heads, tokens, tokens), and return its plans if they are new."""
-        plans = self._together.plans(visible, weights.shape[-1])
-        self._scores.append(torch.cat([plan.scores(weights[part], self._scratch) for part, plan in plans]))
+    def add(
+        self, weights: torch.Tensor, visible: Sequence[VisibleArray], *, keep: bool = False
+    ) -> tuple[PartPlans, Float[torch.Tensor, "cells heads"]]:
+        """Read a layer's weights (examples, heads, tokens, tokens).
+
+        Args:
+            weights: Attention of the padded batch.
+            visible: Which keys each query of each example can see; None: all.
+            keep: Whether the attention of the layer by cell is wanted.
+
+        Returns:
+            The plans, if they are new, and the attention by cell, valid until the next layer; empty where it
+            is not kept.
+        """
+        examples, heads, _, width = weights.shape
+        plans = self._together.plans(visible, width)
+        shape = (examples, width**2, heads) if keep else (0, width**2, heads)
+        cells, scores = self._scratch.take("cells", shape), []
+        for part, plan in plans:
+            scores.append(plan.scores(weights[part], cells[part].flatten(0, 1) if keep else None))
+        self._scores.append(torch.cat(scores))
         if any(plans is used for used in self._used):
-            return []
+            return [], cells.flatten(0, 1)
         self._used.append(plans)
-        return plans
+        return plans, cells.flatten(0, 1)
 
     @property
     def done(self) -> bool:

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from headroles.extraction.scoring.prepared import Prepared
+from headroles.extraction.scoring.token_pairs import Bags, pairs_of_tokens, spread_bags
 from headroles.plans.word_pairs import CELLS, WordPairs, occurrences_of, with_frequency
-
-Lists = tuple[Int[np.ndarray, " members"], Float[np.ndarray, " members"], Int[np.ndarray, " bags"]]
-"""Members of bags, one bag after another, their weights, and the first place of each bag."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +74,7 @@ class ClassLayout:
     """
 
     tokens: TokenPairs
-    bags: Lists
+    bags: Bags
     cells: Int[np.ndarray, " cells"]
     pairs: Int[np.ndarray, " cells"]
     groups: tuple[int, int]
@@ -126,7 +124,7 @@ def lay_pairs(
     groups = np.bincount(second, [found.groups for found in own], minlength=2)
     return ClassLayout(
         tokens=tokens,
-        bags=_spread((of_cells, of_queries, of_answers), number, share),
+        bags=spread_bags((of_cells, of_queries, of_answers), number, share),
         cells=cells,
         pairs=count,
         groups=(int(groups[0]), int(groups[1])),
@@ -157,31 +155,24 @@ def _token_pairs(
     """Return all pairs of tokens, their number by pair of words, and one over the attending word's tokens."""
     sizes = [prepared.example.size for prepared in inputs]
     word = np.concatenate([prepared.example.word for prepared in inputs]).astype(np.int64)
-    token = np.concatenate([np.arange(size) for size in sizes])
-    inside = word >= 0
-    placed = word[inside] + np.repeat(pairs.word_opens[:-1], sizes)[inside]
-    order = np.argsort(placed, kind="stable")
-    token, pieces = token[inside][order], np.bincount(placed, minlength=pairs.word_opens[-1])
-    first = np.cumsum(pieces) - pieces
-    across = pieces[pairs.key]
-    number = pieces[pairs.query] * across
-    opens = np.cumsum(number) - number
-    pair = np.repeat(np.arange(len(number)), number)
-    along, within = np.divmod(np.arange(len(pair)) - opens[pair], across[pair])
-    by_input = np.append(opens, len(pair))[pairs.opens]
+    placed = np.where(word >= 0, word + np.repeat(pairs.word_opens[:-1], sizes), -1)
+    pieces = np.bincount(placed[placed >= 0], minlength=pairs.word_opens[-1])
+    number, query, key = pairs_of_tokens(placed, pieces, pairs.query, pairs.key)
+    opens = np.append(0, np.cumsum(number))[pairs.opens]
+    before = np.repeat(np.cumsum(sizes) - sizes, np.diff(opens))
     found = TokenPairs(
-        row=np.repeat(rows, np.diff(by_input)),
-        query=token[first[pairs.query][pair] + along],
-        key=token[first[pairs.key][pair] + within],
+        row=np.repeat(rows, np.diff(opens)),
+        query=query - before,
+        key=key - before,
         inputs=rows,
-        opens=by_input,
+        opens=opens,
     )
     return found, number, 1 / pieces[pairs.query]
 
 
 def _questions(
     inputs: Sequence[Prepared], own: Sequence[WordPairs], pairs: _Pairs
-) -> tuple[Questions, Lists, Lists]:
+) -> tuple[Questions, Bags, Bags]:
     """Return what contrasts ask, and the bags of attending words and of answers, over pairs of words."""
     counts = np.array([[len(counted) for counted in found.counted] for found in own])
     contrast, row = np.nonzero(counts.T)
@@ -205,17 +196,3 @@ def _questions(
     )
     of_queries = members, np.ones(len(members)), opens
     return questions, of_queries, (counted, np.repeat(1 / size, size), answer_opens[:-1])
-
-
-def _spread(lists: Sequence[Lists], number: np.ndarray, share: np.ndarray) -> Lists:
-    """Return bags of pairs of tokens from bags of pairs of words."""
-    members, weights, opens = (list(parts) for parts in zip(*lists, strict=True))
-    shift = np.cumsum([0, *map(len, members)])
-    pair, weight = np.concatenate(members), np.concatenate(weights)
-    bags = np.concatenate([own + first for own, first in zip(opens, shift, strict=False)])
-    count = number[pair]
-    ends = np.cumsum(count)
-    within = np.arange(ends[-1]) - np.repeat(ends - count, count)
-    starts = np.cumsum(number) - number
-    index = np.repeat(starts[pair], count) + within
-    return index, np.repeat(weight * share[pair], count), np.append(0, ends)[bags]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch.nn.functional import embedding_bag
 
 from headroles.extraction.capture.readers import Place
@@ -32,23 +33,21 @@ class ClassSums:
         self._sizes = [prepared.tokenised.size for prepared in batch]
         self._layers: list[torch.Tensor | None] = [None] * model.layers
         self._open: dict[int, tuple[torch.Tensor, int]] = {}
-        self._cells: tuple[torch.Size, torch.Tensor] | None = None
+        self._members: tuple[int, torch.Tensor] | None = None
         if self._layout is not None:
             index, weight, opens = self._layout.bags
             self._index, self._offsets = (torch.from_numpy(own).to(self._device) for own in (index, opens))
             self._weights = torch.from_numpy(weight.astype(np.float32)).to(self._device)
 
-    def add(self, layer: int, weights: torch.Tensor) -> None:
-        """Read a layer of all inputs (examples, heads, tokens, tokens)."""
+    def add(self, layer: int, cells: Float[torch.Tensor, "cells heads"], width: int) -> None:
+        """Read a layer of all inputs, as attention by cell of a batch padded to ``width`` tokens."""
         if self._layout is None:
             return
-        if self._cells is None or self._cells[0] != weights.shape:
-            _, heads, _, width = weights.shape
-            tokens = self._layout.tokens
-            cell = (tokens.row * heads * width + tokens.query) * width + tokens.key
-            cells = cell[:, None] + np.arange(heads) * width**2
-            self._cells = weights.shape, torch.from_numpy(cells).to(self._device)
-        self._finish(layer, torch.take(weights, self._cells[1]))
+        if self._members is None or self._members[0] != width:
+            tokens, index = self._layout.tokens, self._layout.bags[0]
+            own = ((tokens.row * width + tokens.query) * width + tokens.key)[index]
+            self._members = width, torch.from_numpy(own).to(self._device)
+        self._sum(layer, cells, self._members[1])
 
     def add_rows(self, place: Place, rows: torch.Tensor) -> None:
         """Read a block of rows (heads, rows, keys) of one input."""
@@ -102,13 +101,13 @@ class ClassSums:
         self._open[layer] = values, done
         if done == len(self._layout.tokens.inputs) * self._heads:
             del self._open[layer]
-            self._finish(layer, values)
+            self._sum(layer, values, self._index)
 
-    def _finish(self, layer: int, values: torch.Tensor) -> None:
-        """Sum a layer's attention on pairs of tokens (pairs, heads); after the last, add it to the shard."""
+    def _sum(self, layer: int, values: torch.Tensor, index: torch.Tensor) -> None:
+        """Sum a layer's attention (rows, heads) over bags of rows; after the last, add it to the shard."""
         assert self._layout is not None, "there are pairs"
         self._layers[layer] = embedding_bag(
-            self._index, values.float(), self._offsets, mode="sum", per_sample_weights=self._weights
+            index, values.float(), self._offsets, mode="sum", per_sample_weights=self._weights
         )
         done = [sums for sums in self._layers if sums is not None]
         if len(done) == len(self._layers):
