@@ -36,7 +36,9 @@ def as_mask(returned: object, size: int, sieve: str, key: str, unit: str = "toke
     Raises:
         BadSieve: When it is neither, or has another shape.
     """
-    if isinstance(returned, Pairs | Band) and returned.size == size:
+    if isinstance(returned, (Pairs, Band)) and returned.size == size:
+        return returned
+    if isinstance(returned, Same) and returned.labels.shape == (size,):
         return returned
     if not isinstance(returned, np.ndarray) and isinstance(
         returned, (*KINDS, Mask)

@@ -30,6 +30,7 @@ class Arcs:
     """The arcs of an example between words that have tokens, as words and as tokens.
 
     Attributes:
+        words: Number of words up to the last one that has a token.
         dependent: Word of each arc.
         head: Its head word.
         relation: Number of its relation.
@@ -38,6 +39,7 @@ class Arcs:
         arc: The arc of each cell.
     """
 
+    words: int
     dependent: Int[np.ndarray, " arcs"]
     head: Int[np.ndarray, " arcs"]
     relation: Int[np.ndarray, " arcs"]
@@ -75,7 +77,7 @@ def arcs_of(example: Example) -> Arcs:
 @lru_cache(maxsize=64)
 def _read_arcs(example: Example) -> Arcs:
     """Return the arcs of an example, kept for other sieves and threads that use the same example."""
-    words = int(example.word.max(initial=-1)) + 1
+    words = word_count(example)
     kept = [arc for arc in example.arcs or () if arc.dependent < words and arc.head < words]
     dependent = np.array([arc.dependent for arc in kept], dtype=np.int64)
     head = np.array([arc.head for arc in kept], dtype=np.int64)
@@ -90,7 +92,7 @@ def _read_arcs(example: Example) -> Arcs:
     query = order[asking[arc] + within // pieces[arc]]
     key = order[opens[arc] + within % pieces[arc]]
     sort = np.lexsort((key, query))
-    return Arcs(dependent, head, relation, query[sort], key[sort], arc[sort])
+    return Arcs(words, dependent, head, relation, query[sort], key[sort], arc[sort])
 
 
 def _number(relation: str) -> int:
@@ -165,7 +167,7 @@ def arc_pairs(example: Example, wanted: str | None) -> Pairs:
     """
     arcs = arcs_of(example)
     kept = arcs.of(wanted)
-    return Pairs(arcs.dependent[kept], arcs.head[kept], word_count(example))
+    return Pairs(arcs.dependent[kept], arcs.head[kept], arcs.words)
 
 
 def sentences_of(example: Example) -> Int[np.ndarray, " words"]:
@@ -182,7 +184,7 @@ def sentences_of(example: Example) -> Int[np.ndarray, " words"]:
         [1, 1, 2, 2, 2]
     """
     arcs = arcs_of(example)
-    root = np.arange(word_count(example))
+    root = np.arange(arcs.words)
     root[arcs.dependent] = arcs.head
     for _ in range(len(root).bit_length()):
         root = root[root]

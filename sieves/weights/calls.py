@@ -30,7 +30,8 @@ class SieveCalls:
         self._known: dict[int, tuple[object, object]] = {}  # a function is kept, so that its id stays its own
         self._checked: dict[tuple[int, int], np.ndarray] = {}
         self._masks: dict[tuple[int, int], Mask] = {}
-        self._words = int(example.word.max(initial=-1)) + 1
+        self._size, self._words = example.size, int(example.word.max(initial=-1)) + 1
+        self._stacked = bool(example.stack.any())
 
     def mask(self, mask: MaskSieve) -> Mask:
         """Return the cells that a sieve counts, before visible keys, scope and special tokens are applied.
@@ -39,22 +40,22 @@ class SieveCalls:
             BadSieve: When a function fails, or a mask or labels have another shape or type.
             BadInput: When the sieve needs annotation that the example lacks.
         """
-        returned = self._call(mask.mask, f"the mask of sieve {mask.name!r}")
-        if self.example.stack.any():
+        returned = self._call(mask.mask, "the mask of sieve", mask.name)
+        if self._stacked:
             returned = within_stacks(returned, self.example)
-            return as_mask(returned, self.example.size, mask.name, self.example.key)
-        return self._as_mask(returned, self.example.size, mask.name)
+            return as_mask(returned, self._size, mask.name, self.example.key)
+        return self._as_mask(returned, self._size, mask.name)
 
     def scope(self, mask: MaskSieve) -> Mask | None:
         """Return the cells that a sieve's keys are compared within; None for every visible key."""
         if mask.scope is None:
             return None
-        returned = self._call(mask.scope, f"the scope of sieve {mask.name!r}")
-        return self._as_mask(returned, self.example.size, mask.name)
+        returned = self._call(mask.scope, "the scope of sieve", mask.name)
+        return self._as_mask(returned, self._size, mask.name)
 
     def labels(self, mask: MaskSieve) -> Int[np.ndarray, " tokens"] | None:
         """Return the group of each query, −1 for queries that ask nothing; None: each is its own group."""
-        return self._labels(mask.groups, self.example.size, mask.name)
+        return self._labels(mask.groups, self._size, mask.name)
 
     def contrast_cells(self, contrast: Contrast, column: str) -> Mask:
         """Return the cells that a contrast counts, over its units."""
@@ -76,10 +77,10 @@ class SieveCalls:
 
     def _units(self, words: bool) -> int:
         """Return the number of words up to the last one that has a token, or of tokens."""
-        return self._words if words else self.example.size
+        return self._words if words else self._size
 
     def _units_mask(self, function: MaskFunction, words: bool, column: str) -> Mask:
-        returned, units = self._call(function, f"the contrast {column!r}"), self._units(words)
+        returned, units = self._call(function, "the contrast", column), self._units(words)
         if units == 0:  # nothing has a shape then
             return returned if isinstance(returned, (*KINDS, Mask)) else Cells(np.asarray(returned))
         return self._as_mask(returned, units, column, "words" if words else "tokens")
@@ -97,7 +98,7 @@ class SieveCalls:
         checked = self._checked.get((id(function), units))
         if checked is not None:
             return checked
-        labels = np.asarray(self._call(function, f"the groups of sieve {name!r}"))
+        labels = np.asarray(self._call(function, "the groups of sieve", name))
         if labels.shape != (units,) or labels.dtype.kind not in "iu":
             raise BadSieve(
                 f"the groups of sieve {name!r} are a whole number for each token or word, shape ({units},), "
@@ -115,17 +116,18 @@ class SieveCalls:
         self._checked[id(function), units] = labels
         return labels
 
-    def _call(self, function: Callable[[Example], object], what: str) -> object:
+    def _call(self, function: Callable[[Example], object], what: str, name: str) -> object:
         """Return the result of a function; any error inside it becomes one sentence."""
-        if id(function) in self._known:
-            return self._known[id(function)][1]
+        known = self._known.get(id(function))
+        if known is not None:
+            return known[1]
         try:
             returned = function(self.example)
         except HeadrolesError:
             raise
         except Exception as error:  # a third party's function may raise anything
             raise BadSieve(
-                f"{what} failed on example {self.example.key!r} ({type(error).__name__}: {error}); "
+                f"{what} {name!r} failed on example {self.example.key!r} ({type(error).__name__}: {error}); "
                 f"mend the sieve"
             ) from error
         self._known[id(function)] = function, returned

@@ -105,8 +105,8 @@ class SieveJob:
             visible = [expected_visible(prepared.tokenised, causal) for prepared in batch]
             together.plans(visible, max(prepared.tokenised.size for prepared in batch))
         pairs = sieves.word_pairs_of([prepared.example for prepared in batch])
-        for prepared, prepared.word_pairs in zip(batch, pairs, strict=True):
-            given, prepared.together = prepared.tokenised, together
+        for prepared, own in zip(batch, pairs, strict=True):
+            given, prepared.together, prepared.word_pairs = prepared.tokenised, together, own
             if together is None:
                 earlier_only = causal and given.stack is None and given.size > 1
                 band = Band(1 - given.size, 0, given.size) if earlier_only else None

@@ -170,13 +170,15 @@ def contrast_scores(
         cells: Attention by cell of the batch.
     """
     examples, units, offsets = contrasts.by_offset.shape
-    by_offset, mass = contrasts.bags.sums(cells).split((examples * offsets, examples * units))
+    sums = contrasts.bags.sums(cells)
+    by_offset, mass = sums[: examples * offsets], sums[examples * offsets :]
     curve = by_offset.view(examples, offsets, -1) * contrasts.inverse
     expected = contrasts.by_offset @ curve
     rate = torch.where(expected > 0, mass.view(examples, units, -1) / expected, 0.0)
     query = contrasts.query[..., None].expand(-1, -1, cells.shape[1])
     excess = rate.gather(1, query) * (contrasts.excess @ curve)
-    return seen + contrasts.which @ excess
+    beyond: torch.Tensor = seen + contrasts.which @ excess
+    return beyond
 
 
 def _shares(

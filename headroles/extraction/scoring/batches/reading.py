@@ -83,12 +83,12 @@ class BatchPlan:
         scores = inside.new_full((examples, self.has_value.shape[1], heads), torch.nan)
         scores[:, list(self.linear)] = inside
         row = masks
-        if self.contrasts or cells is not None:
-            cells = by_cell(weights, cells)
+        attention = by_cell(weights, cells) if self.contrasts or cells is not None else None
         for contrasts in self.contrasts:
+            assert attention is not None, "there are contrasts"
             stop = row + len(contrasts.columns)
             observed, row = products[:, row:stop], stop
-            scores[:, contrasts.columns] = contrast_scores(contrasts, observed, cells)
+            scores[:, contrasts.columns] = contrast_scores(contrasts, observed, attention)
         scores[:, list(self.swaps)] = products[:, row:]
         if not fine:
             scores.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)

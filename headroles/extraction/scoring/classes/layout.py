@@ -177,7 +177,10 @@ def _questions(
     counts = np.array([[len(counted) for counted in found.counted] for found in own])
     contrast, row = np.nonzero(counts.T)
     size = counts[row, contrast]
-    listed = [own[at].counted[number] + pairs.opens[at] for number, at in zip(contrast, row, strict=True)]
+    listed = [
+        own[at].counted[number] + pairs.opens[at]
+        for number, at in zip(contrast.tolist(), row.tolist(), strict=True)
+    ]
     counted, answer_opens = np.concatenate(listed), np.cumsum([0, *size])
     asking = np.zeros(pairs.word_opens[-1], dtype=np.bool_)
     asking[pairs.query[counted]] = True

@@ -49,8 +49,9 @@ class ClassTable:
 
     def add(self, layout: ClassLayout, sums: Table) -> None:
         """Add the sums of a batch (bags, layers × heads)."""
-        sizes = len(layout.cells), len(layout.questions.place), len(layout.questions.answer)
-        self._batches.append(_Batch(layout, *sums.split(sizes)))
+        first = len(layout.cells)
+        last = first + len(layout.questions.place)
+        self._batches.append(_Batch(layout, sums[:first], sums[first:last], sums[last:]))
 
     def finish(self, values: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         """Write the scores of the columns (columns, inputs, layers, heads), numbers of pairs and bounds.
