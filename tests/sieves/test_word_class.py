@@ -140,7 +140,9 @@ def test_cells_tell_the_nearest_noun_from_the_next_one_and_from_later_ones() -> 
 
 
 def test_an_arc_between_words_that_are_not_compared_counts_no_pair_that_follows() -> None:
-    words = InputWords(np.array([0, 0, 1, 1, 1]), np.zeros(5, dtype=np.int64), [([0, 2], [1, 3]), ([0], [1])])
+    first, second = ([0, 2], [1, 3]), ([0], [1])
+    counted = [(np.array(asking), np.array(asked)) for asking, asked in (first, second)]
+    words = InputWords(np.array([0, 0, 1, 1, 1]), np.zeros(5, dtype=np.int64), counted)
     (pairs,) = word_pairs([words])
     assert [counted.tolist() for counted in pairs.counted] == [[0], []]
     assert (pairs.query[0], pairs.key[0]) == (2, 3)

@@ -16,14 +16,14 @@ LISTED = 2**18
 class FusedSums:
     """The scores of one example, layer after layer. Memory grows with heads × tokens × sets of keys."""
 
-    def __init__(self, plan: LongPlan, device: torch.device) -> None:
-        """Take a plan, and the device of the attention."""
+    def __init__(self, plan: LongPlan, heads: int, device: torch.device) -> None:
+        """Take a plan, the number of heads, and the device of the attention."""
         self.plan = plan
         self._device = device
         self._keys = torch.from_numpy(plan.keys).to(device)
         self._weight = torch.from_numpy(plan.weight).to(device).flatten(0, 1)
         self._listed = _listed_by_sum(plan.listed, device)
-        self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
+        self._curves = [OffsetSums(profile, heads, device) for profile in plan.profiles]
         with torch.inference_mode(False):
             self._compared = [_compared_of(profile, device) for profile in plan.profiles]
 

@@ -1,5 +1,6 @@
 """The reader that scores attention as it passes by, and the table that collects the scores of a shard."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -184,12 +185,13 @@ class Reader:
     """Scores the attention of one batch as it passes by."""
 
     def __init__(self, model: AttentionSource, batch: list[Prepared], table: Table) -> None:
-        self.device = model.device
+        self.device, self.heads = model.device, model.heads
         self.batch = batch
         self.table = table
         self.long: dict[tuple[int, bytes], LongSums] = {}
         self.scorers: dict[int, LongScorers] = {}
         self.fused: dict[tuple[int, bytes], FusedSums] = {}
+        self._done: Counter[tuple[int, int]] = Counter()
         second = table.by_norms
         seconds = [prepared.second() for prepared in batch] if second is not None else []
         self.norm_reader = None if second is None else Reader(model, seconds, second)
@@ -246,18 +248,21 @@ class Reader:
         layer, example, shown = place.layer, place.example, visible
         prepared, key = self.batch[example], (example, visible_key(shown))
         if key not in self.long:
-            self.long[key] = LongSums(self._lay(prepared, shown), self.device)
+            self.long[key] = LongSums(self._lay(prepared, shown), self.heads, self.device)
             self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
         sums, scorers = self.long[key], self.scorers[example]
         if self.table.sieves.scorers and not bool(rows.sum().isfinite()):
             raise not_finite(prepared.example.key, layer)
-        sums.add(place.start, rows, place.first)
+        sums.add(place.start, rows, place.first, place.heads)
         for classes in self.classes:
             classes.add_rows(place, rows)
         scorers.add(place.start, rows, place.first, shown)
         if place.start + rows.shape[1] < prepared.tokenised.size:
             return
-        values = self._write(prepared, layer, place.heads, sums.finish())
+        self._done[layer, example] += rows.shape[0]
+        if self._done[layer, example] < self.heads:
+            return
+        values = self._write(prepared, layer, sums.finish())
         if self.table.sieves.scorers:
             values[sums.plan.columns :] = scorers.finish(shown)
 
@@ -270,9 +275,9 @@ class Reader:
         """Write the scores of a layer of one example from attention that is never formed."""
         prepared, key = self.batch[example], (example, visible_key(shown))
         if key not in self.fused:
-            self.fused[key] = FusedSums(self._lay(prepared, shown), self.device)
+            self.fused[key] = FusedSums(self._lay(prepared, shown), self.heads, self.device)
         sums = self.fused[key]
-        values = self._write(prepared, layer, slice(None), sums.scores(attention))
+        values = self._write(prepared, layer, sums.scores(attention))
         for classes in self.classes:
             classes.add_cells(layer, example, attention.cells)
         for place, scorer in enumerate(self.table.sieves.scorers, sums.plan.columns):
@@ -296,10 +301,10 @@ class Reader:
         return plan
 
     def _write(
-        self, prepared: Prepared, layer: int, heads: slice, scores: Float[np.ndarray, "columns heads"]
+        self, prepared: Prepared, layer: int, scores: Float[np.ndarray, "columns heads"]
     ) -> Float32[np.ndarray, "columns heads"]:
-        """Write the scores of mask sieves and contrasts; return a view of all scores of the heads."""
-        values = self.table.values[:, prepared.place, layer, heads]
+        """Write the scores of mask sieves and contrasts; return a view of all scores of the layer."""
+        values = self.table.values[:, prepared.place, layer]
         values[: len(scores)] = scores
         if np.isinf(scores).any():
             raise not_finite(prepared.example.key, layer)

@@ -104,9 +104,9 @@ def test_scores_of_a_plan_are_those_of_blocks_of_rows(visible: str) -> None:
     shown = VISIBLE[visible](example.size)
     plan = selection.long_plan(example, shown)
     attention, weights = _pair(example.size, 2, shown)
-    rows = LongSums(plan, CPU)
+    rows = LongSums(plan, HEADS, CPU)
     rows.add(0, weights.float())
-    wanted, found = rows.finish(), FusedSums(plan, CPU).scores(attention)
+    wanted, found = rows.finish(), FusedSums(plan, HEADS, CPU).scores(attention)
     assert plan.profiles
     assert plan.rowwise
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))

@@ -96,7 +96,7 @@ def _attention(rng: np.random.Generator, size: int, visible: np.ndarray | None) 
 
 def _streamed(plan: LongPlan, attention: np.ndarray, shown: Mask | None, step: int) -> np.ndarray:
     """Two layers of the same attention in blocks, keys that cannot be seen left out; the second's scores."""
-    sums = LongSums(plan, torch.device("cpu"))
+    sums = LongSums(plan, len(attention), torch.device("cpu"))
     size = attention.shape[1]
     rows = torch.from_numpy(attention.astype(np.float32))
     for _ in range(2):

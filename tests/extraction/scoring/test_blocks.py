@@ -147,9 +147,9 @@ def test_groups_of_heads_score_as_all_heads_together_do(
     groups = set[tuple[int, int]]()
     honest = LongSums.add
 
-    def noting(sums: LongSums, start: int, rows: torch.Tensor, first: int = 0) -> None:
+    def noting(sums: LongSums, start: int, rows: torch.Tensor, first: int, heads: slice) -> None:
         groups.add((rows.shape[0], rows.shape[1]))
-        honest(sums, start, rows, first)
+        honest(sums, start, rows, first, heads)
 
     monkeypatch.setattr(LongSums, "add", noting)
     apart = _scores(model, passages, selection_of(None))

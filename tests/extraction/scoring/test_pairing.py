@@ -142,7 +142,7 @@ def test_batches_and_blocks_give_the_swap_of_the_reference(kind: str, statistic:
         single = sieves.plan(example, visible, np.float64)
         wanted = apply(single, weights[row])
         shown = to_visible_mask(visible)
-        sums = LongSums(sieves.long_plan(example, shown), device)
+        sums = LongSums(sieves.long_plan(example, shown), weights.shape[1], device)
         for start in range(0, size, 7):
             sums.add(start, torch.from_numpy(weights[row, :, start : start + 7].astype(np.float32)))
         long = sums.finish()

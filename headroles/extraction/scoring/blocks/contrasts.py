@@ -19,8 +19,8 @@ class OffsetSums:
         compared: 1 on the tokens of compared units, as a set of keys; no set where pairs have a scope.
     """
 
-    def __init__(self, profile: LongProfile, device: torch.device) -> None:
-        """Take a profile, and the device of the attention."""
+    def __init__(self, profile: LongProfile, heads: int, device: torch.device) -> None:
+        """Take a profile, the number of heads, and the device of the attention."""
         self.profile = profile
         spread, unit, taken = profile.spread, profile.unit, profile.taken
         share = taken / spread.pieces
@@ -36,11 +36,13 @@ class OffsetSums:
         self._keys: OffsetKeys | None = None
         if profile.scope is None and device.type == "cpu":
             self._keys = OffsetKeys.of(np.where(compared, unit, -1), len(taken), profile.apart)
-        self._offsets: torch.Tensor | None = None
-        self._tokens: torch.Tensor | None = None
-        self._masses: torch.Tensor | None = None
+        units = len(taken)
+        exact = torch.float32 if self._keys is None else torch.float64
+        self._tokens = torch.zeros((heads, len(unit)), device=device)
+        self._offsets = torch.zeros((heads, 2 * units - 1), dtype=exact, device=device)
+        self._masses = torch.zeros((heads, units), dtype=exact, device=device)
 
-    def add(self, start: int, rows: torch.Tensor, first: int, mass: torch.Tensor) -> None:
+    def add(self, start: int, rows: torch.Tensor, first: int, mass: torch.Tensor, heads: slice) -> None:
         """Add attention (heads, rows, keys) of queries from ``start`` to keys from ``first``.
 
         Args:
@@ -48,23 +50,19 @@ class OffsetSums:
             rows: Its and the next queries' attention, contiguous.
             first: The first key.
             mass: Attention of these queries on ``compared`` (heads, rows, sets).
+            heads: The heads of the rows.
         """
-        if self._tokens is None:
-            units = len(self.profile.taken)
-            shapes = (len(self.profile.unit), 2 * units - 1, units)
-            self._tokens, *sums = (rows.new_zeros((len(rows), size)) for size in shapes)
-            self._offsets, self._masses = (each if self._keys is None else each.double() for each in sums)
         own = slice(start, start + rows.shape[1])
-        self._tokens[:, own] += mass.sum(2) * self._weight[own]
+        self._tokens[heads, own] += mass.sum(2) * self._weight[own]
         if self._keys is not None:
-            self._add_by_loop(start, rows, first)
+            self._add_by_loop(start, rows, first, heads)
             return
         if self._seeing is not None:
             rows = rows * self._seeing[own, None]
         if self._units is None:
-            self._add(start, rows, first)
+            self._add(start, rows, first, heads)
         elif (block := self._units.gather(start, rows, first)) is not None:
-            self._add(*block)
+            self._add(*block, heads)
 
     def take(self, offsets: torch.Tensor, tokens: torch.Tensor) -> None:
         """Take the sums of a layer from elsewhere.
@@ -73,50 +71,48 @@ class OffsetSums:
             offsets: Attention by offset (heads, offsets).
             tokens: Attention of each token on the compared ones, times its weight (heads, tokens).
         """
-        self._offsets, self._tokens = offsets, tokens
-        self._masses = offsets.new_zeros((len(offsets), len(self.profile.taken)))
+        self._offsets.copy_(offsets)
+        self._tokens.copy_(tokens)
 
-    def _add_by_loop(self, start: int, rows: torch.Tensor, first: int) -> None:
+    def _add_by_loop(self, start: int, rows: torch.Tensor, first: int, heads: slice) -> None:
         """Add rows on a CPU by a compiled loop, in a tenth of the time that torch takes."""
         from headroles.extraction.scoring.blocks.offsets import add_offsets
 
         assert self._keys is not None, "pairs have no scope"
-        assert self._offsets is not None, "there are rows"
-        assert self._masses is not None
         own = slice(start, start + rows.shape[1])
         queries = self.profile.unit[own].astype(np.int64), self._weight[own].numpy()
-        add_offsets(self._offsets.numpy(), self._masses.numpy(), rows.numpy(), first, queries, self._keys)
+        sums, itself = self._offsets[heads].numpy(), self._masses[heads].numpy()
+        add_offsets(sums, itself, rows.numpy(), first, queries, self._keys)
 
-    def _add(self, start: int, rows: torch.Tensor, first: int) -> None:
+    def _add(self, start: int, rows: torch.Tensor, first: int, heads: slice) -> None:
         """Add rows of consecutive units, to consecutive units."""
         _, count, width = rows.shape
-        assert self._offsets is not None, "there are rows"
-        assert self._masses is not None
         own, keys = slice(start, start + count), slice(first, first + width)
         share, taken = self._share[own], self.profile.taken[keys]
         if self.profile.scope is not None:
             inside = np.ascontiguousarray(self.profile.scope.rows(own.start, own.stop)[:, keys])
             rows = rows * torch.from_numpy(inside.astype(np.float32)).to(rows.device)
             taken = np.ones(width, dtype=np.bool_)
-            self._masses[:, own] += rows.sum(2) * share
+            self._masses[heads, own] += rows.sum(2) * share
         low, high = max(start, first), min(start + count, first + width)
         if self.profile.apart and high > low:
             itself = rows[:, low - start : high - start, low - first : high - first].diagonal(0, 1, 2)
-            self._masses[:, low:high] -= itself * self._share[low:high]
-        add_diagonals(self._offsets, rows, share, taken, first - start + len(self.profile.taken) - 1)
+            self._masses[heads, low:high] -= itself * self._share[low:high]
+        add_diagonals(self._offsets[heads], rows, share, taken, first - start + len(self.profile.taken) - 1)
 
     def expected(self) -> np.ndarray:
-        """Return the attention (contrasts, heads) that distance profiles of heads put on counted cells."""
+        """Return the attention (contrasts, heads) that distance profiles of heads put on counted cells.
+
+        The sums begin again for the next layer.
+        """
         profile = self.profile
-        assert self._offsets is not None, "a layer has rows"
-        assert self._tokens is not None
-        assert self._masses is not None
         offsets = self._offsets.cpu().numpy().astype(np.float64)
         if profile.apart:
             offsets[:, len(profile.taken) - 1] = 0.0
         masses = self._masses.cpu().numpy().astype(np.float64)
         masses += _by_unit(self._tokens.cpu().numpy(), profile.unit, len(profile.taken))
-        self._offsets = self._tokens = self._masses = None
+        for sums in (self._offsets, self._tokens, self._masses):
+            sums.zero_()
         curve = np.divide(offsets, profile.even, out=np.zeros_like(offsets), where=profile.even > 0)
         if profile.rate is None:
             normaliser, sets = _by_rows(profile, curve, all_of_it=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-RUN = 8
+RUN = 64
 """Fewest keys of consecutive units, one token each, that are added together."""
 
 

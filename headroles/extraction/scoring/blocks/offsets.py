@@ -102,6 +102,25 @@ def _add_offsets(
                 sums[head, offset] += part[offset]
 
 
+def _sum_runs(
+    rows: Float[np.ndarray, "heads rows keys"],
+    runs: Int[np.ndarray, "runs 2"],
+    sums: Float[np.ndarray, "heads rows runs"],
+) -> None:
+    """Write the sum over each run of keys; see ``sum_runs``."""
+    heads, count, width = rows.shape
+    for head in range(heads):
+        for row in range(count):
+            source = rows[head, row]
+            for run in range(len(runs)):
+                total: Any = np.float32(0)
+                for key in range(max(runs[run, 0], 0), min(runs[run, 1], width)):
+                    total += source[key]
+                sums[head, row, run] = total
+
+
+_sum_runs = compiled(_sum_runs, "void(float32[:,:,::1], int64[:,::1], float32[:,:,::1])")
+
 _add_offsets = compiled(
     _add_offsets,
     "void(float64[:,::1], float64[:,::1], float32[:,:,::1], int64, int64[::1], float32[::1], int64[:,::1], "
@@ -129,3 +148,18 @@ def add_offsets(
     """
     layout = (keys.runs, keys.key, keys.to, keys.opens, keys.member)
     _add_offsets(sums, itself, rows, first, *queries, *layout)
+
+
+def sum_runs(
+    rows: Float[np.ndarray, "heads rows keys"], runs: Int[np.ndarray, "runs 2"]
+) -> Float[np.ndarray, "heads rows runs"]:
+    """Return the attention of each query on runs of keys.
+
+    Args:
+        rows: Attention between tokens, float32 and contiguous.
+        runs: First key and one past the last of each run, counted from the first key of the rows; keys
+            outside of the rows get no attention.
+    """
+    sums = np.empty((*rows.shape[:2], len(runs)), dtype=np.float32)
+    _sum_runs(rows, np.ascontiguousarray(runs, dtype=np.int64), sums)
+    return sums

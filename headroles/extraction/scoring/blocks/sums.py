@@ -4,7 +4,6 @@ A scorer gets block by block where it can; else the rows of a layer are joined f
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from jaxtyping import Float, Int
 
 from headroles.extraction.capture.readers import VisibleMask, to_visible_array
 from headroles.extraction.scoring.blocks.contrasts import OffsetSums
+from headroles.extraction.scoring.blocks.listed import ListedCells
 from headroles.extraction.scoring.prepared import LayerScorer
 from headroles.plans.plan import LongPlan
 from headroles.plans.scorers import RowScorer, score_block, score_layer
@@ -20,25 +20,9 @@ from headroles.records.example import Example
 BLOCK = 8 * 2**20
 """Bytes of attention that are processed at a time, where more comes at once."""
 
+ALL = slice(None)
 RUNS = 12
 """Most runs of keys that are summed one by one; for more, one product with the sets takes less time."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PlanArrays:
-    """The arrays of a plan on a device.
-
-    Attributes:
-        keys: Sets of keys (sets, tokens), those that profiles compare last.
-        weight: Of each query's attention on each set in each sum (tokens, sets, sums).
-        listed: Query, key and output of single cells.
-        value: Weight of each.
-    """
-
-    keys: torch.Tensor
-    weight: torch.Tensor
-    listed: torch.Tensor
-    value: torch.Tensor
 
 
 class LongSums:
@@ -48,89 +32,71 @@ class LongSums:
     it is processed.
     """
 
-    def __init__(self, plan: LongPlan, device: torch.device) -> None:
-        """Take a plan, and the device of the attention."""
+    def __init__(self, plan: LongPlan, heads: int, device: torch.device) -> None:
+        """Take a plan, the number of heads, and the device of the attention."""
         self.plan = plan
         self._device = device
-        self._query = plan.listed.query
-        self._curves = [OffsetSums(profile, device) for profile in plan.profiles]
+        self._listed = ListedCells(plan.listed, device)
+        self._curves = [OffsetSums(profile, heads, device) for profile in plan.profiles]
         every = [plan.keys, *(curve.compared for curve in self._curves)]
         self._sizes = [own.shape[1] for own in every]
         sets = np.concatenate(every, axis=1)
         self._runs = _runs_of_keys(sets)
         self._inside = torch.from_numpy(sets[self._runs[:, 0]]).to(device)
-        cells = np.stack([plan.listed.query, plan.listed.key, plan.listed.output]).astype(np.int64)
-        self._arrays = _PlanArrays(
-            keys=torch.from_numpy(np.ascontiguousarray(sets.T)).to(device, copy=True),
-            weight=torch.from_numpy(plan.weight).to(device, copy=True),
-            listed=torch.from_numpy(cells).to(device, copy=True),
-            value=torch.from_numpy(plan.listed.weight).to(device, copy=True),
-        )
-        self._sums: torch.Tensor | None = None
+        self._keys = torch.from_numpy(np.ascontiguousarray(sets.T)).to(device, copy=True)
+        self._weight = torch.from_numpy(plan.weight).to(device, copy=True)
+        self._sums = torch.zeros((heads, plan.weight.shape[2]), device=device)
 
-    def add(self, start: int, rows: torch.Tensor, first: int = 0) -> None:
-        """Add attention (heads, rows, keys) from query ``start`` to keys from ``first``; others get 0."""
-        heads, count, keys = rows.shape
-        if self._sums is None:
-            self._sums = rows.new_zeros((heads, self.plan.weight.shape[2]))
-        step = max(1, BLOCK // (4 * heads * keys))
+    def add(self, start: int, rows: torch.Tensor, first: int = 0, heads: slice = ALL) -> None:
+        """Add attention (heads, rows, keys) from query ``start`` to keys from ``first``; others get 0.
+
+        Different heads may be added by different threads.
+        """
+        own, count, keys = rows.shape
+        step = max(1, BLOCK // (4 * own * keys))
         for begin in range(0, count, step):
             part = rows[:, begin : begin + step].contiguous()
             mass, *compared = torch.split(self._masses(part, first), self._sizes, dim=2)
-            self._sums += self._linear(start + begin, part, first, mass)
-            for curve, own in zip(self._curves, compared, strict=True):
-                curve.add(start + begin, part, first, own)
+            self._sums[heads] += self._linear(start + begin, part, first, mass)
+            for curve, seen in zip(self._curves, compared, strict=True):
+                curve.add(start + begin, part, first, seen, heads)
 
     def finish(self) -> np.ndarray:
         """Return the scores (columns, heads) of a layer after its last block, and begin the next layer.
 
         NaN where a column has no value, infinity where it has one but the attention of a head is not finite.
         """
-        assert self._sums is not None, "a layer has rows"
         sums = self._sums.double().cpu().numpy() if self._device.type != "mps" else self._sums.cpu().numpy()
-        self._sums = None
+        self._sums.zero_()
         return scores_of(self.plan, sums, self._curves)
 
     def _masses(self, rows: torch.Tensor, first: int) -> torch.Tensor:
         """Return the attention (heads, rows, sets) of the queries of a block on each set of keys."""
         heads, count, width = rows.shape
-        if len(self._runs):
-            opens, stops = np.clip(self._runs.T, first, first + width) - first
-            by_run = [rows[:, :, low:high].sum(2) for low, high in zip(opens, stops, strict=True)]
-            return torch.stack(by_run, dim=2) @ self._inside
-        mass = self._arrays.keys[:, first : first + width] @ rows.view(-1, width).T
+        if len(self._runs) and self._device.type == "cpu":
+            from headroles.extraction.scoring.blocks.offsets import sum_runs
+
+            return torch.from_numpy(sum_runs(rows.numpy(), self._runs - first)) @ self._inside
+        mass = self._keys[:, first : first + width] @ rows.view(-1, width).T
         return mass.view(-1, heads, count).permute(1, 2, 0)
 
     def _linear(self, start: int, rows: torch.Tensor, first: int, mass: torch.Tensor) -> torch.Tensor:
         """Return the linear sums (heads, sums) of a block, given attention on the sets of sieves."""
-        heads, count, width = rows.shape
-        flat = rows.view(heads, -1)
-        weight = self._arrays.weight[start : start + count]
+        count, width = rows.shape[1:]
+        weight = self._weight[start : start + count]
         sums = mass.flatten(1) @ weight.flatten(0, 1)
-        here = slice(*np.searchsorted(self._query, [start, start + count]))
-        if here.stop > here.start:
-            query, key, output = self._arrays.listed[:, here]
-            if width < self.plan.keys.shape[0]:
-                there = (key >= first) & (key < first + width)  # keys that are left out get no attention
-                query, key, output = query[there], key[there], output[there]
-                value = self._arrays.value[here][there]
-            else:
-                value = self._arrays.value[here]
-            single = flat.index_select(1, (query - start) * width + (key - first))
-            spread = rows.new_zeros((len(value), weight.shape[2]))
-            spread[torch.arange(len(value), device=rows.device), output] = value
-            sums += single @ spread
+        self._listed.add(sums, start, rows, first)
         for rowwise in self.plan.rowwise:
             cells = rowwise.mask.rows(start, start + count)[:, first : first + width]
             own = (cells * rowwise.weight[start : start + count, None]).astype(np.float32)
-            sums[:, rowwise.output] += flat @ torch.from_numpy(own.reshape(-1)).to(rows.device)
+            sums[:, rowwise.output] += rows.flatten(1) @ torch.from_numpy(own.reshape(-1)).to(rows.device)
         return sums
 
 
 def _runs_of_keys(keys: Float[np.ndarray, "tokens sets"]) -> Int[np.ndarray, "runs 2"]:
     """Return the first key and one past the last of each run of keys in the same sets; none for many runs.
 
-    A sum over a run takes a fifth of the time that the product with a few sets takes.
+    On a CPU, sums over runs take a fifth of the time that the product with a few sets takes.
     """
     inside: np.ndarray = np.asarray(keys.any(axis=1))
     changes = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
