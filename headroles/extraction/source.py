@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float32
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import one_thread
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import BatchReader, GraphReader, Reader, VisibleArray
+from headroles.extraction.capture.threads import one_thread
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.passage import Passage
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from headroles.extraction.capture import weights
+from headroles.extraction.capture import blocks, weights
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 
@@ -111,4 +111,4 @@ def cut_into_blocks(monkeypatch: pytest.MonkeyPatch, longest: int, cache: int | 
     """
     monkeypatch.setattr(weights, "WHOLE", longest)
     if cache is not None:
-        monkeypatch.setattr(weights, "CACHE", cache)
+        monkeypatch.setattr(blocks, "CACHE", cache)

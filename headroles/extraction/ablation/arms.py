@@ -21,7 +21,7 @@ from headroles.extraction.ablation.references import (
     token_classes,
 )
 from headroles.extraction.ablation.replacing import Replacement, Row
-from headroles.extraction.capture.attention import one_thread
+from headroles.extraction.capture.threads import one_thread
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.losses import LossTarget
 from headroles.extraction.texts.tokens import Tokenised

@@ -8,8 +8,7 @@ model. ``fused.call`` registers a third name, ``headroles-fused``. Models that d
 eagerly with ``output_attentions=True``.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -19,17 +18,18 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask, sdpa_mask
 
 from headroles.extraction.capture import stacks
+from headroles.extraction.capture.blocks import read_in_blocks
 from headroles.extraction.capture.cross import CrossLayout, side_lengths
+from headroles.extraction.capture.joint import read_cross
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
+from headroles.extraction.capture.threads import one_thread
 from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 from headroles.extraction.capture.weights import (
     LayerCall,
     block_mask,
     form_examples,
     own_eager,
-    read_cross,
-    read_in_blocks,
     read_whole_batch,
 )
 from headroles.records.rules.names import EAGER, FORMED, RETURNED
@@ -95,22 +95,6 @@ def hand_over(
                 reader.read(layer, example, 0, taken[example, :, :length, :length].float(), visible[example])
 
 
-@contextmanager
-def one_thread(device: torch.device) -> Iterator[None]:
-    """Use one thread for the many small operations on single examples.
-
-    Split over threads, each operation waits for the scheduler whenever another process wants a core,
-    and that takes longer than the operation itself.
-    """
-    threads = torch.get_num_threads()
-    if device.type == "cpu":
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 def _formed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
     running, output = _RUNNING.get(), None
     if running is not None and running.reads(module):
@@ -169,8 +153,11 @@ def run(
             output = _forward(model, way, inputs, running)
             reader.loss(output).backward()  # type: ignore[no-untyped-call]
         return output.detach(), running.layer
-    with torch.inference_mode():
-        return _forward(model, way, inputs, running), running.layer
+    try:
+        with torch.inference_mode():
+            return _forward(model, way, inputs, running), running.layer
+    finally:
+        running.threads.close()
 
 
 def _forward(

@@ -21,6 +21,7 @@ from headroles.extraction.capture.readers import (
     VisibleArray,
     VisibleMask,
 )
+from headroles.extraction.capture.threads import Threads
 from headroles.plans.masks import Band, Cells
 
 BLOCK = 2**22
@@ -159,6 +160,7 @@ class ForwardPass:
         layer: The layer whose attention is read next.
         visible_sets: The keys that the queries can see.
         cross: Layout of cross attention as joint examples; None where other attention is read.
+        threads: Do tasks that each form a part of a layer.
         plain: Whether weights are formed as the softmax of scaled products, which the model computes, too.
         by_heads: Whether weights may be formed by groups of heads: the eager function of the model computes
             some heads without the others, and the reader takes groups.
@@ -188,6 +190,7 @@ class ForwardPass:
         self._norms = norms if wanted else None
         self._second = second
         self._long = [taker for taker in (reader, second) if isinstance(taker, LongReader)]
+        self.threads = Threads()
         self.plain = way.plain and not isinstance(reader, GraphReader)
         self.by_heads = way.by_heads and isinstance(reader, LongReader) and reader.by_heads
 

@@ -13,9 +13,10 @@ from transformers.masking_utils import sdpa_mask
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import hand_over_keys, running_pass
+from headroles.extraction.capture.blocks import read_in_blocks
 from headroles.extraction.capture.readers import VisibleMask
 from headroles.extraction.capture.visible import hides_later_keys
-from headroles.extraction.capture.weights import LayerCall, read_in_blocks
+from headroles.extraction.capture.weights import LayerCall
 from headroles.extraction.fused.attention import FusedAttention
 from headroles.records.rules.names import FORMED, SUMS
 

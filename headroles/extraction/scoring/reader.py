@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,7 @@ class Reader:
         self.scorers: dict[int, LongScorers] = {}
         self.fused: dict[tuple[int, bytes], FusedSums] = {}
         self._done: Counter[tuple[int, int]] = Counter()
+        self._lock = Lock()
         second = table.by_norms
         seconds = [prepared.second() for prepared in batch] if second is not None else []
         self.norm_reader = None if second is None else Reader(model, seconds, second)
@@ -244,12 +246,16 @@ class Reader:
         return not self.table.sieves.scorers and (second is None or second.by_heads)
 
     def read_rows(self, place: Place, rows: torch.Tensor, visible: VisibleMask) -> None:
-        """Add a block of query rows; after the last block of some heads, write their scores."""
+        """Add a block of query rows; after the last block of the last heads, write their scores.
+
+        Different heads may be read by different threads.
+        """
         layer, example, shown = place.layer, place.example, visible
         prepared, key = self.batch[example], (example, visible_key(shown))
-        if key not in self.long:
-            self.long[key] = LongSums(self._lay(prepared, shown), self.heads, self.device)
-            self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
+        with self._lock:
+            if key not in self.long:
+                self.long[key] = LongSums(self._lay(prepared, shown), self.heads, self.device)
+                self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
         sums, scorers = self.long[key], self.scorers[example]
         if self.table.sieves.scorers and not bool(rows.sum().isfinite()):
             raise not_finite(prepared.example.key, layer)
@@ -259,9 +265,10 @@ class Reader:
         scorers.add(place.start, rows, place.first, shown)
         if place.start + rows.shape[1] < prepared.tokenised.size:
             return
-        self._done[layer, example] += rows.shape[0]
-        if self._done[layer, example] < self.heads:
-            return
+        with self._lock:
+            self._done[layer, example] += rows.shape[0]
+            if self._done[layer, example] < self.heads:
+                return
         values = self._write(prepared, layer, sums.finish())
         if self.table.sieves.scorers:
             values[sums.plan.columns :] = scorers.finish(shown)

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import one_thread
 from headroles.extraction.capture.neurons import Call, Parts, fit_parts
 from headroles.extraction.capture.plain import run_with_calls
 from headroles.extraction.capture.stacks import ENCODER_IDS, ModelInputs
+from headroles.extraction.capture.threads import one_thread
 from headroles.extraction.model.load import Model
 from headroles.extraction.stream import is_out_of_memory, pad_inputs
 from headroles.extraction.texts.tokens import Tokenised

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from headroles.extraction.capture.attention import one_thread
+from headroles.extraction.capture.threads import one_thread
 
 CHUNK = 2**12
 """Matrices that are decomposed at once."""

@@ -13,6 +13,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
+from headroles.extraction.capture import blocks as capture_blocks
+from headroles.extraction.capture import joint as capture_joint
 from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import run
@@ -154,7 +156,7 @@ def test_beyond_256_tokens_a_block_of_weights_stays_within_the_cache(
 ) -> None:
     folder = model_of("t5")
     model = opened(folder, 512)
-    monkeypatch.setattr(capture_weights, "CACHE", 200_000)
+    monkeypatch.setattr(capture_blocks, "CACHE", 200_000)
     text = " ".join(TEXTS * 5)
     inputs, lengths = batch_of(model, (text, TEXTS[0]))
     assert lengths[0] > capture_weights.WHOLE > lengths[1]
@@ -201,7 +203,7 @@ def test_a_wrong_capture_is_refused_at_load(
 
         return attention
 
-    for module in (capture_attention, capture_weights):
+    for module in (capture_attention, capture_blocks, capture_joint, capture_weights):
         monkeypatch.setattr(module, "own_eager", shifted)
     with pytest.raises(BadInput, match=r"must be what the plain model computes.*cannot be labelled"):
         opened(model_of("bert"), max_length)
@@ -230,7 +232,7 @@ def test_an_output_of_formed_weights_that_differs_is_refused_at_load(
 
         return attend
 
-    monkeypatch.setattr(capture_weights, "own_eager", louder)
+    monkeypatch.setattr(capture_blocks, "own_eager", louder)
     with pytest.raises(BadInput, match=r"must be what the plain model computes"):
         opened(model_of("bert"), 512)
 
@@ -250,7 +252,7 @@ def test_a_model_whose_heads_need_each_other_is_read_with_all_heads_together(
 
     monkeypatch.setattr(trial, "_is_softmax", lambda *given: False)
     assert opened(model_of("bert"), 512).way.by_heads
-    monkeypatch.setattr(capture_weights, "own_eager", all_heads)
+    monkeypatch.setattr(capture_blocks, "own_eager", all_heads)
     assert not opened(model_of("bert"), 512).way.by_heads
 
 
@@ -281,7 +283,7 @@ def test_a_wrong_cut_into_blocks_is_refused_at_load(
     def uncut(mask: Any, causal: bool, example: int, rows: slice, *rest: Any) -> torch.Tensor | None:
         return honest(mask, causal, example, slice(0, rows.stop - rows.start), *rest)
 
-    monkeypatch.setattr(capture_weights, "block_mask", uncut)
+    monkeypatch.setattr(capture_blocks, "block_mask", uncut)
     with pytest.raises(BadInput, match=r"must be what the plain model computes"):
         opened(model_of("llama"), 512)
     assert opened(model_of("bert"), 512).way.name == FORMED
@@ -318,7 +320,7 @@ def test_an_architecture_without_an_eager_function_is_refused(
     def none(module: torch.nn.Module) -> Callable[..., Any]:
         raise missing.value
 
-    for module in (capture_attention, capture_weights):
+    for module in (capture_attention, capture_blocks, capture_joint, capture_weights):
         monkeypatch.setattr(module, "own_eager", none)
     with pytest.raises(BadInput, match=r"BertModel failed at that \(LookupError: .*cannot be labelled"):
         opened(model_of("bert"))

@@ -15,6 +15,8 @@ from headroles import Example, sieve
 from headroles.arrays import selection_of
 from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
+from headroles.extraction.capture import blocks as capture_blocks
+from headroles.extraction.capture import joint as capture_joint
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.cross import visible_cross
 from headroles.extraction.model.checkpoint import find_checkpoint
@@ -316,7 +318,7 @@ def test_what_is_misread_is_refused(folder_of: Folder, monkeypatch: pytest.Monke
 
         return eager
 
-    for module in (capture_attention, capture_weights):
+    for module in (capture_attention, capture_blocks, capture_joint, capture_weights):
         monkeypatch.setattr(module, "own_eager", other)
     for longest in (96, 400):
         with pytest.raises(BadInput, match="but its cross attention is not"):

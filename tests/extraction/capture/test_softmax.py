@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroles.extraction.capture import blocks as capture_blocks
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.softmax import BLOCK, group_of_heads, scale_of, softmax_attention
@@ -118,5 +119,6 @@ def test_a_model_with_other_weights_is_read_by_its_own_function(
 ) -> None:
     folder = model_of("bert")
     assert opened(folder, max_length).way.plain
-    monkeypatch.setattr(capture_weights, "scale_of", lambda query, rest: 1.001 * scale_of(query, rest))
+    for module in (capture_blocks, capture_weights):
+        monkeypatch.setattr(module, "scale_of", lambda query, rest: 1.001 * scale_of(query, rest))
     assert not opened(folder, max_length).way.plain

@@ -11,6 +11,8 @@ import transformers
 
 from headroles.errors import BadInput
 from headroles.extraction.capture import attention as capture_attention
+from headroles.extraction.capture import blocks as capture_blocks
+from headroles.extraction.capture import joint as capture_joint
 from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.method import CaptureMethod
@@ -219,7 +221,7 @@ def test_gradients_are_finite_differences_of_the_loss_in_double_precision(
             for shift in (step, -step):
                 with monkeypatch.context() as patched:
                     shifted = _shifted(layer, cell, shift)
-                    for module in (capture_attention, capture_weights):
+                    for module in (capture_attention, capture_blocks, capture_joint, capture_weights):
                         patched.setattr(module, "own_eager", shifted)
                     moved = Gradients(double, targets)
                     run(double.network, double.way, inputs, lengths, moved)

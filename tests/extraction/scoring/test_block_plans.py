@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from headroles.arrays import selection_of
+from headroles.extraction.capture.blocks import visible_key_range
 from headroles.extraction.capture.readers import to_visible_mask
-from headroles.extraction.capture.weights import visible_key_range
 from headroles.extraction.scoring.blocks.sums import LongSums
 from headroles.plans import even as even_plans
 from headroles.plans.masks import Band, Keys, Mask

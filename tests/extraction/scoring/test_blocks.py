@@ -12,9 +12,9 @@ import torch
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
+from headroles.extraction.capture import blocks as capture_blocks
 from headroles.extraction.capture import softmax
 from headroles.extraction.capture import visible as capture_visible
-from headroles.extraction.capture import weights as capture_weights
 from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.readers import (
     Place,
@@ -24,6 +24,7 @@ from headroles.extraction.capture.readers import (
     to_visible_mask,
     visible_key,
 )
+from headroles.extraction.capture.threads import Threads
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.parsing.annotate import Annotator
@@ -138,8 +139,8 @@ def test_groups_of_heads_score_as_all_heads_together_do(
     model, passages = _load(model_of(name)), _passages(2, 4)
     cut_into_blocks(monkeypatch, 4, 5000)
     together = _scores(model, passages, selection_of(None))
-    monkeypatch.setattr(capture_weights, "FEWEST_ROWS", 5000)
-    monkeypatch.setattr(capture_weights, "GROUP", 4000)
+    monkeypatch.setattr(capture_blocks, "FEWEST_ROWS", 5000)
+    monkeypatch.setattr(capture_blocks, "GROUP", 4000)
     monkeypatch.setattr(softmax, "BLOCK", 4000)
     monkeypatch.setattr(softmax, "ROWS", 10)
     if not plain:
@@ -233,7 +234,7 @@ def test_nothing_as_large_as_a_matrix_of_booleans_is_made_while_a_long_input_is_
     name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = _load(model_of(name))
-    monkeypatch.setattr(capture_weights, "CACHE", 2**17)
+    monkeypatch.setattr(capture_blocks, "CACHE", 2**17)
     words = ["treaty"] * 900
     text = " ".join(words)
     ends = np.arange(900) * 7 + 6
@@ -307,8 +308,49 @@ def test_heads_are_formed_in_groups_only_where_a_group_has_as_many_rows_at_a_tim
 ) -> None:
     running: Any = SimpleNamespace(trial=0, by_heads=True, plain=False)
     query, key = torch.empty(1, 12, 2048, 0), torch.empty(1, key_heads, 2048, 0)
-    found = capture_weights._cut(running, 2048, query, key)
+    found = capture_blocks.cut_heads(running, 2048, query, key)
     assert len(found) == groups
     assert [head for own, _, _ in found for head in range(own.start, own.stop)] == list(range(12))
-    whole = capture_weights.rows_per_block(2048, 12, query.device)
+    whole = capture_blocks.rows_per_block(2048, 12, query.device)
     assert all(step >= whole if groups > 1 else step == whole for _, _, step in found)
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_threads_share_the_heads_of_long_inputs_without_changing_a_score(
+    name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, passages = _load(model_of(name)), _passages(2, 4)
+    monkeypatch.setattr(softmax, "BLOCK", 4000)
+    cut_into_blocks(monkeypatch, 4, 5000)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            with torch.inference_mode():
+                found.append(
+                    _scores(
+                        model, passages, selection_of(["local", "identical", "block", "syntactic"])
+                    ).values
+                )
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert np.isfinite(found[0]).any()
+    np.testing.assert_allclose(
+        *found, rtol=0, atol=2e-6
+    )  # products of the layers themselves have threads, too
+
+
+def test_an_error_in_a_thread_reaches_the_caller() -> None:
+    def fail() -> None:
+        raise ValueError("no such head")
+
+    threads, before = Threads(), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ValueError, match="no such head"):
+            threads.run([lambda: None, fail], torch.device("cpu"))
+        assert torch.get_num_threads() == 2
+    finally:
+        threads.close()
+        torch.set_num_threads(before)

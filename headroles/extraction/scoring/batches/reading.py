@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from headroles.extraction.capture import weights
+from headroles.extraction.capture import blocks, weights
 from headroles.extraction.capture.readers import VisibleArray, visible_key
 from headroles.extraction.scoring.batches.cells import by_cell
 from headroles.extraction.scoring.batches.contrasts import Contrasts, contrast_scores, lay_contrasts
@@ -215,7 +215,7 @@ class BatchPlans:
         return plans
 
     def _parts(self, width: int) -> list[slice]:
-        count, room = len(self.examples), weights.ROOM if self._device.type != "cpu" else CHUNK
+        count, room = len(self.examples), blocks.ROOM if self._device.type != "cpu" else CHUNK
         step = max(1, room // (4 * self._heads * width**2))
         return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 

@@ -1,5 +1,7 @@
 """Contrasts from blocks of rows: sums by offset and by query, and the attention expected from them."""
 
+from threading import Lock
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -34,6 +36,7 @@ class OffsetSums:
         self._weight = torch.from_numpy(weight.astype(np.float32)).to(device)
         self._seeing = torch.from_numpy((~blind).astype(np.float32)).to(device) if blind.any() else None
         self._keys: OffsetKeys | None = None
+        self._lock = Lock()
         if profile.scope is None and device.type == "cpu":
             self._keys = OffsetKeys.of(np.where(compared, unit, -1), len(taken), profile.apart)
         units = len(taken)
@@ -61,8 +64,11 @@ class OffsetSums:
             rows = rows * self._seeing[own, None]
         if self._units is None:
             self._add(start, rows, first, heads)
-        elif (block := self._units.gather(start, rows, first)) is not None:
-            self._add(*block, heads)
+            return
+        with self._lock:  # the memory of joined rows is used again
+            block = self._units.gather(start, rows, first)
+            if block is not None:
+                self._add(*block, heads)
 
     def take(self, offsets: torch.Tensor, tokens: torch.Tensor) -> None:
         """Take the sums of a layer from elsewhere.

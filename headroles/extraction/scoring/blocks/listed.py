@@ -19,7 +19,7 @@ class _InBlock:
 
 
 class ListedCells:
-    """The single cells of a plan, sorted out once for each block, since all heads and layers have the same."""
+    """The single cells of a plan, sorted out once for each block, for all heads and layers."""
 
     def __init__(self, listed: CellList, device: torch.device) -> None:
         """Take the cells, sorted by query, and the device of the attention."""

@@ -1,6 +1,8 @@
 """Sums of a batch for contrasts against word class, layer after layer, while its attention streams by."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from threading import Lock
 
 import numpy as np
 import torch
@@ -32,7 +34,10 @@ class ClassSums:
         self._layout = lay_pairs(space, batch, table.counts, table.halves)
         self._sizes = [prepared.tokenised.size for prepared in batch]
         self._layers: list[torch.Tensor | None] = [None] * model.layers
-        self._open: dict[int, tuple[torch.Tensor, int]] = {}
+        self._open: dict[int, torch.Tensor] = {}
+        self._done: Counter[int] = Counter()
+        self._blocks: dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]] = {}
+        self._lock = Lock()
         self._members: tuple[int, torch.Tensor] | None = None
         if self._layout is not None:
             index, weight, opens = self._layout.bags
@@ -55,16 +60,27 @@ class ClassSums:
         if own is None or self._layout is None:
             return
         heads, count, width = rows.shape
-        values, done = self._held(place.layer, rows)
-        query, key = self._layout.tokens.query[own], self._layout.tokens.key[own]
-        inside = (query >= place.start) & (query < place.start + count)
-        where = np.flatnonzero(inside & (key >= place.first) & (key < place.first + width))
-        cell = torch.from_numpy((query[where] - place.start) * width + key[where] - place.first)
-        there = torch.from_numpy(where + own.start)
-        found = rows.reshape(heads, -1).index_select(1, cell.to(self._device))
-        values[:, place.heads].index_copy_(0, there.to(self._device), found.T)
-        last = place.start + count == self._sizes[place.example]
-        self._close(place.layer, values, done + heads * last)
+        values = self._held(place.layer, rows)
+        block = (place.example, place.start, count, place.first, width)
+        if block not in self._blocks:
+            self._blocks[block] = self._cells_in(own, *block[1:])
+        cell, there = self._blocks[block]
+        found = rows.reshape(heads, -1).index_select(1, cell)
+        values[:, place.heads].index_copy_(0, there, found.T)
+        if place.start + count == self._sizes[place.example]:
+            self._close(place.layer, heads)
+
+    def _cells_in(
+        self, own: slice, start: int, count: int, first: int, width: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the pairs of an input in a block, as places in the block and among all pairs."""
+        assert self._layout is not None, "there are pairs"
+        query, key = self._layout.tokens.query[own] - start, self._layout.tokens.key[own] - first
+        inside = (query >= 0) & (query < count) & (key >= 0) & (key < width)
+        where = np.flatnonzero(inside)
+        places = query[where] * width + key[where], where + own.start
+        cell, there = (torch.from_numpy(place).to(self._device) for place in places)
+        return cell, there
 
     def add_cells(
         self, layer: int, example: int, cells: Callable[[np.ndarray, np.ndarray], torch.Tensor]
@@ -74,9 +90,8 @@ class ClassSums:
         if own is None or self._layout is None:
             return
         found = cells(self._layout.tokens.query[own], self._layout.tokens.key[own])
-        values, done = self._held(layer, found)
-        values[own] = found.T
-        self._close(layer, values, done + len(found))
+        self._held(layer, found)[own] = found.T
+        self._close(layer, len(found))
 
     def _own(self, example: int) -> slice | None:
         """Return the pairs of tokens of an input; None for an input without pairs that count."""
@@ -88,20 +103,21 @@ class ClassSums:
             return None
         return slice(int(tokens.opens[number]), int(tokens.opens[number + 1]))
 
-    def _held(self, layer: int, like: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """Return the attention of a layer that was read so far, and how many heads of inputs are done."""
-        if layer in self._open:
+    def _held(self, layer: int, like: torch.Tensor) -> torch.Tensor:
+        """Return the attention of a layer that was read so far (pairs, heads)."""
+        assert self._layout is not None, "there are pairs"
+        with self._lock:
+            if layer not in self._open:
+                self._open[layer] = like.new_zeros((len(self._layout.tokens.row), self._heads))
             return self._open[layer]
-        assert self._layout is not None, "there are pairs"
-        return like.new_zeros((len(self._layout.tokens.row), self._heads)), 0
 
-    def _close(self, layer: int, values: torch.Tensor, done: int) -> None:
-        """Keep the attention that was read so far; sum it when all heads of all inputs are done."""
+    def _close(self, layer: int, heads: int) -> None:
+        """Note that some heads of an input are read; sum when all heads of all inputs are."""
         assert self._layout is not None, "there are pairs"
-        self._open[layer] = values, done
-        if done == len(self._layout.tokens.inputs) * self._heads:
-            del self._open[layer]
-            self._sum(layer, values, self._index)
+        with self._lock:
+            self._done[layer] += heads
+            if self._done[layer] == len(self._layout.tokens.inputs) * self._heads:
+                self._sum(layer, self._open.pop(layer), self._index)
 
     def _sum(self, layer: int, values: torch.Tensor, index: torch.Tensor) -> None:
         """Sum a layer's attention (rows, heads) over bags of rows; after the last, add it to the shard."""
