@@ -31,7 +31,8 @@ class Threads:
     """
 
     def __init__(self) -> None:
-        """Start no thread yet."""
+        """Take the number of threads that torch uses now, and start none yet."""
+        self._count = torch.get_num_threads()
         self._pool: Executor | None = None
 
     def run(self, tasks: Sequence[Callable[[], None]], device: torch.device) -> None:
@@ -40,14 +41,13 @@ class Threads:
         Raises:
             Exception: The first error of a task.
         """
-        threads = torch.get_num_threads()
-        if device.type != "cpu" or threads == 1 or len(tasks) == 1:
+        if device.type != "cpu" or self._count == 1 or len(tasks) == 1:
             for task in tasks:
                 task()
             return
         with one_thread(device):
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="heads")
+                self._pool = ThreadPoolExecutor(max_workers=self._count, thread_name_prefix="heads")
             for _ in self._pool.map(_without_gradients, tasks):
                 pass
 

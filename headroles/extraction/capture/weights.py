@@ -7,6 +7,7 @@ They come from the model's own eager function, or from a plain softmax where the
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 
 WHOLE = 256
 """Most tokens of an example whose weights are formed at once; longer ones are formed in blocks of rows."""
+EXAMPLES = 4
+"""Examples whose weights a thread forms before it looks for more."""
 
 
 def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
@@ -140,14 +143,18 @@ def form_examples(running: ForwardPass, call: LayerCall) -> tuple[torch.Tensor, 
     whole = running.visible_sets.open_examples(call.mask, call.causal)
     additive = _additive_mask(call.mask, call.causal, query)
     scale = scale_of(query, call.rest)
-    for example, n in enumerate(running.lengths):
-        added = None
-        if additive is not None and not (n == tokens and whole[example]):
-            added = additive[min(example, len(additive) - 1)]
-        formed, _ = softmax_attention(
-            query[example], key[example], value[example], scale, added, out=weights[example]
-        )
-        output[example] = formed.transpose(0, 1)
+
+    def form(first: int) -> None:
+        for example in range(first, min(first + EXAMPLES, examples)):
+            added = None
+            if additive is not None and not (running.lengths[example] == tokens and whole[example]):
+                added = additive[min(example, len(additive) - 1)]
+            parts = query[example], key[example], value[example]
+            formed, _ = softmax_attention(*parts, scale, added, out=weights[example])
+            output[example] = formed.transpose(0, 1)
+
+    tasks = [partial(form, first) for first in range(0, examples, EXAMPLES)]
+    running.threads.run(tasks, query.device)
     return output, weights
 
 

@@ -345,8 +345,9 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
     def fail() -> None:
         raise ValueError("no such head")
 
-    threads, before = Threads(), torch.get_num_threads()
+    before = torch.get_num_threads()
     torch.set_num_threads(2)
+    threads = Threads()
     try:
         with pytest.raises(ValueError, match="no such head"):
             threads.run([lambda: None, fail], torch.device("cpu"))

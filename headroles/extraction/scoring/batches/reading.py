@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from headroles.extraction.capture import blocks, weights
 from headroles.extraction.capture.readers import VisibleArray, visible_key
+from headroles.extraction.capture.threads import Threads
 from headroles.extraction.scoring.batches.cells import by_cell
 from headroles.extraction.scoring.batches.contrasts import Contrasts, contrast_scores, lay_contrasts
 from headroles.extraction.scoring.batches.plan import lay_sieves, lay_swaps, pad_batch
@@ -231,7 +233,7 @@ class BatchScores:
     def __init__(self, together: BatchPlans, layers: int, device: torch.device) -> None:
         """Take the plans of the batch, and the number of layers."""
         self._together, self._layers = together, layers
-        self._scratch = Scratch(device)
+        self._scratch, self._threads = Scratch(device), Threads()
         self._scores: list[torch.Tensor] = []
         self._used: list[PartPlans] = []
 
@@ -252,9 +254,13 @@ class BatchScores:
         examples, heads, _, width = weights.shape
         plans = self._together.plans(visible, width)
         shape = (examples, width**2, heads) if keep else (0, width**2, heads)
-        cells, scores = self._scratch.take("cells", shape), []
-        for part, plan in plans:
-            scores.append(plan.scores(weights[part], cells[part].flatten(0, 1) if keep else None))
+        cells, scores = self._scratch.take("cells", shape), [weights] * len(plans)
+
+        def score(number: int) -> None:
+            part, plan = plans[number]
+            scores[number] = plan.scores(weights[part], cells[part].flatten(0, 1) if keep else None)
+
+        self._threads.run([partial(score, number) for number in range(len(plans))], weights.device)
         self._scores.append(torch.cat(scores))
         if any(plans is used for used in self._used):
             return [], cells.flatten(0, 1)
