@@ -335,10 +335,10 @@ def test_threads_share_the_heads_of_long_inputs_without_changing_a_score(
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
-    assert np.isfinite(found[0]).any()
-    np.testing.assert_allclose(
-        *found, rtol=0, atol=2e-6
-    )  # products of the layers themselves have threads, too
+    one, three = found
+    assert np.isfinite(one).any()
+    # Products of the layers themselves have threads, too.
+    np.testing.assert_allclose(one, three, rtol=0, atol=2e-6)
 
 
 def test_an_error_in_a_thread_reaches_the_caller() -> None:
