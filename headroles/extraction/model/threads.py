@@ -27,10 +27,7 @@ def has_own_openblas() -> bool:
 @cache
 def _controller() -> ThreadpoolController | None:
     everything = ThreadpoolController().select(internal_api="openblas")
-    folder = Path(np.__file__).parent
-    own = [
-        library["filepath"]
-        for library in everything.info()
-        if str(library["filepath"]).startswith(str(folder))  # numpy/.dylibs, or numpy.libs beside numpy
-    ]
+    folder = Path(np.__file__).resolve().parent  # a file of numpy may be found by way of a link
+    paths = [library["filepath"] for library in everything.info()]
+    own = [path for path in paths if str(Path(path).resolve()).startswith(str(folder))]  # or numpy.libs
     return everything.select(filepath=own) if own else None

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from importlib import resources
 from importlib.metadata import version
@@ -20,22 +21,33 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(str(resources.files("headroles") / "parser"))
 """Folder of the parser that headroles ships."""
+KEPT_WORDS = 20_000
+"""Number of words in a vocabulary from which on new ones are forgotten after each call; 5 MB."""
 
 
 def parse_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
     """Yield the words of texts. A text has the tree that it gets alone; documents become arrays at once."""
     from headroles.extraction.parsing.together import docs_of
 
-    with parser.memory_zone():
+    with _few_words_kept(parser):
         for doc in docs_of(parser, texts):
             yield words_of(doc)
 
 
 def split_texts(parser: "Language", texts: Sequence[str]) -> Iterator[Words]:
     """Yield the words that the tokenizer of a parser finds; each is a root without a relation."""
-    with parser.memory_zone():
+    with _few_words_kept(parser):
         for text in texts:
             yield words_of(parser.make_doc(text))
+
+
+def _few_words_kept(parser: "Language") -> AbstractContextManager[Any]:
+    """Let the vocabulary keep its first words for good, and later ones until the texts are done.
+
+    To look up the features of a word takes as long as a third of parsing it. Most words of a text are among
+    the first thousands.
+    """
+    return nullcontext() if len(parser.vocab) < KEPT_WORDS else parser.memory_zone()
 
 
 def words_of(doc: Any) -> Words:

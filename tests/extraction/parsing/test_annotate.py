@@ -18,7 +18,7 @@ from spacy.training import Example
 from thinc.api import fix_random_seed
 
 from headroles.errors import BadInput
-from headroles.extraction.parsing import annotate
+from headroles.extraction.parsing import annotate, pipeline
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.pipeline import (
     ShippedParser,
@@ -120,6 +120,7 @@ def test_a_text_is_parsed_once_while_it_is_remembered(
 
 def test_memory_does_not_grow_with_the_texts(tiny: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotate, "REMEMBERED", 16)
+    monkeypatch.setattr(pipeline, "KEPT_WORDS", 100)
     annotator = Annotator(tiny)
 
     def parse(start: int) -> tuple[int, int]:
