@@ -45,14 +45,17 @@ def made_attention(heads: int, tokens: int, seed: int) -> torch.Tensor:
 def plain_row(attention: np.ndarray, head: int) -> np.ndarray:
     """Return the divergence of one head from all heads (heads), summed over rows like the released script.
 
-    It smooths all heads anew for each head, takes two logarithms a cell, and halves cells before the sum.
+    It smooths all heads anew for each head, takes two logarithms a cell, and halves cells before the sum; it
+    adds and halves in place, as the script does.
     """
     even = SMOOTHING / attention.shape[-1]
-    own = (1 - SMOOTHING) * attention[head][None] + even
-    all_heads = (1 - SMOOTHING) * attention + even
+    own = even + (1 - SMOOTHING) * attention[head][None]
+    all_heads = even + (1 - SMOOTHING) * attention
     mean = (own + all_heads) / 2
-    apart = -own * np.log(mean / own) + -all_heads * np.log(mean / all_heads)
-    summed: np.ndarray = (apart / 2).sum(axis=-1).sum(axis=-1)
+    apart = -own * np.log(mean / own)
+    apart += -all_heads * np.log(mean / all_heads)
+    apart /= 2
+    summed: np.ndarray = apart.sum(axis=-1).sum(axis=-1)
     return summed
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.spatial.distance import jensenshannon
 
-from headroles.extraction.jobs import divergence
+from headroles.extraction.jobs import divergence, pair_entropies
 from headroles.extraction.jobs.divergence import LATER, device_sums, logarithm, pair_divergences
 from tests.support.reference import draws, rounding_bound
 
@@ -145,10 +145,75 @@ def test_leaving_out_hidden_keys_changes_nothing(smoothing: float, monkeypatch: 
     np.testing.assert_allclose(less, _plain(causal.numpy(), smoothing), rtol=1e-11)
 
 
-def test_weights_that_are_no_number_give_none() -> None:
-    attention = torch.from_numpy(_attention(4, 3, 5))
-    attention[1, 2, 2] = torch.nan
-    assert np.isnan(pair_divergences(attention)).tolist() == [True, False, True]
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+@pytest.mark.parametrize("tokens", [5, 40])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_weights_that_are_no_number_give_none(kind: torch.dtype, tokens: int, threads: int) -> None:
+    attention = torch.from_numpy(_attention(4, 3, tokens)).to(kind)
+    attention[1, -1, 2] = torch.nan
+    assert np.isnan(pair_divergences(attention, threads=threads)).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("weight", [torch.inf, 100.0])
+def test_weights_that_are_no_attention_give_none_in_float32(weight: float) -> None:
+    attention = torch.from_numpy(_attention(4, 3, 5)).float()
+    attention[0, 2, 2] = weight
+    assert np.isnan(pair_divergences(attention)).tolist() == [True, True, False]
+
+
+def _kinds(tokens: int) -> np.ndarray:
+    """Heads whose weights repeat: on one key, on all, on a part, on neighbours, and mostly on one key."""
+    eye, rows = np.eye(tokens), np.zeros((4, tokens, tokens))
+    rows[0, :, 0] = rows[1, :, -1] = 1
+    rows[2, :, : -(-tokens // 2)] = rows[3, :, ::2] = 1
+    sinks = [np.where(np.arange(tokens) == 0, share * tokens, 1.0) * np.ones((tokens, 1)) for share in (2, 9)]
+    band = eye + np.roll(eye, 1, axis=1) + np.roll(eye, -1, axis=1)
+    cells = np.stack([eye, np.roll(eye, 1, axis=1), *rows, *sinks, band, np.tri(tokens), np.ones_like(eye)])
+    return np.concatenate([cells / cells.sum(axis=-1, keepdims=True), _attention(0, 2, tokens)])
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 5, 8, 16, 23, 32, 33, 48, 64, 100])
+def test_weights_that_repeat_have_no_errors_that_add_up(tokens: int) -> None:
+    attention = torch.from_numpy(_kinds(tokens)).float()
+    found, wanted = pair_divergences(attention), pair_divergences(attention.double())
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=6e-7 * tokens)
+
+
+@settings(max_examples=draws(30))
+@given(
+    seed=some.integers(0, 2**32 - 1),
+    tokens=some.integers(1, 40),
+    sharp=some.sampled_from([0.0, 0.3, 2.0, 8.0]),
+    smoothing=some.sampled_from([0.0, 0.001]),
+)
+def test_float32_is_near_float64(seed: int, tokens: int, sharp: float, smoothing: float) -> None:
+    attention = torch.from_numpy(_attention(seed, 5, tokens, sharp=sharp)).float()
+    found = pair_divergences(attention, smoothing=smoothing)
+    wanted = pair_divergences(attention.double(), smoothing=smoothing)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-6 * tokens)
+    np.testing.assert_allclose(found.mean(), wanted.mean(), rtol=0, atol=1e-6 * tokens)
+
+
+def test_a_pair_is_the_same_whatever_heads_stand_beside_it() -> None:
+    attention = torch.from_numpy(_attention(5, 11, 21)).float()
+    square = np.zeros((11, 11))
+    square[np.triu_indices(11, 1)] = pair_divergences(attention)
+    for pair in ([0, 1], [3, 8], [7, 9], [0, 9]):  # heads 0 and 10 share cells of 0, which are left out
+        assert pair_divergences(attention[pair]).item() == square[pair[0], pair[1]]
+
+
+def test_lines_and_polynomial_are_the_logarithm() -> None:
+    mantissa = np.linspace(1, 2, 100_001)
+    powers = mantissa[:, None] ** [5, 4, 3, 2, 0]
+    error = (powers @ pair_entropies._TERMS - mantissa * np.log2(mantissa)) / mantissa + mantissa - 1
+    assert np.ptp(error) / 2 < 2.7e-6  # a constant cancels
+
+
+def test_gains_shift_lanes_and_spans_by_all_shares_of_an_octave() -> None:
+    shift = -np.log2(pair_entropies.made_gains().astype(np.float64))
+    lanes, spans = np.sort(shift - shift[:, :1], axis=1) % 1, np.sort(shift[:, 0])
+    np.testing.assert_allclose(np.sort(lanes, axis=1), np.arange(16) / 16 + np.zeros((256, 1)), atol=1e-6)
+    assert np.diff(spans).max() < 2 / 256
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
