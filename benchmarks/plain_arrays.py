@@ -11,8 +11,8 @@ The loops do the steps of the released code, in its order and with its functions
    heads anew for each head, and takes two logarithms a cell.
 
 Ours add the contrasts of block and syntactic. Both sides run alternately in one process on the same random
-attention in float32. Ratios are those of minima of processor time. The loops are run for some heads, and
-scaled.
+attention in float32, with one thread. Ratios are those of minima of processor time. The loops are run for
+some heads, and scaled.
 """
 
 import json
@@ -27,6 +27,7 @@ import torch
 from divergence import SMOOTHING, made_attention, plain_row, seconds_of
 from machine import machine
 from scipy.stats import entropy
+from threadpoolctl import threadpool_limits
 
 from headroles import Arc, Example, score
 from headroles.extraction.jobs.divergence import array_divergences
@@ -146,12 +147,14 @@ def published_scores(attention: np.ndarray, segment: np.ndarray, pairs: Pairs = 
     return {name: [notebook(weights) for weights in attention] for name, notebook in notebooks.items()}
 
 
-def compared(name: str, ours: Callable[[], object], plain: Callable[[], object], scale: float) -> str:
+def compared(
+    name: str, ours: Callable[[], object], plain: Callable[[], object], scale: float, pairs: int
+) -> str:
     """Return a line of JSON: the processor time of both sides, whose runs alternate, and their ratio."""
     ours()
     fast, slow = [], []
-    for _ in range(3):
-        fast += [seconds_of(ours)[1] for _ in range(5)]
+    for _ in range(pairs):
+        fast += [seconds_of(ours)[1] for _ in range(10)]
         slow.append(seconds_of(plain)[1] * scale)
     described = machine() | {"numpy": np.__version__, "scipy": scipy.__version__}
     line = {
@@ -167,9 +170,13 @@ def compared(name: str, ours: Callable[[], object], plain: Callable[[], object],
 @click.option("--heads", default=12, show_default=True, help="Heads in a layer.")
 @click.option("--tokens", default=128, show_default=True)
 @click.option("--plain-heads", default=12, show_default=True, help="Heads of the plain loops that are run.")
-def main(layers: int, heads: int, tokens: int, plain_heads: int) -> None:
+@click.option(
+    "--pairs", default=6, show_default=True, help="Alternating runs: one of the loops, ten of ours."
+)
+def main(layers: int, heads: int, tokens: int, plain_heads: int, pairs: int) -> None:
     """Compare scores and divergences of plain arrays with plain loops."""
     torch.set_num_threads(1)
+    threadpool_limits(1)  # numpy's products wait for each other where they share out small ones
     flat = made_attention(layers * heads, tokens, 0).numpy()
     attention, example = flat.reshape(layers, heads, tokens, tokens), made_example(tokens)
     chosen = np.linspace(0, len(flat) - 1, min(plain_heads, len(flat))).astype(int)
@@ -178,13 +185,14 @@ def main(layers: int, heads: int, tokens: int, plain_heads: int) -> None:
         ("scores of plain arrays", SIEVES, ()),
         ("scores of plain arrays with syntactic", (*SIEVES, "syntactic"), pairs_of(example)),
     )
-    for name, sieves, pairs in scored:
+    for name, sieves, arcs in scored:
         click.echo(
             compared(
                 name,
                 partial(score, attention, example, sieves),
-                partial(published_scores, flat[chosen], example.segment, pairs),
+                partial(published_scores, flat[chosen], example.segment, arcs),
                 scale,
+                pairs,
             )
         )
     click.echo(
@@ -193,6 +201,7 @@ def main(layers: int, heads: int, tokens: int, plain_heads: int) -> None:
             lambda: array_divergences(flat, SMOOTHING),
             lambda: [plain_row(flat, head) for head in chosen],
             scale,
+            pairs,
         )
     )
 
