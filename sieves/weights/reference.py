@@ -14,6 +14,8 @@ ROWS = 16
 """Rows of a map whose sums by offset are in the precision of the attention, and added in float64."""
 CACHED = 2**16
 """Cells of the heads that are read at a time, so that a cache holds them."""
+SMALL = 2**18
+"""Most multiplications of a product that linear algebra does not share among threads, which then wait."""
 RUNS = 16
 """Most runs of tokens that are copied run by run; more are copied token by token, which is then as fast."""
 
@@ -125,9 +127,9 @@ def expected_attention(
     inside = profile.inside.astype(attention.dtype, copy=False)
     offsets, mass = sums_of_pairs(write, len(attention), inside)
     curve = _curve(offsets, profile.even)
-    rate = _rate(mass[:, profile.query], curve @ profile.total[:, profile.query])
+    rate = _rate(mass[:, profile.query], _product(curve, profile.total[:, profile.query]))
     opens = np.searchsorted(profile.contrast, np.arange(len(profile.columns)))  # each has rows, in order
-    expected: np.ndarray = np.add.reduceat(rate * (curve @ profile.expected), opens, axis=1).T
+    expected: np.ndarray = np.add.reduceat(rate * _product(curve, profile.expected), opens, axis=1).T
     return expected
 
 
@@ -203,7 +205,15 @@ def distance_profile(
 
     offsets, mass = sums_of_pairs(write, len(units), inside.astype(units.dtype, copy=False))
     curve = _curve(offsets, even)
-    return curve, _rate(mass, curve @ total)
+    return curve, _rate(mass, _product(curve, total))
+
+
+def _product(
+    curve: Float[np.ndarray, "heads offsets"], table: Float[np.ndarray, "offsets rows"]
+) -> Float[np.ndarray, "heads rows"]:
+    """Return ``curve @ table``, for a few heads at a time where that keeps products small."""
+    some = SMALL // max(1, table.size) or len(curve)
+    return np.concatenate([curve[head : head + some] @ table for head in range(0, len(curve), some)])
 
 
 def _curve(
