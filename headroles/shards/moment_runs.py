@@ -14,10 +14,11 @@ from headroles.shards.files import read_checked_files, shard_name
 from headroles.shards.moments import BESIDE, ROWS, RunningSums, sample_size, select_candidates, take_examples
 from headroles.shards.receipts import Receipts, assemble_scores, with_score_bounds
 from headroles.shards.work import Facts
+from headroles.storage.arrow.files import read_parquet
 from headroles.storage.folder import EXAMPLES, MANIFEST, MOMENTS, PLAN
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import Place
-from headroles.storage.scores import examples_bytes, part_bytes, part_name, read_parquet, scores_from_tables
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
 
 
 def assemble_run(

@@ -17,8 +17,9 @@ from headroles.records.rules.rule import Rule
 from headroles.records.stops.look import Look
 from headroles.shards.files import altered_file_error, shard_name
 from headroles.shards.work import Facts, Receipt
+from headroles.storage.arrow.files import read_parquet
 from headroles.storage.places import Place
-from headroles.storage.scores import part_name, read_parquet, scores_from_tables
+from headroles.storage.scores import part_name, scores_from_tables
 
 
 class Receipts:

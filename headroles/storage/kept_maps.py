@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,8 +25,9 @@ from headroles.records.kept_maps import (
     TypicalInput,
     WantedMaps,
 )
+from headroles.storage.arrow.arrays import blobs, lists, numbers, texts
+from headroles.storage.arrow.files import parquet_bytes, read_parquet
 from headroles.storage.folder import CELLS, MAPS, SHOWN, TYPICAL
-from headroles.storage.scores import read_parquet
 from headroles.storage.tables import csv_text, read_records
 
 RANKS = (*range(1, MOST_TYPICAL + 1), *range(-1, -LEAST_TYPICAL - 1, -1))
@@ -257,7 +257,7 @@ def left_out_note(exhibited: KeptMaps) -> list[str]:
     ]
 
 
-LISTS = {"segment": "int32", "special": "bool_", "first": "bool_", "word": "int32"}
+LISTS = {"segment": np.int32, "special": np.bool_, "first": np.bool_, "word": np.int32}
 """Arrays of ``Example`` stored as lists in ``shown.parquet``, one entry per token, with their types."""
 COUNTS = ("left", "limit", "rows")
 """Numbers in the metadata of ``maps.parquet``; the last is the number of rows of ``typical.csv``."""
@@ -320,50 +320,36 @@ def _rows(exhibited: KeptMaps) -> list[Row]:
 
 
 def _examples_bytes(exhibited: KeptMaps) -> bytes:
-    import pyarrow as pa
-
+    examples = exhibited.examples
+    sizes = [example.size for example in examples]
+    tokens = [token for example in examples for token in example.tokens]
     columns: dict[str, Any] = {
-        "example": pa.array([example.key for example in exhibited.examples], pa.string()),
-        "tokens": pa.array([example.tokens for example in exhibited.examples], pa.list_(pa.string())),
+        "example": texts([example.key for example in examples]),
+        "tokens": lists(sizes, texts(tokens)),
     }
     for name, kind in LISTS.items():
-        values = [getattr(example, name).tolist() for example in exhibited.examples]
-        columns[name] = pa.array(values, pa.list_(getattr(pa, kind)()))
-    return _parquet(pa.table(columns), "zstd")
+        values = [getattr(example, name) for example in examples]
+        columns[name] = lists(sizes, numbers(np.concatenate([np.empty(0, kind), *values], dtype=kind)))
+    return parquet_bytes(columns, compression="zstd", use_dictionary=False)
 
 
 def _maps_bytes(exhibited: KeptMaps) -> bytes:
-    import pyarrow as pa
-
-    columns: dict[str, Any] = {
-        name: pa.array(column, pa.int32())
-        for name, column in zip(("example", "layer", "head"), exhibited.places.T, strict=True)
-    }
-    columns["weights"] = pa.array([pack_map(weights) for weights in exhibited.weights], pa.binary())
+    places = zip(("example", "layer", "head"), exhibited.places.T, strict=True)
+    columns: dict[str, Any] = {name: numbers(column.astype(np.int32)) for name, column in places}
+    columns["weights"] = blobs([pack_map(weights) for weights in exhibited.weights])
     counts = (exhibited.left, exhibited.limit, len(exhibited.exhibits))
     metadata = {name: str(count) for name, count in zip(COUNTS, counts, strict=True)}
-    return _parquet(pa.table(columns).replace_schema_metadata(metadata), "none")
+    return parquet_bytes(columns, metadata, compression="none", use_dictionary=False)
 
 
 def _cells_bytes(exhibited: KeptMaps) -> bytes:
-    import pyarrow as pa
-
     keys = sorted(exhibited.counted)
-    packed = [pack_map(np.packbits(exhibited.counted[key])) for key in keys]
     columns: dict[str, Any] = {
-        "example": pa.array([example for example, _ in keys], pa.int32()),
-        "sieve": pa.array([name for _, name in keys], pa.string()),
-        "cells": pa.array(packed, pa.binary()),
+        "example": numbers(np.array([example for example, _ in keys], dtype=np.int32)),
+        "sieve": texts([name for _, name in keys]),
+        "cells": blobs([pack_map(np.packbits(exhibited.counted[key])) for key in keys]),
     }
-    return _parquet(pa.table(columns), "zstd")
-
-
-def _parquet(table: Any, compression: str) -> bytes:
-    import pyarrow.parquet as pq
-
-    content = BytesIO()
-    pq.write_table(table, content, compression=compression, use_dictionary=False)
-    return content.getvalue()
+    return parquet_bytes(columns, compression="zstd", use_dictionary=False)
 
 
 def read_kept_maps(folder: Path, scores: Scores) -> KeptMaps:
@@ -420,16 +406,16 @@ def _read_examples(path: Path, scores: Scores) -> tuple[Example, ...]:
     table = _read_table(path, ("example", "tokens", *LISTS))
     lengths = dict(zip(scores.examples, scores.tokens.tolist(), strict=True))
     examples = []
-    for key, tokens, *lists in zip(*table.values(), strict=True):
-        if any(cell is None for cell in (key, tokens, *lists)) or None in tokens:
+    for key, tokens, *columns in zip(*table.values(), strict=True):
+        if any(cell is None for cell in (key, tokens, *columns)) or None in tokens:
             raise ValueError(f"{path.name} has an empty cell")
         if lengths.get(key) != len(tokens):
             raise ValueError(
                 f"the example {key!r} of {path.name} is none of the run, or not as long as there"
             )
-        if any(len(values) != len(tokens) or None in values for values in lists):
+        if any(len(values) != len(tokens) or None in values for values in columns):
             raise ValueError(f"the lists of {key!r} in {path.name} have not one entry per token")
-        segment, special, first, word = (np.array(values) for values in lists)
+        segment, special, first, word = (np.array(values) for values in columns)
         examples.append(Example(key, tuple(tokens), segment, special, first, word))
     return tuple(examples)
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from headroles.records.probes import (
     ProbeWeight,
     TrainedProbe,
 )
+from headroles.storage.arrow.arrays import numbers, numbers_of, numbers_of_rows, rows, texts
+from headroles.storage.arrow.files import parquet_bytes, read_parquet
 from headroles.storage.folder import BASELINES, BEST, CONDITIONS, CONTESTS, TALLIES, TRAINED, WEIGHTS
-from headroles.storage.scores import read_parquet
 from headroles.storage.tables import csv_text, read_records
 
 KINDS: dict[str, tuple[str, type]] = {
@@ -66,22 +66,16 @@ def counts_bytes(tallies: BaselineCounts, examples: Sequence[str]) -> bytes:
         tallies: Right answers of the baselines of a run.
         examples: Keys of its examples, in their order.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns: dict[str, Any] = {"example": pa.array(examples, pa.string())}
+    columns: dict[str, Any] = {"example": texts(examples)}
     size = len(tallies.baselines)
     for place, row in enumerate(tallies.rows):
         if size:
-            flat = pa.array(np.ascontiguousarray(tallies.hits[place]).ravel(), pa.int32())
-            columns[f"hits:{row}"] = pa.FixedSizeListArray.from_arrays(flat, size)
-        columns[f"items:{row}"] = pa.array(tallies.items[place], pa.int32())
-        columns[f"lost:{row}"] = pa.array(tallies.lost[place], pa.int32())
+            columns[f"hits:{row}"] = rows(tallies.hits[place].astype(np.int32))
+        columns[f"items:{row}"] = numbers(tallies.items[place].astype(np.int32))
+        columns[f"lost:{row}"] = numbers(tallies.lost[place].astype(np.int32))
     names = {"rows": tallies.rows, "baselines": tallies.baselines, "rivals": tallies.rivals}
-    table = pa.table(columns).replace_schema_metadata({NAMES: json.dumps(names).encode("ascii")})
-    content = BytesIO()
-    pq.write_table(table, content, compression="zstd", use_dictionary=False)
-    return content.getvalue()
+    metadata = {NAMES.decode(): json.dumps(names)}
+    return parquet_bytes(columns, metadata, compression="zstd", use_dictionary=False)
 
 
 def read_probes(folder: Path, examples: Sequence[str] | None = None) -> ProbeResults | None:
@@ -121,23 +115,18 @@ def parse_counts(data: bytes, examples: Sequence[str] | None = None) -> Baseline
     names = json.loads((table.schema.metadata or {})[NAMES])
     if examples is not None and table["example"].to_pylist() != list(examples):
         raise ValueError(f"the examples of {TALLIES} are not those of the run")
-    rows, baselines = tuple(names["rows"]), tuple(names["baselines"])
-    grid = (len(rows), table.num_rows)
-    hits = [_flat(table[f"hits:{row}"]) for row in rows] if baselines else []
+    asked, baselines = tuple(names["rows"]), tuple(names["baselines"])
+    grid = (len(asked), table.num_rows)
+    hits = [numbers_of_rows(table[f"hits:{row}"]) for row in asked] if baselines else []
     return BaselineCounts(
-        rows=rows,
+        rows=asked,
         baselines=baselines,
         rivals=tuple(tuple(indices) for indices in names["rivals"]),
         hits=_concatenate(hits).reshape(*grid, len(baselines)),
-        items=_concatenate([table[f"items:{row}"].to_numpy() for row in rows]).reshape(grid),
-        lost=_concatenate([table[f"lost:{row}"].to_numpy() for row in rows]).reshape(grid),
+        items=_concatenate([numbers_of(table[f"items:{row}"]) for row in asked]).reshape(grid),
+        lost=_concatenate([numbers_of(table[f"lost:{row}"]) for row in asked]).reshape(grid),
     )
 
 
 def _concatenate(columns: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *columns])
-
-
-def _flat(column: Any) -> np.ndarray:
-    """Return all numbers of a column of lists."""
-    return _concatenate([chunk.flatten().to_numpy() for chunk in column.chunks])

@@ -23,6 +23,7 @@ from headroles.records.findings import (
     label_columns,
 )
 from headroles.records.rules.rule import Decision, Rule
+from headroles.storage.arrow.files import read_parquet
 from headroles.storage.folder import (
     ABLATION_FILES,
     CLUSTER_FILES,
@@ -57,7 +58,7 @@ from headroles.storage.moments import read_moments
 from headroles.storage.parts import part_files, promised_files, read_parts
 from headroles.storage.places import sha256_of
 from headroles.storage.remote import accept_address
-from headroles.storage.scores import examples_bytes, part_bytes, part_name, read_parquet, scores_from_tables
+from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
 from headroles.storage.tables import assessment_texts, columns_text, read_assessment, read_head_grids
 
 LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN})

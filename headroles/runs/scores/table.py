@@ -21,7 +21,7 @@ from headroles.records.example import Scores
 from headroles.records.objects import DataObject, refuse_name
 from headroles.records.rules.rule import Rule
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.storage.scores import read_parquet
+from headroles.storage.arrow.files import read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
