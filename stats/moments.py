@@ -1,7 +1,7 @@
 """Means, spreads and skewness over units, and groups of columns that are known for the same units."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -26,6 +26,21 @@ class Sample:
     sd: Float[np.ndarray, "*shape"]
     skew: Float[np.ndarray, "*shape"]
     carriers: Float[np.ndarray, "*shape"] | None = None
+
+    def at(self, places: Bool[np.ndarray, "*grid"]) -> "Sample":
+        """Return the moments at some places of a grid, one after the other.
+
+        Args:
+            places: True where moments are taken. Moments that lack an axis of the grid are repeated along it.
+
+        Example:
+            >>> sample = Sample(np.array([8, 9]), np.array([0.1, 0.2]), np.ones(2), np.zeros(2))
+            >>> sample.at(np.array([[True, False], [True, True]])).count.tolist()
+            [8, 8, 9]
+        """
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        known = {name: part for name, part in parts.items() if part is not None}
+        return Sample(**{name: np.broadcast_to(part, places.shape)[places] for name, part in known.items()})
 
 
 def unit_means(
@@ -105,10 +120,11 @@ def sample_from_sums(
     """
     safe = np.maximum(count, 1.0)
     first, second, third, fourth = (power / safe for power in sums)
-    square = second - first * first
+    first_squared = first * first  # by products: numpy is slow to raise negative numbers to a power
+    square = second - first_squared
     square[square <= 1e-12 * second] = 0.0  # all weight on equal values: rounding is left
-    cube = third - 3 * first * second + 2 * first**3
-    quartic = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+    cube = third - 3 * first * second + 2 * first_squared * first
+    quartic = fourth - 4 * first * third + 6 * first_squared * second - 3 * first_squared * first_squared
     sd = np.where(count > 1, np.sqrt(square * safe / np.maximum(count - 1, 1)), np.nan)
     skew = np.divide(cube, square**1.5, out=np.zeros_like(square), where=square > 1e-30)
     mean = np.where(count > 0, first + centre, np.nan)

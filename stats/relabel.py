@@ -1,21 +1,25 @@
 """Label resamples of the units with roles, by the same test, correction and family as the run."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.columns import Column, label_p
+from headroles.stats.columns import Column, Columns, label_p
 from headroles.stats.correction import significant
-from headroles.stats.families import adjust_families_of_draws, family_members, joint_role_p
-from headroles.stats.methods.closed_form import role_p_of
+from headroles.stats.families import adjust_families_of_draws, contrast_pairs, family_members, joint_role_p
+from headroles.stats.methods.closed_form import has_no_spread, role_p_of
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe, sample_from_sums
 
 CELLS = 2**18
 """Draws × heads labelled at once: bounds memory and, being fixed, changes no result."""
+CLEAR_ALPHA = 0.2
+"""Level up to which a mean at most θ is never a role, whatever its p is."""
+CLEAR_SPREAD = 1e-9
+"""Variance, as a part of the squared mean where that exceeds 1, above which scores have a spread."""
 
 Weights = Float[np.ndarray, "draws units"]
 
@@ -39,16 +43,45 @@ def closed_form_decision(decision: Decision) -> Decision:
     return Decision(test, correction, decision.family, decision.alpha)
 
 
-def role_p(column: Column, weights: Weights, test: str) -> Float[np.ndarray, "draws heads"]:
-    """Return p of a role for every draw: unit u of the column counts ``weights[draw, u]`` times."""
-    method = METHODS[test]
+def deciding(rules: Sequence[Rule]) -> list[int]:
+    """Return the positions of the columns that decide about roles: those of roles and of their contrasts.
+
+    A second or a weaker contrast decides about strong roles and explanations only.
+
+    Example:
+        >>> others = (Rule(name, role=False) for name in ("a:x", "a:y"))
+        >>> deciding([Rule("a", contrast="a:x", stronger="a:y"), *others])
+        [0, 1]
+    """
+    contrasts = {other for number, other in contrast_pairs(rules) if rules[number].role}
+    return [number for number, rule in enumerate(rules) if rule.role or number in contrasts]
+
+
+def role_p(column: Column, weights: Weights, decision: Decision) -> Float[np.ndarray, "draws heads"]:
+    """Return p of a role for every draw: unit u of the column counts ``weights[draw, u]`` times.
+
+    p of a mean at most θ is above 0.43 in every test of a mean, and counts as 1 (``_far_from_role``).
+
+    Args:
+        column: The scores.
+        weights: How often each unit counts in each draw.
+        decision: With a test that is not itself resampled (see ``closed_form_decision``).
+    """
+    test, method = decision.test, METHODS[decision.test]
     if method.statistic is None:
         return np.stack(
             [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
         )
-    sample = weighted_moments(column.values, weights)
+    count, sums, centre = _weighted_sums(column.values, weights)
+    p = np.ones(sums[0].shape)
+    known = ~_far_from_role(column, count, sums, centre, decision.alpha)
+    count, centre = (np.broadcast_to(part, p.shape)[known] for part in (count, centre))
+    sample = sample_from_sums(count, [power[known] for power in sums], centre)
     statistic = method.statistic(sample, column.rule.margin)
-    return label_p(role_p_of(sample, statistic), column, sample, test)
+    if column.examples is not None:
+        column = replace(column, examples=column.examples.at(known))
+    p[known] = label_p(role_p_of(sample, statistic), column, sample, test)
+    return p
 
 
 def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
@@ -56,8 +89,42 @@ def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -
     return label_p(METHODS[test](values, sample, column.rule.margin, 0, 0).p, column, sample, test)
 
 
-def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
-    """Return moments of weighted units, by one product: arrays of (draws, heads)."""
+def _far_from_role(
+    column: Column, count: np.ndarray, sums: Sequence[np.ndarray], centre: np.ndarray, alpha: float
+) -> Bool[np.ndarray, "draws heads"]:
+    """Return where p need not be computed, since no correction makes a role of it.
+
+    These are means at most θ with some spread. Student's statistic is at most 0 there. That with the
+    correction for skewness g is at most its value at 0, g/(6√n) < 1/6, since g is below √n. So p is above
+    0.43. No correction lowers p, except ``fdr_tsbh``: with f of m tests significant at first, by the factor
+    (m − f)/m. Where that makes 0.43 at most alpha = 0.2, f is above m/2, and then every p up to alpha is
+    significant already.
+
+    Args:
+        column: The scores.
+        count: Sum of the weights of every draw.
+        sums: Weighted sums of scores less ``centre``, and of its powers.
+        centre: Subtracted from the scores.
+        alpha: Level of the decision; above ``CLEAR_ALPHA`` p is needed everywhere.
+    """
+    if alpha > CLEAR_ALPHA:
+        return np.zeros(sums[0].shape, dtype=np.bool_)
+    safe = np.maximum(count, 1.0)
+    first = sums[0] / safe
+    mean = first + centre
+    spread = sums[1] / safe - first * first
+    far: np.ndarray = (mean <= column.rule.margin) & (spread > CLEAR_SPREAD * np.maximum(1.0, mean * mean))
+    far &= count >= 2
+    return far if column.examples is None else far & ~has_no_spread(column.examples)
+
+
+def _weighted_sums(
+    values: Float[np.ndarray, "units heads"], weights: Weights
+) -> tuple[Float[np.ndarray, "draws #heads"], list[np.ndarray], Float[np.ndarray, " heads"]]:
+    """Return sums of weights, of weighted values less a centre and their powers to the fourth; the centre.
+
+    All powers are summed in one product.
+    """
     known = ~np.isnan(values)
     whole = bool(known.all())
     count = known.sum(axis=0)
@@ -66,22 +133,41 @@ def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights)
     second = first * first
     size = weights.sum(axis=1, keepdims=True) if whole else weights @ known.astype(np.float64)
     powers = np.concatenate([first, second, second * first, second * second], axis=1)
-    return sample_from_sums(size, np.split(weights @ powers, 4, axis=1), centre)
+    return size, np.split(weights @ powers, 4, axis=1), centre
+
+
+def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
+    """Return moments of weighted units: arrays of (draws, heads)."""
+    return sample_from_sums(*_weighted_sums(values, weights))
+
+
+def p_of_draws(
+    columns: Sequence[Column], deciders: Sequence[int], weights: Weights, decision: Decision
+) -> Float[np.ndarray, "deciders draws heads"]:
+    """Return ``role_p`` of the columns at some positions; each is read when it is needed."""
+    return np.stack([role_p(columns[position], weights, decision) for position in deciders])
 
 
 def roles_from_p(
     p: Float[np.ndarray, "sieves draws heads"], rules: Sequence[Rule], grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
-    """Return which heads hold which role, from p of every column: contrasts joined, families corrected."""
-    joined = joint_role_p(p, rules)
-    families = family_members(rules, grid.layers, grid.heads, decision.family)
+    """Return which heads hold which role, from p of every column: contrasts joined, families corrected.
+
+    Args:
+        p: Of each rule.
+        rules: Those of roles and of their contrasts; others change nothing.
+        grid: Layers and heads.
+        decision: Correction, family and alpha.
+    """
+    joined = joint_role_p(p, rules)[[rule.role for rule in rules]]
+    roles = [rule for rule in rules if rule.role]
+    families = family_members(roles, grid.layers, grid.heads, decision.family)
     q = adjust_families_of_draws(joined, families, decision.correction, decision.alpha)
-    roles = [rule.role for rule in rules]
-    return significant(q[roles], decision.alpha, joined[roles])
+    return significant(q, decision.alpha, joined)
 
 
 def label_draws(
-    columns: Sequence[Column], weights: Weights, grid: Grid, decision: Decision
+    columns: Columns, weights: Weights, grid: Grid, decision: Decision
 ) -> Bool[np.ndarray, "roles draws heads"]:
     """Return the roles under every draw.
 
@@ -91,8 +177,9 @@ def label_draws(
         grid: Layers and heads.
         decision: With a test that is not itself resampled (see ``closed_form_decision``).
     """
-    p = np.stack([role_p(column, weights, decision.test) for column in columns])
-    return roles_from_p(p, [column.rule for column in columns], grid, decision)
+    deciders = deciding(columns.rules)
+    p = p_of_draws(columns, deciders, weights, decision)
+    return roles_from_p(p, [columns.rules[position] for position in deciders], grid, decision)
 
 
 def split_draws(weights: Iterable[np.ndarray], heads: int) -> Iterator[np.ndarray]:

@@ -29,7 +29,14 @@ from headroles.stats.grouped import GroupColumns
 from headroles.stats.methods.reliance import largest_share
 from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut, detectable_effect
-from headroles.stats.relabel import Grid, closed_form_decision, role_p, roles_from_p, split_draws
+from headroles.stats.relabel import (
+    Grid,
+    closed_form_decision,
+    deciding,
+    p_of_draws,
+    roles_from_p,
+    split_draws,
+)
 
 RELABELLINGS = 500
 """Resamples of the units behind intervals of overlaps and layers."""
@@ -103,13 +110,14 @@ def _resample_roles(
 ) -> tuple[Bool[np.ndarray, "roles draws heads"], Bool[np.ndarray, "roles more_draws heads"]]:
     """Return roles under resamples of the units; and without contrasts, where draw 0 is the data."""
     plain, units = closed_form_decision(decision), len(columns[0].values)
-    rules = columns.rules
+    deciders = deciding(columns.rules)
+    rules = [columns.rules[position] for position in deciders]
     bare = [replace(rule, contrast="") for rule in rules]
     drawn, undrawn = [], []
     counts = bootstrap_counts(units, RELABELLINGS, decision.seed)
     blocks = [np.ones((1, units)), *split_draws(counts, grid.layers * grid.heads)]
     for number, weights in enumerate(blocks):
-        p = np.stack([role_p(column, weights, plain.test) for column in columns])
+        p = p_of_draws(columns, deciders, weights, plain)
         undrawn.append(roles_from_p(p, bare, grid, plain))
         if number:
             drawn.append(roles_from_p(p, rules, grid, plain))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.assessment import Depth
-from headroles.stats.assessment.together import percentile_interval
+from headroles.stats.assessment.together import percentile_interval, percentile_intervals
 from headroles.stats.relabel import Grid
 
 REORDERINGS = 9999
@@ -46,8 +46,8 @@ def role_depths(
                 _reference(counts, seed),
                 *(
                     value
-                    for third in range(3)
-                    for value in (float(own[third]), *percentile_interval(many[:, third]))
+                    for share, ends in zip(own, percentile_intervals(many.T), strict=True)
+                    for value in (float(share), *ends)
                 ),
             )
         )  # fmt: skip

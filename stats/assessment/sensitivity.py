@@ -1,6 +1,5 @@
 """Sensitivity of labels: heads that keep a role at other margins and levels."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +7,12 @@ import numpy as np
 from headroles.records.assessment import SensitivityRow
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.columns import Column, label_p
+from headroles.stats.columns import Columns, label_p
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe
-from headroles.stats.relabel import Grid, closed_form_decision, roles_from_p
+from headroles.stats.relabel import Grid, closed_form_decision, deciding, roles_from_p
 
 STEPS = (0.0, 0.2, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Margins tried, as multiples of the one used."""
@@ -21,7 +20,7 @@ ALPHAS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Levels tried, besides the one used."""
 
 
-def sensitivity_to_margin(columns: Sequence[Column], grid: Grid, decision: Decision) -> list[SensitivityRow]:
+def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> list[SensitivityRow]:
     """Return the number of labelled heads of every role at margins around the one used.
 
     Contrasts keep their margins. Each point is a whole judgement with its own correction; the curve
@@ -29,16 +28,20 @@ def sensitivity_to_margin(columns: Sequence[Column], grid: Grid, decision: Decis
     that resample (``relabel.stand_in``).
     """
     plain = decision if METHODS[decision.test].bounded else closed_form_decision(decision)
-    method = METHODS[plain.test]
-    p = np.empty((len(STEPS), len(columns), 1, grid.layers * grid.heads))
+    method, deciders = METHODS[plain.test], deciding(columns.rules)
+    p = np.empty((len(STEPS), len(deciders), 1, grid.layers * grid.heads))
     rules: list[list[Rule]] = [[] for _ in STEPS]
-    for position, column in enumerate(columns):
+    for position, decider in enumerate(deciders):
+        column = columns[decider]
         sample = describe(column.values)
         for number, step in enumerate(STEPS):
             moved = replace(column, rule=_with_margin(column.rule, step))
+            rules[number].append(moved.rule)
+            if number and not column.rule.role:
+                p[number, position] = p[0, position]
+                continue
             outcome = method(moved.values, sample, moved.rule.margin, 0, 0, moved.stated, False)
             p[number, position, 0] = label_p(outcome.p, moved, sample, plain.test)
-            rules[number].append(moved.rule)
     rows = []
     for own, at_margin in zip(rules, p, strict=True):
         held = roles_from_p(at_margin, own, grid, plain)[:, 0].sum(axis=1)

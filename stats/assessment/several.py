@@ -55,7 +55,7 @@ def fresh_roles(
     again = np.random.default_rng([decision.seed if seed is None else seed, 1])
     blocks = split_draws(_drawn_again(counts, units, again), grid.layers * grid.heads)
     plain = closed_form_decision(decision)
-    labels = [label_draws(list(columns), weights, grid, plain) for weights in blocks]
+    labels = [label_draws(columns, weights, grid, plain) for weights in blocks]
     return np.concatenate(labels, axis=1)
 
 

@@ -91,10 +91,10 @@ def stability(
     for position, rule in enumerate(columns.rules):
         if not rule.role:
             continue
-        chance = _passes(columns[position], cuts[position], plain.test)
+        chance = _passes(columns[position], cuts[position], plain)
         few = chance.count
         if rule.contrast:
-            second = _passes(columns[pairs[position]], cuts[position], plain.test)
+            second = _passes(columns[pairs[position]], cuts[position], plain)
             few = np.minimum(few, second.count)
             joint = joint_probability(chance.in_errors(), second.in_errors(), _correlation(chance, second))
         else:
@@ -150,15 +150,15 @@ def _cut(
     return cuts[correction]
 
 
-def _passes(column: Column, cut: Float[np.ndarray, " heads"], test: str) -> Distance:
+def _passes(column: Column, cut: Float[np.ndarray, " heads"], decision: Decision) -> Distance:
     """Return the distance of every head above the value that just passes; infinite without spread."""
-    sample = describe(column.values)
+    sample, test = describe(column.values), decision.test
     ranked = METHODS[test].ranked is not None
     distance = _rank_distance(column, cut, test) if ranked else _mean_distance(column, sample, cut, test)
     still = has_no_spread(column.counted(sample)) | ~distance.influence.any(axis=0)
     if not still.any():
         return distance
-    p = role_p(column, np.ones((1, len(column.values))), test)[0]
+    p = role_p(column, np.ones((1, len(column.values))), decision)[0]
     value = np.where(still, np.where(p <= cut, np.inf, -np.inf), distance.value)
     return Distance(value, np.where(still, 0.0, distance.influence), distance.count)
 

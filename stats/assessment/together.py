@@ -4,9 +4,8 @@ Pairs have intervals over resampled units. Both have a reference in which labels
 each layer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import permutations
 from math import comb
 
 import numpy as np
@@ -14,6 +13,9 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import RoleOverlap, RoleSet
 from headroles.stats.relabel import Grid
+
+OUTER = ((1 - 0.95) / 2, (1 + 0.95) / 2)
+"""Shares of draws below the ends of an interval."""
 
 
 def role_pairs(
@@ -37,36 +39,60 @@ def role_pairs(
         contrasts: "with" or "without" (see ``RoleOverlap``).
     """
     counted = observed.reshape(len(names), grid.layers, grid.heads).sum(axis=2)
-    both_drawn = {
-        (one, other): (drawn[one] & drawn[other]).sum(axis=1)
-        for one in range(len(names))
-        for other in range(one + 1, len(names))
-    }
     found = []
-    for one, other in permutations(range(len(names)), 2):
-        both = int((observed[one] & observed[other]).sum())
-        own = int(observed[one].sum())
-        resampled = both_drawn[min(one, other), max(one, other)]
-        size = drawn[one].sum(axis=1)
-        shares = np.divide(resampled, size, out=np.full(size.shape, np.nan), where=size > 0)
-        found.append(
-            RoleOverlap(
-                names[one], names[other], contrasts, own, int(observed[other].sum()),
-                both, *percentile_interval(resampled.astype(np.float64)),
-                both / own if own else float("nan"), *percentile_interval(shares),
-                *random_overlap(counted[one], counted[other], grid.heads),
-            )
-        )  # fmt: skip
+    for one, resampled in enumerate(_drawn_overlaps(drawn)):
+        own, size = int(observed[one].sum()), drawn[one].sum(axis=1)
+        shares = np.divide(resampled, size, out=np.full(resampled.shape, np.nan), where=size > 0)
+        ends = zip(percentile_intervals(resampled), percentile_intervals(shares), strict=True)
+        for other, (heads, share) in enumerate(ends):
+            if other == one:
+                continue
+            both = int((observed[one] & observed[other]).sum())
+            found.append(
+                RoleOverlap(
+                    names[one], names[other], contrasts, own, int(observed[other].sum()),
+                    both, *heads, both / own if own else float("nan"), *share,
+                    *random_overlap(counted[one], counted[other], grid.heads),
+                )
+            )  # fmt: skip
     return found
 
 
-def percentile_interval(values: Float[np.ndarray, " draws"], level: float = 0.95) -> tuple[float, float]:
-    """Return the percentile interval of resampled values; NaN unless at least half of them are known."""
-    known = values[~np.isnan(values)]
-    if not known.size or known.size < len(values) / 2:
-        return float("nan"), float("nan")
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+def _drawn_overlaps(
+    drawn: Bool[np.ndarray, "roles draws heads"],
+) -> Iterator[Float[np.ndarray, "roles draws"]]:
+    """Yield, role after role, the number of heads that hold it and each role, under every draw."""
+    for role in drawn:
+        yield (drawn & role).sum(axis=2).astype(np.float64)
+
+
+def percentile_interval(values: Float[np.ndarray, " draws"]) -> tuple[float, float]:
+    """Return the percentile interval of resampled values, as ``percentile_intervals``."""
+    (ends,) = percentile_intervals(values[None])
+    return ends
+
+
+def percentile_intervals(values: Float[np.ndarray, "rows draws"]) -> list[tuple[float, float]]:
+    """Return the 95 % percentile interval of every row of resampled values.
+
+    Args:
+        values: NaN where a draw has no value.
+
+    Returns:
+        Lower and upper ends; NaN unless at least half of the values of a row are known.
+
+    Example:
+        >>> percentile_intervals(np.array([[1.0, 1.0, np.nan], [1.0, np.nan, np.nan]]))
+        [(1.0, 1.0), (nan, nan)]
+    """
+    known = ~np.isnan(values)
+    ends = np.full((len(values), 2), np.nan)
+    whole = known.all(axis=1) & (values.shape[1] > 0)
+    if whole.any():
+        ends[whole] = np.quantile(values[whole], OUTER, axis=1).T
+    for row in np.flatnonzero(~whole & (known.sum(axis=1) >= max(values.shape[1] / 2, 1))):
+        ends[row] = np.quantile(values[row, known[row]], OUTER)
+    return [(float(low), float(high)) for low, high in ends]
 
 
 def random_overlap(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[float, float, float]:

@@ -24,7 +24,7 @@ from headroles.records.comparison import RoleChange
 from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column
 from headroles.stats.correction import adjust
-from headroles.stats.relabel import Grid, closed_form_decision, role_p, roles_from_p
+from headroles.stats.relabel import Grid, closed_form_decision, deciding, p_of_draws, roles_from_p
 
 BLOCK = 256
 """Swaps labelled at once: bounds memory and, being fixed, changes no result."""
@@ -81,10 +81,12 @@ def swapped_labels(
         grid: Layers and heads.
         decision: With a test that is not itself resampled.
     """
-    rules = [column.rule for column in stacked]
+    all_rules = [column.rule for column in stacked]
+    deciders = deciding(all_rules)
+    rules = [all_rules[position] for position in deciders]
     sides = []
     for weights in (np.hstack([1 - swap, swap]), np.hstack([swap, 1 - swap])):
-        p = np.stack([role_p(column, weights, decision.test) for column in stacked])
+        p = p_of_draws(stacked, deciders, weights, decision)
         sides.append(roles_from_p(p, rules, grid, decision))
     return sides[0], sides[1]
 

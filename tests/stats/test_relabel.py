@@ -5,14 +5,28 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Columns
+from headroles.stats.decision import CORRECTIONS
 from headroles.stats.draws import bootstrap_counts, random_halves
 from headroles.stats.engine import judge
 from headroles.stats.moments import describe
-from headroles.stats.relabel import Grid, closed_form_decision, label_draws, split_draws, weighted_moments
+from headroles.stats.relabel import (
+    Grid,
+    closed_form_decision,
+    deciding,
+    label_draws,
+    p_of_draws,
+    role_p,
+    roles_from_p,
+    split_draws,
+    weighted_moments,
+)
+from tests.support.reference import draws
 
 Run = tuple[Scores, list[Rule]]
 
@@ -94,3 +108,50 @@ def test_blocks_hold_the_same_draws() -> None:
     draws = [np.arange(200.0).reshape(100, 2), np.ones((3, 2))]
     assert [len(block) for block in split_draws(draws, 2**13)] == [64, 36, 3]
     np.testing.assert_array_equal(np.concatenate(list(split_draws(draws, 2**13))), np.concatenate(draws))
+
+
+ONE_DRAW_LEFT = 0.43
+"""Below the smallest p of a mean at most θ: 1/6 standard errors beyond it in a normal distribution."""
+
+
+@pytest.mark.parametrize("test", ["t-skew", "t", "t-published"])
+@pytest.mark.parametrize("size", [3, 8, 40])
+@settings(max_examples=draws(10), deadline=None)
+@given(seed=st.integers(0, 10_000), shape=st.sampled_from([0.05, 0.5, 3.0]))
+def test_p_is_left_out_only_where_no_correction_makes_a_role_of_it(
+    test: str, size: int, seed: int, shape: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.gamma(shape, 1 / shape, (2, size, 2, 9)).astype(np.float32) * rng.choice(
+        [-1, 1], (2, 1, 2, 9)
+    )
+    values += rng.normal(0, 0.3, (2, 1, 2, 9)).astype(np.float32)
+    values[0, : size // 2, 0, 1], values[1, :, 1, 1] = np.nan, 0.1
+    keys = tuple(f"{number}" for number in range(size))
+    nothing = np.zeros((2, size))
+    scores = Scores(("a", "a:x"), keys, keys, np.full(size, 9), nothing, values, nothing)
+    columns = Columns(scores, [Rule("a", margin=0.1, contrast="a:x"), Rule("a:x", margin=0.0, role=False)])
+    weights = next(bootstrap_counts(size, 20, seed))
+    whole = np.stack([role_p(column, weights, Decision(test, alpha=0.9)) for column in columns])
+    for correction in CORRECTIONS:
+        decision = Decision(test, correction, alpha=0.2)
+        p = np.stack([role_p(column, weights, decision) for column in columns])
+        left_out = (p == 1) & (whole != 1)
+        np.testing.assert_array_equal(p[~left_out], whole[~left_out])
+        assert whole[left_out].min(initial=1.0) > ONE_DRAW_LEFT
+        grid = Grid(2, 9)
+        np.testing.assert_array_equal(
+            roles_from_p(p, columns.rules, grid, decision), roles_from_p(whole, columns.rules, grid, decision)
+        )
+
+
+def test_only_roles_and_their_contrasts_decide_about_resamples(scores_of: Callable[..., Run]) -> None:
+    scores, rules = scores_of(1, units=30)
+    decision, grid = Decision("t", "fdr_bh", "run"), Grid(2, 6)
+    columns = Columns(scores, rules)
+    weights = next(bootstrap_counts(30, 9, 4))
+    places = deciding(rules)
+    p = p_of_draws(columns, range(len(rules)), weights, decision)
+    some = roles_from_p(p[places], [rules[place] for place in places], grid, decision)
+    np.testing.assert_array_equal(roles_from_p(p, rules, grid, decision), some)
+    np.testing.assert_array_equal(label_draws(columns, weights, grid, decision), some)
