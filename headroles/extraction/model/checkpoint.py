@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from headroles.errors import BadInput, MissingExtra
@@ -147,9 +148,20 @@ def weights_hash(folder: Path) -> str:
     Raises:
         BadInput: As ``weight_files``.
     """
+    files = weight_files(folder)
+    states = (file.stat() for file in files)
+    return _hash_files(
+        tuple(map(str, files)),
+        tuple((state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns) for state in states),
+    )
+
+
+@cache
+def _hash_files(files: tuple[str, ...], states: tuple[tuple[int, ...], ...]) -> str:
+    """Return the SHA-256 of files, read once in a process while their states stay the same."""
     digest = hashlib.sha256()
-    for file in weight_files(folder):
-        with file.open("rb") as raw:
+    for file in files:
+        with open(file, "rb") as raw:
             hashlib.file_digest(raw, lambda: digest)  # goes on with the digest
     return digest.hexdigest()
 

@@ -84,7 +84,7 @@ def _is_letter_at(text: str, place: int) -> bool:
 
 
 def _is_ideograph(sign: str) -> bool:
-    return any(low <= ord(sign) <= high for low, high in IDEOGRAPHS)
+    return ord(sign) >= IDEOGRAPHS[0][0] and any(low <= ord(sign) <= high for low, high in IDEOGRAPHS)
 
 
 def _is_modifier(sign: str) -> bool:
