@@ -433,8 +433,10 @@ def _check_rows(
     """Check that every row agrees with maps and scores, and has each rank of a role and head once."""
     if len({(row.sieve, row.layer, row.head, row.rank) for row in rows}) < len(rows):
         raise ValueError(f"{TYPICAL} has a rank of a role and head twice")
+    sieves, same_key = (*scores.sieves, ANY_INPUT), dict[str, list[int]]()
+    for place, key in enumerate(scores.examples):
+        same_key.setdefault(key, []).append(place)
     for row in rows:
-        sieves = (*scores.sieves, ANY_INPUT)
         known = row.sieve in sieves and row.rank in RANKS and 0 <= row.map < len(places)
         if not known:
             raise ValueError(f"{TYPICAL} has a sieve, rank or map that is not there")
@@ -446,8 +448,7 @@ def _check_rows(
                 raise ValueError(f"{TYPICAL} has a score or a low rank, but no role")
             continue
         head_scores = scores.values[scores.sieves.index(row.sieve), :, layer, head]
-        same_key = [index for index, key in enumerate(scores.examples) if key == row.example]
-        if row.score not in head_scores[same_key].tolist():
+        if row.score not in head_scores[same_key[row.example]].tolist():
             raise ValueError(f"{TYPICAL} has a score of {row.example!r} that is not that of the run")
 
 

@@ -1,7 +1,6 @@
 """CSV tables of a run folder: writing and reading records, head grids and the assessment."""
 
 import csv
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from io import StringIO
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from headroles.records.assessment import (
     Assessment,
@@ -68,8 +68,7 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    for row in rows:
-        writer.writerow(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row])
+    writer.writerows(["" if cell != cell else cell for cell in row] for row in rows)  # only NaN is not itself
     return text.getvalue()
 
 
@@ -92,10 +91,7 @@ def read_assessment(
     if not all((folder / name).is_file() for name in (PRECISION, SENSITIVITY, TOGETHER, DEPTH)):
         return None
     rows = read_csv(folder / PRECISION)
-    arrays = {
-        field.name: np.array([_number(_cell(row, field.name)) for row in rows]).reshape(shape)
-        for field in fields(Precision)
-    }
+    arrays = {field.name: _numbers(rows, field.name).reshape(shape) for field in fields(Precision)}
     if halved:
         arrays["stability"] = np.full(shape, np.nan)
     return Assessment(
@@ -123,9 +119,11 @@ ADDED = frozenset({
 """Columns of ``precision.csv`` that runs of older versions lack."""
 
 
-def _cell(row: Mapping[str, str], name: str) -> str:
-    """Return a cell; an empty one for a column that older versions did not write."""
-    return row.get(name, "") if name in ADDED else row[name]
+def _numbers(rows: Sequence[Mapping[str, str]], name: str) -> Float[np.ndarray, " rows"]:
+    """Return a column of numbers; NaN for empty cells, and for a column that older versions did not write."""
+    if name in ADDED and rows and name not in rows[0]:
+        return np.full(len(rows), np.nan)
+    return np.array([float(row[name] or "nan") for row in rows])
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -135,10 +133,10 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         ValueError: When a row does not have one cell per column.
     """
     with path.open(encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(text))
-    if any(None in row or None in row.values() for row in rows):
+        header, *rows = [row for row in csv.reader(text) if row] or [[]]
+    if any(len(row) != len(header) for row in rows):
         raise ValueError(f"a row of {path.name} has not one cell per column")
-    return rows
+    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def _number(cell: str) -> float:
@@ -203,5 +201,5 @@ def read_head_grids(
     places = [(sieves[sieve], str(layer), str(head)) for sieve, layer, head in np.ndindex(shape)]
     if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
         raise ValueError(f"the rows of {path.name} are not every sieve, layer and head in turn")
-    arrays = {name: np.array([_number(row[name]) for row in rows]).reshape(shape) for name in names}
+    arrays = {name: _numbers(rows, name).reshape(shape) for name in names}
     return rows, arrays | {"count": arrays["count"].astype(np.int64)}
