@@ -14,10 +14,12 @@ NO_FINDINGS = '{"layers":0,"heads":0,"sieves":[],"names":[],"precision":[],"colu
 """What the scripts of all pages read of findings, for pages that have none."""
 
 
+@cache
 def environment() -> Environment:
-    """Return a Jinja environment that escapes every value and refuses every missing one.
+    """Return the Jinja environment, which escapes every value and refuses every missing one.
 
-    Its filter ``hash`` makes a name a part of the hash of an address.
+    It keeps its templates, so that a second page of a process compiles none of them again. Its filter
+    ``hash`` makes a name a part of the hash of an address.
     """
     made = Environment(
         loader=FunctionLoader(template),
