@@ -2,8 +2,9 @@
 
 Each figure is processor time of a whole process and its children (user and system). It is the minimum over
 turns, which alternate with those of a named baseline. A page is timed inside its process. A process whose
-exit code is not the expected one ends the benchmark. A first run has no stored parses, and in the last line
-no bytecode either; after an install by pip there is bytecode. One line of JSON a figure.
+exit code is not the expected one ends the benchmark. A first run has no stored parses and a new folder, since
+a run goes on with the shards that its folder holds. In the last line there is no bytecode either; after an
+install by pip there is bytecode. One line of JSON a figure.
 """
 
 import json
@@ -22,7 +23,8 @@ from machine import machine
 
 RUN = "runs/QNLI-all-MiniLM-L6-v2"
 """The run of the README, as its command names the folder."""
-LABEL = ("-m", "headroles", "label", "--task", "QNLI", "--overwrite", "--quiet", "--out", RUN)
+LABEL = ("-m", "headroles", "label", "--task", "QNLI", "--quiet", "--out")
+"""The command of a run; its folder follows."""
 BASELINES: Mapping[str, str] = {
     "import click": "import click",
     "import click, numpy": "import click, numpy",
@@ -170,7 +172,7 @@ def time_label(folder: Path, usual: Mapping[str, str], turns: int, first_run: bo
     runs, parts = [], []
     for turn in range(turns):
         fresh = usual | {"HEADROLES_CACHE": str(folder / f"cache-{turn}")}
-        runs.append(spent(LABEL, folder, fresh)[0])
+        runs.append(spent((*LABEL, f"run-{turn}"), folder, fresh)[0])
         parts.append(numbers(spent(("-c", PARTS), folder, usual)[1]))
     load, parse, forward = (min(side) for side in zip(*parts, strict=True))
     base = {"load": load, "parse": parse, "forward": forward}
@@ -181,7 +183,7 @@ def time_label(folder: Path, usual: Mapping[str, str], turns: int, first_run: bo
             "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
             "HEADROLES_CACHE": str(folder / "cache-first"),
         }
-        seconds = spent(LABEL, folder, usual | bare)[0]
+        seconds = spent((*LABEL, "run-first"), folder, usual | bare)[0]
         say("label, no bytecode either", seconds, ratio=seconds / whole, **base)
 
 
@@ -194,7 +196,7 @@ def main(turns: int, first_run: bool) -> None:
         folder = Path(name)
         (folder / "texts.tsv").write_text("text\tlabel\nA short text.\t1\n")
         usual = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "", "HEADROLES_CACHE": f"{folder}/cache"}
-        spent(LABEL, folder, usual)  # writes bytecode, parses and the run
+        spent((*LABEL, RUN), folder, usual)  # writes bytecode, parses and the run
         for command in COMMANDS:
             time_command(command, folder, usual, turns)
         time_page(folder, usual, turns)
