@@ -40,6 +40,8 @@ Run = Callable[..., tuple[int, str, str]]
 SIEVES = ("--sieve", "local", "--sieve", "block")
 BASIC = "-data-pairs-max-length-48-sieve-local+block"
 """What the options of a small run add to the name of its folder."""
+UNNEEDED = ("numba", "pandas", "datasets", "statsmodels", "pingouin", "sklearn", "plotly", "ray")
+"""Libraries that a plain label run never loads."""
 
 
 @pytest.fixture
@@ -463,6 +465,21 @@ def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
     code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")
     assert (code, out, err.strip()) == (130, "", "headroles: stopped; nothing was written")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_label_run_loads_no_library_that_other_runs_need(basic: list[str], tmp_path: Path) -> None:
+    """Each of them takes up to a second to load, and numba compiles on its first use."""
+    script = (
+        "import sys\n"
+        "from headroles.cli.main import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as leaving:\n"
+        f"    print(leaving.code, [name for name in {UNNEEDED} if name in sys.modules])\n"
+    )
+    options = basic[: -len(SIEVES)]  # all sieves, with the parser
+    words = [sys.executable, "-c", script, "label", *options, "--quiet", "--out", str(tmp_path / "run")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=480, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"
 
 
 def test_a_terminal_without_the_letters_gets_question_marks(run: Path) -> None:
