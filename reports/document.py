@@ -27,6 +27,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        optimized=False,  # a page renders its templates once, so that folding their constants does not pay
     )
     made.filters["hash"] = lambda text: quote(str(text), safe=":")
     return made

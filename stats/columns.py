@@ -16,6 +16,9 @@ from headroles.stats.methods.reliance import UNSEEN, UNSEEN_BY_CONTRAST, reliabl
 from headroles.stats.moments import Sample, describe, unit_means
 from headroles.stats.pooled import pooled_unit_values
 
+SMALL = 2**22
+"""Numbers of all columns together up to which they are kept: 32 MB."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
@@ -132,13 +135,15 @@ def select_examples(scores: Scores, where: Bool[np.ndarray, " examples"]) -> Sco
 class Columns(Sequence[Column]):
     """The columns of scores in the order of the rules, each made when it is read.
 
-    Scores are kept once, in single precision; only the column being read is in double.
+    Scores are kept once, in single precision. Small columns in double precision are kept, too. Of large ones
+    only the column being read is in double precision.
     """
 
     def __init__(self, scores: Scores, rules: Sequence[Rule]) -> None:
         """Keep scores and their rules, one per sieve."""
         self._scores, self.rules = scores, tuple(rules)
         self._units = unit_numbers(scores.units)
+        self._kept: dict[int, Column] = {}
 
     def __len__(self) -> int:
         """Return the number of columns, contrasts included."""
@@ -151,8 +156,15 @@ class Columns(Sequence[Column]):
     def __getitem__(self, position: int | slice) -> Column | Sequence[Column]:
         """Return one column, or a list of them."""
         if isinstance(position, slice):
-            return [self._column(number) for number in range(*position.indices(len(self)))]
-        return self._column(range(len(self))[position])
+            return [self[number] for number in range(*position.indices(len(self)))]
+        number = range(len(self))[position]
+        column = self._kept.get(number)
+        if column is None:
+            column = self._column(number)
+            column.values.setflags(write=False)
+            if column.values.size * len(self) <= SMALL:
+                self._kept[number] = column
+        return column
 
     def cells(self) -> list[float]:
         """Return the mean eligible cells of each column over the examples that state them, else NaN."""

@@ -44,6 +44,7 @@ class GroupColumns(Columns):
     def __init__(self, moments: Moments, rules: Sequence[Rule]) -> None:
         """Keep moments and their rules, one per sieve."""
         self.moments, self.rules = moments, tuple(rules)
+        self._kept = {}
 
     def cells(self) -> list[float]:
         """Return the mean eligible cells of each column over the examples that state them, else NaN."""

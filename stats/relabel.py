@@ -86,7 +86,7 @@ def role_p(column: Column, weights: Weights, decision: Decision) -> Float[np.nda
 
 def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
     sample = describe(values)
-    return label_p(METHODS[test](values, sample, column.rule.margin, 0, 0).p, column, sample, test)
+    return label_p(METHODS[test].role_p(values, sample, column.rule.margin), column, sample, test)
 
 
 def _far_from_role(

@@ -40,12 +40,12 @@ def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> l
             if number and not column.rule.role:
                 p[number, position] = p[0, position]
                 continue
-            outcome = method(moved.values, sample, moved.rule.margin, 0, 0, moved.stated, False)
-            p[number, position, 0] = label_p(outcome.p, moved, sample, plain.test)
+            own = method.role_p(moved.values, sample, moved.rule.margin, moved.stated)
+            p[number, position, 0] = label_p(own, moved, sample, plain.test)
     rows = []
-    for own, at_margin in zip(rules, p, strict=True):
-        held = roles_from_p(at_margin, own, grid, plain)[:, 0].sum(axis=1)
-        roles = [rule for rule in own if rule.role]
+    for moved_rules, at_margin in zip(rules, p, strict=True):
+        held = roles_from_p(at_margin, moved_rules, grid, plain)[:, 0].sum(axis=1)
+        roles = [rule for rule in moved_rules if rule.role]
         rows += [
             SensitivityRow(rule.sieve, "margin", round(rule.margin, 6), int(heads))
             for rule, heads in zip(roles, held, strict=True)

@@ -110,9 +110,9 @@ def random_overlap(first: np.ndarray, second: np.ndarray, heads: int) -> tuple[f
         [1.0, 0.0, 2.0]
     """
     chances = np.ones(1)
-    for one, other in zip(first, second, strict=True):
-        layer = overlap_chances(heads, int(one), int(other))
-        chances = np.convolve(chances, layer[: min(one, other) + 1])
+    for one, other in zip(first.tolist(), second.tolist(), strict=True):
+        if one and other:
+            chances = np.convolve(chances, overlap_chances(heads, one, other)[: min(one, other) + 1])
     return float((first * second / heads).sum()), *mean_and_range(chances)[1:]
 
 

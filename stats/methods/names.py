@@ -11,6 +11,7 @@ from headroles.stats.methods.betting import betting
 from headroles.stats.methods.closed_form import (
     Outcome,
     biased_statistic,
+    role_p_of,
     skew_statistic,
     student,
     student_biased,
@@ -86,6 +87,18 @@ class Method:
         if self.closed is None:
             raise TypeError("a method has one of four forms")
         return self.closed(sample, threshold)
+
+    def role_p(
+        self,
+        values: Float[np.ndarray, "units columns"],
+        sample: Sample,
+        threshold: float,
+        bounds: tuple[float, float] = (float("nan"), float("nan")),
+    ) -> Float[np.ndarray, " columns"]:
+        """Return p of means beyond θ alone, as calling the method does; not of a method that resamples."""
+        if self.statistic is not None:
+            return role_p_of(sample, self.statistic(sample, threshold))
+        return self(values, sample, threshold, 0, 0, bounds, False).p
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
