@@ -25,6 +25,7 @@ from headroles.extraction.scoring.batches.reading import (
     BatchScores,
     batch_plan,
     reads_as_batch,
+    sums_over_pairs,
 )
 from headroles.extraction.scoring.batches.units import token_units, word_units
 from headroles.extraction.scoring.job import SieveJob
@@ -237,6 +238,22 @@ def test_parts_of_a_batch_stay_in_the_cache_and_give_the_scores_of_the_whole(
         wanted = scores.values() if wanted is None else wanted
         np.testing.assert_allclose(scores.values(), wanted, rtol=0, atol=rounding_bound(width))
     assert parts == [1, 3, 6]
+
+
+@pytest.mark.parametrize("tokens", [64, 128, 211, 256])
+def test_sums_over_many_pairs_keep_the_small_ones(tokens: int) -> None:
+    attention = torch.softmax(3 * torch.randn(2, HEADS, tokens, tokens, generator=_generator()), dim=-1)
+    place = torch.arange(tokens)
+    near = ((place[:, None] - place).abs() <= 2).float()
+    weight = (near - near.mean(-1, keepdim=True)) / tokens  # as that of the sieve local
+    weights = weight.expand(2, 5, -1, -1).flatten(2)
+    exact = attention.double().flatten(2) @ weights.double().mT
+    found = sums_over_pairs(attention.flatten(2), weights)
+    np.testing.assert_allclose(found, exact.mT, rtol=0, atol=1e-6)
+
+
+def _generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
 
 
 @settings(max_examples=40, deadline=None)

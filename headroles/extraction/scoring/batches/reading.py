@@ -69,18 +69,18 @@ class BatchPlan:
         """
         examples, heads = weights.shape[:2]
         flat = weights.flatten(2)
-        products = (flat @ self.weight.mT).mT
+        products = sums_over_pairs(flat, self.weight)
         fine = weights.device.type == "cpu" and bool(
             products.isfinite().all()
         )  # elsewhere the check would wait for the device
         if weights.device.type == "cpu" and not fine:
             weights = weights.masked_fill(~self.real, 0.0)
             flat = weights.flatten(2)
-            products = (flat @ self.weight.mT).mT
+            products = sums_over_pairs(flat, self.weight)
         masks = len(self.linear)
         inside = products[:, :masks]
         if self.divisor is not None:
-            base = (flat @ self.divisor.mT).mT
+            base = sums_over_pairs(flat, self.divisor)
             inside = torch.where(base > 0, inside / base, torch.nan)
         scores = inside.new_full((examples, self.has_value.shape[1], heads), torch.nan)
         scores[:, list(self.linear)] = inside
@@ -95,6 +95,19 @@ class BatchPlan:
         if not fine:
             scores.masked_fill_(~products.isfinite().all(1, keepdim=True), torch.inf)
         return scores.masked_fill_(~self.has_value[..., None], torch.nan)
+
+
+def sums_over_pairs(
+    attention: Float[torch.Tensor, "examples heads pairs"], weight: Float[torch.Tensor, "examples rows pairs"]
+) -> Float[torch.Tensor, "examples rows heads"]:
+    """Return Σ weight · attention over pairs; on a processor by ``PAIRS``, whose sums are added then."""
+    count = attention.shape[2]
+    step = min(PAIRS, count) if attention.device.type == "cpu" else count
+    sums = attention[..., :step] @ weight[..., :step].mT
+    for start in range(step, count, step):
+        pairs = slice(start, start + step)
+        sums.baddbmm_(attention[..., pairs], weight[..., pairs].mT)
+    return sums.mT
 
 
 def batch_plan(
@@ -155,6 +168,8 @@ def batch_plan(
     )
 
 
+PAIRS = 2**12
+"""Pairs in one product on a processor. A library adds up far more in one place, and loses the smallest."""
 CHUNK = 2 * 2**20
 """Bytes of attention that are read at once on a processor, so that they stay in its cache."""
 
