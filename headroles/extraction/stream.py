@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.attention import read_attention
 from headroles.extraction.capture.readers import GraphReader, Reader
 from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS
 from headroles.extraction.model.load import Model
@@ -185,7 +185,8 @@ def _try_batch(
         else:
             assert isinstance(model, Model)
             lengths = [given.size for given in inputs]
-            run(model.network, model.way, pad_inputs(model, inputs), lengths, reader)
+            tensors = pad_inputs(model, inputs)
+            read_attention(model.network, model.way, tensors, lengths, reader, model.layers)
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise

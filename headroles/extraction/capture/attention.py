@@ -9,6 +9,7 @@ eagerly with ``output_attentions=True``.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -24,7 +25,7 @@ from headroles.extraction.capture.joint import read_cross
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
 from headroles.extraction.capture.threads import one_thread
-from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
+from headroles.extraction.capture.visible import ForwardPass, LayersRead, hides_later_keys
 from headroles.extraction.capture.weights import (
     LayerCall,
     block_mask,
@@ -77,12 +78,13 @@ def hand_over(
     norms: torch.Tensor | None = None,
 ) -> None:
     """Give a layer's weights (examples, heads, queries, keys) to the readers, at once or one by one."""
-    layer, running.layer = running.layer, running.layer + 1
+    layer = running.layer
     visible: Sequence[VisibleArray]
     cross = running.cross
     visible = running.visible_sets.arrays(mask, causal) if cross is None else cross.arrays(mask)
     if isinstance(running.reader, GraphReader):
         running.reader.read_graph(layer, weights if cross is None else cross.to_squares(weights), visible)
+        running.finish_layer()
         return
     weights = weights.to(running.home)
     with one_thread(weights.device):
@@ -93,6 +95,7 @@ def hand_over(
                 continue
             for example, length in enumerate(running.lengths):
                 reader.read(layer, example, 0, taken[example, :, :length, :length].float(), visible[example])
+    running.finish_layer()
 
 
 def _formed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
@@ -105,7 +108,7 @@ def _formed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, 
         else:
             done, output = read_whole_batch(running, call)
             output = output if done else read_in_blocks(running, call)
-        running.layer += 1
+        running.finish_layer()
     if output is not None:
         return output, None
     if running is not None and running.trial:
@@ -130,6 +133,7 @@ def run(
     reader: Reader | GraphReader,
     *,
     trial: int = 0,
+    last: int | None = None,
 ) -> tuple[torch.Tensor, int]:
     """Run a model once and hand every layer's attention to a reader.
 
@@ -141,13 +145,17 @@ def run(
         reader: Takes the attention, layer by layer; a ``GraphReader`` gets it with the graph of gradients.
         trial: For the check at load: number of blocks into which an input is cut, while every layer passes
             on the output of the eager function and weights have the model's precision; 0 for no trial.
+        last: Number of layers after which the pass ends; None to run the whole model.
 
     Returns:
         The model's last hidden state (logits, where it has a head) and the number of layers read.
+
+    Raises:
+        LayersRead: When as many layers as ``last`` are read.
     """
     cross = CrossLayout(side_lengths(inputs)) if way.kind == CROSS else None
     home = next(iter(inputs.values())).device
-    running = ForwardPass(reader, lengths, way, home=home, cross=cross, trial=trial)
+    running = ForwardPass(reader, lengths, way, home=home, cross=cross, trial=trial, last=last)
     if isinstance(reader, GraphReader):
         with torch.enable_grad():
             output = _forward(model, way, inputs, running)
@@ -158,6 +166,25 @@ def run(
             return _forward(model, way, inputs, running), running.layer
     finally:
         running.threads.close()
+
+
+def read_attention(
+    model: Any,
+    way: CaptureMethod,
+    inputs: dict[str, torch.Tensor],
+    lengths: Sequence[int],
+    reader: Reader | GraphReader,
+    layers: int,
+) -> None:
+    """Run a model as ``run`` does, but only as far as its attention needs.
+
+    What follows the attention of the last layer is left out: in a base-sized model a tenth of its products,
+    and the whole decoder where an encoder is read. A loss needs the whole model. So do the hooks that move
+    weights of a model on several devices.
+    """
+    whole = isinstance(reader, GraphReader) or getattr(model, "hf_device_map", None) is not None
+    with suppress(LayersRead):
+        run(model, way, inputs, lengths, reader, last=None if whole else layers)
 
 
 def _forward(

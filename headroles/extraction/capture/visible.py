@@ -149,6 +149,10 @@ def hides_later_keys(module: Any, query: torch.Tensor, mask: Any, rest: dict[str
     return bool(rule) and mask is None and query.shape[2] > 1
 
 
+class LayersRead(Exception):
+    """Ends a forward pass whose wanted layers are all read: nothing needs its output."""
+
+
 class ForwardPass:
     """The state of a forward pass: its layer, its reader, and the keys that each mask leaves visible.
 
@@ -158,6 +162,7 @@ class ForwardPass:
         home: Device on which readers get attention; layers may be on others.
         trial: Number of blocks into which an input is cut in the check at load; 0 outside of it.
         layer: The layer whose attention is read next.
+        last: Number of layers after which the pass ends; None where its output is needed.
         visible_sets: The keys that the queries can see.
         cross: Layout of cross attention as joint examples; None where other attention is read.
         threads: Do tasks that each form a part of a layer.
@@ -175,13 +180,14 @@ class ForwardPass:
         home: torch.device,
         cross: CrossLayout | None = None,
         trial: int = 0,
+        last: int | None = None,
     ) -> None:
         """Begin at the first layer."""
         self.reader = reader
         self.lengths = lengths
         self.home = home
         self.trial = trial
-        self.layer = 0
+        self.layer, self.last = 0, last
         self.visible_sets = VisibleSets(lengths)
         self.cross = cross
         self._modules, norms = way.modules, way.norms
@@ -202,6 +208,16 @@ class ForwardPass:
     def reads_all(self) -> bool:
         """Return whether every module that computes attention is read."""
         return self._modules is None
+
+    def finish_layer(self) -> None:
+        """Go on to the next layer.
+
+        Raises:
+            LayersRead: When all wanted layers are read.
+        """
+        self.layer += 1
+        if self.layer == self.last:
+            raise LayersRead
 
     def long_reader(self, reader: Reader) -> LongReader | None:
         """Return a reader that takes blocks of long examples as such; None for others."""

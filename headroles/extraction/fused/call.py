@@ -63,7 +63,7 @@ def _attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, 
                 running.home,
             )
             running.reader.read_fused(running.layer, example, attention, shown)
-        running.layer += 1
+        running.finish_layer()
     return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
 
 

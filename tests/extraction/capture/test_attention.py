@@ -17,7 +17,7 @@ from headroles.extraction.capture import blocks as capture_blocks
 from headroles.extraction.capture import joint as capture_joint
 from headroles.extraction.capture import visible as capture_visible
 from headroles.extraction.capture import weights as capture_weights
-from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.attention import read_attention, run
 from headroles.extraction.model import trial
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
@@ -72,6 +72,40 @@ def test_weights_and_visible_sets_are_the_plain_models(
     assert model.described["capture"] == way
     assert model.way.causal == (name in ("gpt2", "llama"))
     _check(model, folder)
+
+
+@pytest.mark.parametrize("max_length", [128, 512])
+@pytest.mark.parametrize(
+    ("name", "later"),
+    [
+        ("bert", "encoder.layer.{last}.intermediate"),
+        ("llama", "layers.{last}.mlp"),
+        ("t5", "decoder"),
+        ("mpnet", None),
+    ],
+)
+def test_what_follows_the_last_attention_is_left_out_and_changes_no_weight(
+    name: str, later: str | None, max_length: int, model_of: ModelOf
+) -> None:
+    model = opened(model_of(name), max_length)
+    inputs, lengths = batch_of(model)
+    called: list[str] = []
+    if later is not None:
+        part = model.network.get_submodule(later.format(last=model.layers - 1))
+        part.register_forward_hook(lambda *given: called.append("later"))
+    whole, kept = Kept(), Kept()
+    output, _ = run(model.network, model.way, inputs, lengths, whole)
+    times = len(called)
+    assert times == (later is not None)
+    read_attention(model.network, model.way, inputs, lengths, kept, model.layers)
+    assert len(called) == times
+    for layer in range(model.layers):
+        for example in range(len(lengths)):
+            torch.testing.assert_close(
+                kept.whole(layer, example), whole.whole(layer, example), rtol=0, atol=0
+            )
+    again, _ = run(model.network, model.way, inputs, lengths, Kept())
+    torch.testing.assert_close(again, output, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", EAGER_ONLY)

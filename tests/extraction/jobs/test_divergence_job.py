@@ -201,13 +201,13 @@ def test_scores_and_divergences_come_from_one_pass(
 
     passes: list[int] = []
 
-    def counted(network: Any, way: CaptureMethod, inputs: Any, lengths: Sequence[int], reader: Any) -> Any:
+    def counted(network: Any, way: CaptureMethod, inputs: Any, lengths: Sequence[int], *rest: Any) -> Any:
         passes.extend(lengths)
-        return capture_attention.run(network, way, inputs, lengths, reader)
+        return capture_attention.read_attention(network, way, inputs, lengths, *rest)
 
     alone = [streamed(shard, SieveJob(model, sieves, None)) for shard in shards]
     divergence = _streamed(model, shards=shards)
-    monkeypatch.setattr(stream, "run", counted)
+    monkeypatch.setattr(stream, "read_attention", counted)
     both = [
         streamed(shard, JointJob(SieveJob(model, sieves, None), DivergenceJob(model, sums)))
         for shard, sums in zip(shards, _sums_of_shards(model, shards), strict=True)

@@ -165,15 +165,15 @@ def test_a_batch_that_did_not_fit_is_halved_and_gives_the_same(
     model = _load(model_of("bert"))
     passages = _passages(1, count=4)
     (before,), _ = _shards(model, passages)
-    usual = capture_attention.run
+    usual = capture_attention.read_attention
 
-    def tight(network: object, way: object, inputs: object, lengths: list[int], reader: object) -> object:
-        done = usual(network, way, inputs, lengths, reader)  # type: ignore[arg-type]
+    def tight(network: object, way: object, inputs: object, lengths: list[int], *rest: object) -> object:
+        done = usual(network, way, inputs, lengths, *rest)  # type: ignore[arg-type]
         if len(lengths) > 1:
             raise torch.OutOfMemoryError
         return done
 
-    monkeypatch.setattr("headroles.extraction.stream.run", tight)
+    monkeypatch.setattr("headroles.extraction.stream.read_attention", tight)
     (after,), unequal = _shards(model, passages)
     np.testing.assert_allclose(
         after.values, before.values, rtol=0, atol=rounding_bound(96, magnitude=float(np.log(96)))

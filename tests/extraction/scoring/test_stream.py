@@ -245,7 +245,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(
 ) -> None:
     model, passages = _load(model_of("bert")), _passages(2)
     (wanted,) = _scores(model, passages, size=16)
-    honest = capture_attention.run
+    honest = capture_attention.read_attention
     sizes: list[int] = []
     left: list[weakref.ref[torch.Tensor]] = []
 
@@ -258,7 +258,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate much")
         return honest(network, way, inputs, *rest)
 
-    monkeypatch.setattr(stream, "run", small)
+    monkeypatch.setattr(stream, "read_attention", small)
     (got,) = _scores(model, passages, size=16)
     np.testing.assert_allclose(got.values, wanted.values, rtol=0, atol=rounding_bound(96))
     assert sizes[:6] == [16, 8, 4, 2, 2, 4]
@@ -280,7 +280,7 @@ def test_an_input_that_does_not_fit_alone_is_a_sentence(
     def full(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr(stream, "run", full)
+    monkeypatch.setattr(stream, "read_attention", full)
     with pytest.raises(
         BadInput, match=r"one input of \d+ tokens does not fit in the memory of cpu; give a sma"
     ):
@@ -293,7 +293,7 @@ def test_other_errors_of_a_run_are_not_taken_for_a_lack_of_memory(
     def broken(*arguments: object) -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(stream, "run", broken)
+    monkeypatch.setattr(stream, "read_attention", broken)
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         _scores(_load(model_of("bert")), _passages(1, 4))
 
@@ -409,14 +409,14 @@ def test_large_batches_are_small_where_attention_is_returned(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, passages = _load(model_of("mpnet")), _passages(1)
-    honest = capture_attention.run
+    honest = capture_attention.read_attention
     sizes: list[int] = []
 
     def watched(network: Any, way: CaptureMethod, inputs: dict[str, torch.Tensor], *rest: Any) -> Any:
         sizes.append(len(inputs["input_ids"]))
         return honest(network, way, inputs, *rest)
 
-    monkeypatch.setattr(stream, "run", watched)
+    monkeypatch.setattr(stream, "read_attention", watched)
     _scores(model, passages, size=64)
     assert max(sizes) == stream.RETURNED_BATCH
 
