@@ -20,7 +20,7 @@ from machine import machine
 from transformers import AutoModel
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.attention import read_attention
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.model.load import DTYPES, Model
 from headroles.extraction.scoring.job import SieveJob
@@ -96,7 +96,8 @@ class Sides:
             laid.long_plans = dict(plans)
             laid.word_pairs = self.sieves.word_pairs_of([example])[0]
             reader = job.reader([laid], table)
-            run(self.network, model.way, {"input_ids": self.given()}, [example.size], reader)
+            ids = {"input_ids": self.given()}
+            read_attention(self.network, model.way, ids, [example.size], reader, model.layers)
             self.wait()
             self.values[path] = job.result(table).values
 

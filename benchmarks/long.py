@@ -22,7 +22,7 @@ from machine import machine
 from transformers import AutoModel, BertConfig, LlamaConfig
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.attention import read_attention
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.model.load import Model
 from headroles.extraction.scoring.job import SieveJob
@@ -123,7 +123,8 @@ class Sides:
         table = job.table([tokenised])
         batch = [Prepared(0, tokenised, example, word_pairs=self.sieves.word_pairs_of([example])[0])]
         inputs = {"input_ids": torch.from_numpy(self.ids)[None]}
-        run(self.network, self.model.way, inputs, [example.size], job.reader(batch, table))
+        reader = job.reader(batch, table)
+        read_attention(self.network, self.model.way, inputs, [example.size], reader, self.model.layers)
         there = np.isfinite(job.result(table).values).any(axis=(1, 2, 3))
         asked = [not name.endswith(":class") for name in self.sieves.columns]  # those take a whole shard
         assert there[asked].mean() > 0.8

@@ -20,7 +20,7 @@ from machine import machine
 from transformers import AutoModel, BertConfig, BertModel
 
 from headroles.arrays import selection_of
-from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.attention import read_attention
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.model.checkpoint import find_checkpoint
@@ -118,7 +118,8 @@ def scored(
             prepared.word_pairs = selection.word_pairs_of([prepared.example])[0]
         inputs = padded([items[place] for place in places], model.device)
         reader = Reader(model, made, table)
-        run(model.network, model.way, inputs, [sizes[place] for place in places], reader)
+        lengths = [sizes[place] for place in places]
+        read_attention(model.network, model.way, inputs, lengths, reader, model.layers)
     table.shard()
     if model.device.type == "cuda":
         torch.cuda.synchronize()

@@ -24,7 +24,7 @@ from overhead import minima
 from plain_probe import Batch, right_heads
 from transformers import AutoModel, BertConfig, BertModel
 
-from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.attention import read_attention
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.gold.read import read_documents
 from headroles.extraction.jobs.questions import Answers, ProbeJob, answer_columns
@@ -146,7 +146,8 @@ def asked(encoder: Encoder, work: Material, probe: ChoiceProbe) -> Answers:
     for places, inputs in work.batches:
         batch = job.prepare(work.tokenised, places)
         lengths = [work.tokenised[place].size for place in places]
-        run(encoder.model.network, encoder.model.way, inputs, lengths, job.reader(batch, table))
+        model, reader = encoder.model, job.reader(batch, table)
+        read_attention(model.network, model.way, inputs, lengths, reader, model.layers)
     return job.result(table)
 
 

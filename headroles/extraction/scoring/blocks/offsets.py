@@ -113,9 +113,12 @@ def _sum_runs(
         for row in range(count):
             source = rows[head, row]
             for run in range(len(runs)):
+                begin = max(runs[run, 0], 0)
+                # With places from 0 on, the compiler adds several cells at a time.
+                given = source[begin : max(begin, min(runs[run, 1], width))]
                 total: Any = np.float32(0)
-                for key in range(max(runs[run, 0], 0), min(runs[run, 1], width)):
-                    total += source[key]
+                for place in range(len(given)):
+                    total += given[place]
                 sums[head, row, run] = total
 
 
