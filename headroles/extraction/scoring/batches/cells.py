@@ -13,7 +13,6 @@ from torch.nn.functional import embedding_bag
 
 from headroles.extraction.scoring.batches.plan import Padding
 from headroles.extraction.scoring.batches.units import Units
-from headroles.extraction.scoring.token_pairs import pairs_of_tokens, spread_bags
 
 FEW = 2**16
 """Most bags whose numbers are sorted as numbers of two bytes, which takes a tenth of the time."""
@@ -69,27 +68,34 @@ def cell_bags(inside: Bool[torch.Tensor, "examples units units"], units: Units, 
         batch: The tokens.
     """
     examples, width, _ = inside.shape
-    example, query, key = np.nonzero(inside.cpu().numpy())
-    pieces, span = units.pieces.cpu().numpy(), 2 * width - 1
-    offset, unit = example * span + key - query + width - 1, example * width + query
-    order = np.argsort(offset.astype(np.uint16) if examples * span <= FEW else offset, kind="stable")
-    ones = np.ones(len(order))
-    by_offset = order, ones, _opens(offset, examples * span)
-    by_unit = np.arange(len(order)), ones, _opens(unit, examples * width)
+    tokens, span, member = batch.width, 2 * width - 1, units.unit.cpu().numpy()
+    cells = inside.cpu().numpy()
+    example, query, key = np.nonzero(_between_tokens(cells, member) if units.words else cells)
+    row, start, asking, asked = example * tokens + query, example * width, query, key
     if units.words:
-        own = units.unit.cpu().numpy()
-        placed = np.where(own < width, own + width * np.arange(examples)[:, None], -1).ravel()
-        counts = np.bincount(placed[placed >= 0], minlength=examples * width)
-        number, asking, asked = pairs_of_tokens(placed, counts, unit, example * width + key)
-        cell = asking * batch.width + asked % batch.width
-    else:
-        number, cell = np.ones(len(order), dtype=np.int64), (example * width + query) * width + key
-    index, weight, opens = spread_bags((by_offset, by_unit), number, 1 / pieces[example, query])
+        asking, asked = member.ravel().take(row), member.ravel().take(example * tokens + key)
+    offset, unit = example * span + asked - asking + width - 1, start + asking
+    by_offset = np.argsort(offset.astype(np.uint16) if examples * span <= FEW else offset, kind="stable")
+    in_order = bool((unit[1:] >= unit[:-1]).all())
+    by_unit = np.arange(len(unit)) if in_order else np.argsort(unit, kind="stable")
+    members = np.concatenate([by_offset, by_unit])
+    weight = (1 / units.pieces.cpu().numpy()).ravel().take(unit)
+    opens = _opens(offset, examples * span), _opens(unit, examples * width) + len(unit)
     return CellBags(
-        index=torch.from_numpy(cell[index]).to(batch.device),
-        weight=torch.from_numpy(weight.astype(np.float32)).to(batch.device),
-        opens=torch.from_numpy(opens).to(batch.device),
+        index=torch.from_numpy((row * tokens + key).take(members)).to(batch.device),
+        weight=torch.from_numpy(weight.take(members)).to(batch.device),
+        opens=torch.from_numpy(np.concatenate(opens)).to(batch.device),
     )
+
+
+def _between_tokens(
+    cells: Bool[np.ndarray, "examples units units"], member: Int[np.ndarray, "examples tokens"]
+) -> Bool[np.ndarray, "examples tokens tokens"]:
+    """Return the pairs of tokens of pairs of units; tokens of no unit are in none."""
+    edged = np.pad(cells, ((0, 0), (0, 1), (0, 1)))
+    row = np.arange(len(cells))[:, None] * edged.shape[1] + member
+    pairs: np.ndarray = edged.ravel().take(row[:, :, None] * edged.shape[2] + member[:, None, :])
+    return pairs
 
 
 def _opens(bag: Int[np.ndarray, " members"], bags: int) -> Int[np.ndarray, " bags"]:
