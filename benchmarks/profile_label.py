@@ -39,7 +39,7 @@ STAGES = (
     ("align words and tokens", "prepare", sieving, "example_of"),
     ("ask the sieves", "prepare", Selection, "masks_of"),
     ("lay sieves over the batch", "prepare", reading, "batch_plan"),
-    ("model and reading", "", stream, "run"),
+    ("model and reading", "", stream, "read_attention"),
     ("hand over attention", "model and reading", attention, "hand_over"),
     ("scores", "hand over attention", reading.BatchPlan, "scores"),
     ("write into the table", "hand over attention", reader.Table, "note_batch"),
