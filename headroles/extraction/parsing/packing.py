@@ -10,7 +10,7 @@ import numpy as np
 
 from headroles.records.passage import Words
 
-FORMAT = 2
+FORMAT = 3
 """Version of the format; to be raised when the bytes, or the words made from a document, change."""
 HEAD = struct.Struct("<16sBI")
 """Checksum, format, number of words."""
