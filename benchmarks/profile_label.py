@@ -29,6 +29,8 @@ from headroles.extraction.parsing.pipeline import load_parser
 from headroles.extraction.scoring import job as sieving
 from headroles.extraction.scoring import reader
 from headroles.extraction.scoring.batches import reading
+from headroles.extraction.scoring.classes import sums as class_sums
+from headroles.extraction.scoring.classes import table as class_table
 from headroles.extraction.texts.tokens import tokenise
 from headroles.records.passage import Passage, Words
 from headroles.sieves.selection import Selection
@@ -39,10 +41,13 @@ STAGES = (
     ("align words and tokens", "prepare", sieving, "example_of"),
     ("ask the sieves", "prepare", Selection, "masks_of"),
     ("lay sieves over the batch", "prepare", reading, "batch_plan"),
+    ("lay word classes over the batch", "", class_sums.ClassSums, "__init__"),
     ("model and reading", "", stream, "read_attention"),
     ("hand over attention", "model and reading", attention, "hand_over"),
     ("scores", "hand over attention", reading.BatchPlan, "scores"),
     ("write into the table", "hand over attention", reader.Table, "note_batch"),
+    ("return memory", "", stream, "trim_memory"),
+    ("profiles by word class", "", class_table.ClassTable, "finish"),
 )
 """Stages by name: the stage that each is part of, and the function that is timed."""
 

@@ -112,3 +112,8 @@ print([name for name in ("pandas", "pyarrow.compute") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]"]
+
+
+def test_a_table_without_rows_keeps_the_length_of_its_lists() -> None:
+    empty = rows(np.zeros((0, 2, 3), dtype=np.float32))
+    assert (len(empty), empty.type.list_size) == (0, 6)

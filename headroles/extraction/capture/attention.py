@@ -178,8 +178,8 @@ def read_attention(
 ) -> None:
     """Run a model as ``run`` does, but only as far as its attention needs.
 
-    What follows the attention of the last layer is left out: in a base-sized model a tenth of its products,
-    and the whole decoder where an encoder is read. A loss needs the whole model. So do the hooks that move
+    What follows the attention of the last layer is left out: a twentieth of the products of a base-sized
+    model, and an eighth of those of six layers. A loss needs the whole model. So do the hooks that move
     weights of a model on several devices.
     """
     whole = isinstance(reader, GraphReader) or getattr(model, "hf_device_map", None) is not None

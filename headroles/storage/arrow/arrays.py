@@ -6,6 +6,7 @@ length. None of them has a missing value.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,7 +83,7 @@ def rows(values: np.ndarray) -> Any:
     """
     import pyarrow as pa
 
-    table = values.reshape(len(values), -1)
+    table = values.reshape(len(values), math.prod(values.shape[1:]))
     return pa.FixedSizeListArray.from_arrays(numbers(table.ravel()), table.shape[1])
 
 

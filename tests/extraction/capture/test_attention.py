@@ -80,7 +80,7 @@ def test_weights_and_visible_sets_are_the_plain_models(
     [
         ("bert", "encoder.layer.{last}.intermediate"),
         ("llama", "layers.{last}.mlp"),
-        ("t5", "decoder"),
+        ("t5", "block.{last}.layer.1"),
         ("mpnet", None),
     ],
 )
