@@ -12,7 +12,7 @@ from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families_of_draws, contrast_pairs, family_members, joint_role_p
 from headroles.stats.methods.closed_form import has_no_spread, role_p_of
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import Sample, describe, sample_from_sums
+from headroles.stats.moments import describe, sample_from_sums
 
 CELLS = 2**18
 """Draws × heads labelled at once: bounds memory and, being fixed, changes no result."""
@@ -72,7 +72,7 @@ def role_p(column: Column, weights: Weights, decision: Decision) -> Float[np.nda
         return np.stack(
             [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
         )
-    count, sums, centre = _weighted_sums(column.values, weights)
+    count, sums, centre = weighted_sums(column.values, weights)
     p = np.ones(sums[0].shape)
     known = ~_far_from_role(column, count, sums, centre, decision.alpha)
     count, centre = (np.broadcast_to(part, p.shape)[known] for part in (count, centre))
@@ -118,7 +118,7 @@ def _far_from_role(
     return far if column.examples is None else far & ~has_no_spread(column.examples)
 
 
-def _weighted_sums(
+def weighted_sums(
     values: Float[np.ndarray, "units heads"], weights: Weights
 ) -> tuple[Float[np.ndarray, "draws #heads"], list[np.ndarray], Float[np.ndarray, " heads"]]:
     """Return sums of weights, of weighted values less a centre and their powers to the fourth; the centre.
@@ -134,11 +134,6 @@ def _weighted_sums(
     size = weights.sum(axis=1, keepdims=True) if whole else weights @ known.astype(np.float64)
     powers = np.concatenate([first, second, second * first, second * second], axis=1)
     return size, np.split(weights @ powers, 4, axis=1), centre
-
-
-def weighted_moments(values: Float[np.ndarray, "units heads"], weights: Weights) -> Sample:
-    """Return moments of weighted units: arrays of (draws, heads)."""
-    return sample_from_sums(*_weighted_sums(values, weights))
 
 
 def p_of_draws(

@@ -330,7 +330,7 @@ def _examples_bytes(exhibited: KeptMaps) -> bytes:
     for name, kind in LISTS.items():
         values = [getattr(example, name) for example in examples]
         columns[name] = lists(sizes, numbers(np.concatenate([np.empty(0, kind), *values], dtype=kind)))
-    return parquet_bytes(columns, compression="zstd", use_dictionary=False)
+    return parquet_bytes(columns)
 
 
 def _maps_bytes(exhibited: KeptMaps) -> bytes:
@@ -339,7 +339,7 @@ def _maps_bytes(exhibited: KeptMaps) -> bytes:
     columns["weights"] = blobs([pack_map(weights) for weights in exhibited.weights])
     counts = (exhibited.left, exhibited.limit, len(exhibited.exhibits))
     metadata = {name: str(count) for name, count in zip(COUNTS, counts, strict=True)}
-    return parquet_bytes(columns, metadata, compression="none", use_dictionary=False)
+    return parquet_bytes(columns, metadata, compression="none")
 
 
 def _cells_bytes(exhibited: KeptMaps) -> bytes:
@@ -349,7 +349,7 @@ def _cells_bytes(exhibited: KeptMaps) -> bytes:
         "sieve": texts([name for _, name in keys]),
         "cells": blobs([pack_map(np.packbits(exhibited.counted[key])) for key in keys]),
     }
-    return parquet_bytes(columns, compression="zstd", use_dictionary=False)
+    return parquet_bytes(columns)
 
 
 def read_kept_maps(folder: Path, scores: Scores) -> KeptMaps:

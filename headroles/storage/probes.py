@@ -75,7 +75,7 @@ def counts_bytes(tallies: BaselineCounts, examples: Sequence[str]) -> bytes:
         columns[f"lost:{row}"] = numbers(tallies.lost[place].astype(np.int32))
     names = {"rows": tallies.rows, "baselines": tallies.baselines, "rivals": tallies.rivals}
     metadata = {NAMES.decode(): json.dumps(names)}
-    return parquet_bytes(columns, metadata, compression="zstd", use_dictionary=False)
+    return parquet_bytes(columns, metadata)
 
 
 def read_probes(folder: Path, examples: Sequence[str] | None = None) -> ProbeResults | None:

@@ -34,7 +34,7 @@ def part_bytes(scores: Scores) -> bytes:
     }
     for name, values in zip(scores.sieves, scores.values, strict=True):
         columns[name] = rows(np.asarray(values, dtype=np.float32))
-    return parquet_bytes(columns, compression="zstd", use_dictionary=False)
+    return parquet_bytes(columns)
 
 
 def examples_bytes(scores: Scores) -> bytes:
@@ -43,7 +43,7 @@ def examples_bytes(scores: Scores) -> bytes:
     for kind, table in (("cells", scores.cells), ("null", scores.null)):
         for name, values in zip(scores.sieves, table, strict=True):
             columns[f"{kind}:{name}"] = numbers(np.asarray(values, dtype=np.float64))
-    return parquet_bytes(columns, compression="zstd")
+    return parquet_bytes(columns, dictionary=True)
 
 
 def scores_from_tables(table: Any, extra: Any, sieves: Sequence[str], grid: tuple[int, int]) -> Scores:

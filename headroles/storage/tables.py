@@ -123,7 +123,7 @@ def _numbers(rows: Sequence[Mapping[str, str]], name: str) -> Float[np.ndarray, 
     """Return a column of numbers; NaN for empty cells, and for a column that older versions did not write."""
     if name in ADDED and rows and name not in rows[0]:
         return np.full(len(rows), np.nan)
-    return np.array([float(row[name] or "nan") for row in rows])
+    return np.array([_number(row[name]) for row in rows])
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

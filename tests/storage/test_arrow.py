@@ -86,7 +86,7 @@ def test_files_are_byte_for_byte_those_of_pyarrow() -> None:
         table = pa.table(theirs) if metadata is None else pa.table(theirs).replace_schema_metadata(metadata)
         content = pa.BufferOutputStream()
         pq.write_table(table, content, compression="zstd", use_dictionary=False)
-        made = parquet_bytes(ours, metadata, compression="zstd", use_dictionary=False)
+        made = parquet_bytes(ours, metadata)
         assert made == content.getvalue().to_pybytes()
 
 

@@ -1,11 +1,11 @@
 """Read attention while a model runs: the weights of each layer are handed to a reader and then dropped.
 
-Two names are registered with transformers' attention interfaces. ``headroles-eager`` uses the eager
-mask and the model's own eager attention, and reads its weights. ``headroles`` uses the sdpa mask, and
-forms the weights by the model's own eager function, in float32. On a CPU in float32 the output of the layer
-is taken from the same weights. Elsewhere it is the output of the library's sdpa function, as in the plain
-model. ``fused.call`` registers a third name, ``headroles-fused``. Models that do not use the interface run
-eagerly with ``output_attentions=True``.
+Two names are registered with transformers' attention interfaces. ``headroles-eager`` uses the eager mask,
+and reads the weights that the layer goes on with. ``headroles`` uses the sdpa mask, and forms the weights in
+float32. On a CPU in float32 the output of the layer is taken from the same weights. Elsewhere it is that of
+the library's sdpa function, as in the plain model. Both form weights by the model's own eager function, or as
+a plain softmax where the model computes just that. ``fused.call`` registers a third name,
+``headroles-fused``. Models that do not use the interface run eagerly with ``output_attentions=True``.
 """
 
 from collections.abc import Sequence
@@ -101,6 +101,11 @@ def hand_over(
 def _formed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **rest: Any) -> Any:
     running, output = _RUNNING.get(), None
     if running is not None and running.reads(module):
+        if isinstance(running.reader, GraphReader):
+            raise TypeError(
+                "weights that are recomputed outside the model have no gradients; run it with "
+                "'headroles-eager'"
+            )
         call = LayerCall(module, (query, key, value), attention_mask, rest)
         hand_over_keys(running, key)
         if running.cross is not None:
@@ -161,11 +166,8 @@ def run(
             output = _forward(model, way, inputs, running)
             reader.loss(output).backward()  # type: ignore[no-untyped-call]
         return output.detach(), running.layer
-    try:
-        with torch.inference_mode():
-            return _forward(model, way, inputs, running), running.layer
-    finally:
-        running.threads.close()
+    with torch.inference_mode():
+        return _forward(model, way, inputs, running), running.layer
 
 
 def read_attention(

@@ -6,18 +6,18 @@ Groups of heads are read by different threads.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 
 from headroles.extraction.capture import weights as short
-from headroles.extraction.capture.readers import GraphReader, Place, Reader, VisibleMask
+from headroles.extraction.capture.readers import Place, Reader, VisibleMask
 from headroles.extraction.capture.softmax import group_of_heads, scale_of, softmax_attention
 from headroles.extraction.capture.visible import ForwardPass
 from headroles.extraction.capture.weights import (
     LayerCall,
     QueryKeyValue,
     block_mask,
+    eager_arguments,
     forms_output,
     own_eager,
 )
@@ -34,7 +34,7 @@ ROOM = 2**27
 
 
 def read_in_blocks(running: ForwardPass, call: LayerCall) -> torch.Tensor | None:
-    """Form the weights by the model's own eager function and hand them to the readers, block by block.
+    """Form the weights and hand them to the readers, block by block.
 
     Keys that no query of a block can see are left out, and count as 0 where a reader takes whole rows.
     Weights are float32; in the check at load they have the model's precision and its number of blocks.
@@ -43,10 +43,6 @@ def read_in_blocks(running: ForwardPass, call: LayerCall) -> torch.Tensor | None
         The output (examples, queries, heads, size) of the layer from the same weights, 0 for padding; None
         where the model goes on with the output of another function.
     """
-    if isinstance(running.reader, GraphReader):
-        raise TypeError(
-            "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
-        )
     query, _, value = call.parts
     output = None
     if forms_output(query) and running.reads_all and running.trial != 1:
@@ -117,7 +113,7 @@ class _ExampleBlocks:
         key, value = (part[block.key_heads, block.keys].to(dtype) for part in self._parts[1:])
         if not self._running.plain:
             additive = self._additive(block, dtype)
-            rest = self._other_arguments(block, dtype)
+            rest = eager_arguments(self._call.rest, partial(self._own_bias, block, dtype))
             parts = (part[None] for part in (query, key, value))
             output, weights = own_eager(self._call.module)(self._call.module, *parts, additive, **rest)
             return output[0], weights[0]
@@ -143,15 +139,10 @@ class _ExampleBlocks:
         added = block_mask(mask, causal, self._example, block.rows, self._length, dtype, device)
         return None if added is None else _of_heads(added, block.heads)[..., block.keys]
 
-    def _other_arguments(self, block: _Block, dtype: torch.dtype) -> dict[str, Any]:
-        """Return the other arguments of the eager function for a block."""
-        rest = self._call.rest
-        extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
-        bias = rest.get("position_bias")
-        if bias is not None:
-            own = bias[min(self._example, bias.shape[0] - 1)][None, :, block.rows, block.keys]
-            extra["position_bias"] = _of_heads(own, block.heads).to(dtype)
-        return extra
+    def _own_bias(self, block: _Block, dtype: torch.dtype, bias: torch.Tensor) -> torch.Tensor:
+        """Return the bias of positions of a block."""
+        own = bias[min(self._example, bias.shape[0] - 1)][None, :, block.rows, block.keys]
+        return _of_heads(own, block.heads).to(dtype)
 
     def _hand_over(self, reader: Reader, place: Place, rows: torch.Tensor) -> None:
         """Give a reader a block of rows."""

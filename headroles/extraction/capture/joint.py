@@ -7,9 +7,9 @@ import torch
 from headroles.extraction.capture import weights as short
 from headroles.extraction.capture.blocks import rows_per_block
 from headroles.extraction.capture.cross import CrossLayout
-from headroles.extraction.capture.readers import GraphReader, LongReader, Place, Reader
+from headroles.extraction.capture.readers import LongReader, Place, Reader
 from headroles.extraction.capture.visible import ForwardPass
-from headroles.extraction.capture.weights import LayerCall, own_eager
+from headroles.extraction.capture.weights import LayerCall, eager_arguments, own_eager
 
 
 def read_cross(running: ForwardPass, crossing: CrossLayout, call: LayerCall) -> None:
@@ -17,10 +17,6 @@ def read_cross(running: ForwardPass, crossing: CrossLayout, call: LayerCall) -> 
 
     They are float32; in the check at load they have the model's precision and its number of blocks.
     """
-    if isinstance(running.reader, GraphReader):
-        raise TypeError(
-            "weights that are recomputed outside the model have no gradients; run it with 'headroles-eager'"
-        )
     module, (query, key, value), mask, rest = call.module, call.parts, call.mask, call.rest
     dtype = query.dtype if running.trial else torch.float32
     for example, (decoder, encoder) in enumerate(crossing.sides):
@@ -71,7 +67,11 @@ def _block_arguments(
     dtype: torch.dtype,
 ) -> tuple[torch.Tensor | None, dict[str, Any]]:
     """Return the additive mask and the other arguments of the eager function for a block of query rows."""
-    extra = {name: value for name, value in rest.items() if name not in ("is_causal", "position_bias")}
+
+    def own_bias(bias: torch.Tensor) -> torch.Tensor:
+        own = bias[min(example, bias.shape[0] - 1)][None, :, _own_rows(bias, rows), :encoder]
+        return own.to(dtype)
+
     additive = (
         None
         if mask is None
@@ -80,11 +80,7 @@ def _block_arguments(
     if additive is not None and additive.dtype == torch.bool:
         zeros = torch.zeros(additive.shape, dtype=dtype, device=additive.device)
         additive = zeros.masked_fill(~additive, torch.finfo(dtype).min)
-    bias = rest.get("position_bias")
-    if bias is not None:
-        own = bias[min(example, bias.shape[0] - 1)][None, :, _own_rows(bias, rows), :encoder]
-        extra["position_bias"] = own.to(dtype)
-    return None if additive is None else additive.to(dtype), extra
+    return None if additive is None else additive.to(dtype), eager_arguments(rest, own_bias)
 
 
 def _own_rows(tensor: torch.Tensor, rows: slice) -> slice:

@@ -1,8 +1,10 @@
 """Threads on a CPU: one for small operations, and several that each form a part of a layer."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cache
 
 import torch
 
@@ -31,31 +33,34 @@ class Threads:
     """
 
     def __init__(self) -> None:
-        """Take the number of threads that torch uses now, and start none yet."""
+        """Take the number of threads that torch uses now."""
         self._count = torch.get_num_threads()
-        self._pool: Executor | None = None
 
     def run(self, tasks: Sequence[Callable[[], None]], device: torch.device) -> None:
         """Do all tasks, in any order; a single one, and those on other devices, with all threads inside.
 
         Raises:
-            Exception: The first error of a task.
+            Exception: The first error of a task, when all tasks have ended.
         """
         if device.type != "cpu" or self._count == 1 or len(tasks) == 1:
             for task in tasks:
                 task()
             return
         with one_thread(device):
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(max_workers=self._count, thread_name_prefix="heads")
-            for _ in self._pool.map(_without_gradients, tasks):
-                pass
+            done = [_pool(self._count).submit(_without_gradients, task) for task in tasks]
+            wait(done)
+        for task_done in done:
+            task_done.result()
 
-    def close(self) -> None:
-        """End the threads, after the tasks that have begun."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+
+@cache
+def _pool(count: int) -> Executor:
+    """Return the threads of this process, which wait for tasks of any batch."""
+    return ThreadPoolExecutor(max_workers=count, thread_name_prefix="heads")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _without_gradients(task: Callable[[], None]) -> None:

@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from headroles.extraction.capture.readers import (
-    OptionalBatchReader,
-)
+from headroles.extraction.capture.readers import OptionalBatchReader
 from headroles.extraction.capture.softmax import scale_of, softmax_attention
 from headroles.extraction.capture.visible import ForwardPass, hides_later_keys
 
@@ -57,6 +55,18 @@ class LayerCall:
     def causal(self) -> bool:
         """Return whether later keys are hidden without a mask."""
         return hides_later_keys(self.module, self.parts[0], self.mask, self.rest)
+
+
+def eager_arguments(rest: dict[str, Any], own_bias: Callable[[torch.Tensor], torch.Tensor]) -> dict[str, Any]:
+    """Return the arguments of the eager function beside queries, keys, values and mask.
+
+    Args:
+        rest: Those of the call.
+        own_bias: Cuts the part that is formed out of a bias of positions, where the call has one.
+    """
+    kept = {name: given for name, given in rest.items() if name not in ("is_causal", "position_bias")}
+    bias = rest.get("position_bias")
+    return kept if bias is None else kept | {"position_bias": own_bias(bias)}
 
 
 def forms_output(query: torch.Tensor) -> bool:
@@ -119,10 +129,8 @@ def read_whole_batch(running: ForwardPass, call: LayerCall) -> tuple[bool, torch
 
 def _form_batch(call: LayerCall, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return output and weights of a batch by the model's own eager function."""
-    (query, key, _), bias = call.parts, call.rest.get("position_bias")
-    extra = {name: given for name, given in call.rest.items() if name not in ("is_causal", "position_bias")}
-    if bias is not None:
-        extra["position_bias"] = bias.float()
+    query, key, _ = call.parts
+    extra = eager_arguments(call.rest, torch.Tensor.float)
     additive = _additive_mask(call.mask, call.causal, query)
     formed: tuple[torch.Tensor, torch.Tensor] = own_eager(call.module)(
         call.module, query.float(), key.float(), value.float(), additive, **extra

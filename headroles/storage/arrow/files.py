@@ -5,21 +5,28 @@ from pathlib import Path
 from typing import Any
 
 
-def parquet_bytes(columns: dict[str, Any], metadata: dict[str, str] | None = None, **settings: Any) -> bytes:
+def parquet_bytes(
+    columns: dict[str, Any],
+    metadata: dict[str, str] | None = None,
+    *,
+    compression: str = "zstd",
+    dictionary: bool = False,
+) -> bytes:
     """Return a table as a Parquet file; equal columns give equal bytes.
 
     Args:
         columns: Arrays of Arrow of one length, by name.
         metadata: Of its schema; None for none.
-        **settings: Of ``pyarrow.parquet.write_table``.
+        compression: As pyarrow names it; "none" where cells are compressed already.
+        dictionary: Whether equal cells of a column are stored once.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table, content = pa.table(columns), BytesIO()
-    pq.write_table(
-        table if metadata is None else table.replace_schema_metadata(metadata), content, **settings
-    )
+    if metadata is not None:
+        table = table.replace_schema_metadata(metadata)
+    pq.write_table(table, content, compression=compression, use_dictionary=dictionary)
     return content.getvalue()
 
 

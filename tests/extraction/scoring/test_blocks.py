@@ -353,5 +353,4 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
             threads.run([lambda: None, fail], torch.device("cpu"))
         assert torch.get_num_threads() == 2
     finally:
-        threads.close()
         torch.set_num_threads(before)

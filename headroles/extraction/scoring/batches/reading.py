@@ -100,7 +100,7 @@ class BatchPlan:
 def sums_over_pairs(
     attention: Float[torch.Tensor, "examples heads pairs"], weight: Float[torch.Tensor, "examples rows pairs"]
 ) -> Float[torch.Tensor, "examples rows heads"]:
-    """Return Σ weight · attention over pairs; on a processor by ``PAIRS``, whose sums are added then."""
+    """Return Σ weight · attention over pairs; a processor adds up ``PAIRS`` of them at a time."""
     count = attention.shape[2]
     step = min(PAIRS, count) if attention.device.type == "cpu" else count
     sums = attention[..., :step] @ weight[..., :step].mT
@@ -169,7 +169,7 @@ def batch_plan(
 
 
 PAIRS = 2**12
-"""Pairs in one product on a processor. A library adds up far more in one place, and loses the smallest."""
+"""Pairs in one product on a processor. In the sum of far more pairs the smallest terms are rounded away."""
 CHUNK = 2 * 2**20
 """Bytes of attention that are read at once on a processor, so that they stay in its cache."""
 
