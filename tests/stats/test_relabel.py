@@ -122,10 +122,8 @@ def test_p_is_left_out_only_where_no_correction_makes_a_role_of_it(
     test: str, size: int, seed: int, shape: float
 ) -> None:
     rng = np.random.default_rng(seed)
-    values = rng.gamma(shape, 1 / shape, (2, size, 2, 9)).astype(np.float32) * rng.choice(
-        [-1, 1], (2, 1, 2, 9)
-    )
-    values += rng.normal(0, 0.3, (2, 1, 2, 9)).astype(np.float32)
+    drawn = rng.gamma(shape, 1 / shape, (2, size, 2, 9)) * rng.choice([-1, 1], (2, 1, 2, 9))
+    values = (drawn + rng.normal(0, 0.3, (2, 1, 2, 9))).astype(np.float32)
     values[0, : size // 2, 0, 1], values[1, :, 1, 1] = np.nan, 0.1
     keys = tuple(f"{number}" for number in range(size))
     nothing = np.zeros((2, size))
