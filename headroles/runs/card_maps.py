@@ -1,4 +1,7 @@
-"""Keep the attention maps and cells that the head panel shows, in a second pass over a few inputs."""
+"""Keep the attention maps and cells that the head panel shows.
+
+A small run holds all maps since scoring (``runs.label.maps``); a larger one runs a few inputs again.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -18,22 +21,22 @@ from headroles.storage.kept_maps import (
 )
 
 Keep = Callable[[Sequence[Passage], Sequence[WantedMaps]], list[InputMaps]]
-"""Runs inputs, and keeps the wanted maps and cells of each."""
+"""Returns the wanted maps and cells of each input."""
 
 
 def keep_card_maps(
     judged: Labelling, most: int, passages: Iterable[Passage], keep: Keep
 ) -> tuple[KeptMaps | None, list[str]]:
-    """Run the examples of the head panel again, and keep their maps and cells.
+    """Keep the maps and cells of the examples of the head panel.
 
     Args:
         judged: The scores, and which heads hold which roles.
         most: Largest number of maps to keep; 0 for none.
         passages: All inputs of the scores, read as far as they are needed.
-        keep: Runs the inputs and keeps their maps.
+        keep: Returns maps and cells of inputs.
 
     Returns:
-        The maps, None where there are none; and what was left out, one sentence each. If the pass
+        The maps, None where there are none; and what was left out, one sentence each. If this
         fails, the run continues without maps, and a sentence gives the reason.
     """
     possible = candidates(judged.findings, judged.scores) if most else []
@@ -57,7 +60,7 @@ def _keep_examples(
     keep: Keep,
     most: int,
 ) -> KeptMaps:
-    """Run the examples of the given maps in the order of the inputs, and keep the maps."""
+    """Keep the given maps of their examples, in the order of the inputs."""
     wanted = wanted_by_example(possible, places)
     inputs = select_passages(passages, [judged.scores.examples[example] for example in wanted])
     maps_by_example = dict(zip(wanted, keep(inputs, [*wanted.values()]), strict=True))

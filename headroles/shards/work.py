@@ -19,6 +19,7 @@ from headroles.records.passage import Passage
 from headroles.records.rules.rule import Rule
 
 if TYPE_CHECKING:
+    from headroles.extraction.jobs.keep_maps import InputMaps as KeptInput
     from headroles.extraction.source import AttentionSource
 
 
@@ -147,6 +148,14 @@ class ShardWork(Protocol):
 
 
 @runtime_checkable
+class HoldsMaps(Protocol):
+    """Work of a kind of run that holds the attention maps of all heads of a small run since it was scored."""
+
+    def held_maps(self) -> "Mapping[str, KeptInput] | None":
+        """Return the maps of every input of the run by its key; None where the run is too large for that."""
+
+
+@runtime_checkable
 class CountsCells(Protocol):
     """Work of a kind of run whose sieves count cells of attention."""
 
@@ -234,7 +243,7 @@ class Engine(Protocol):
         """
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
+        """Return, for each of some inputs, the wanted attention maps and cells."""
 
     def __enter__(self) -> "Engine":
         """Start the workers."""

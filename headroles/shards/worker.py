@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.extraction.jobs.keep_maps import InputMaps as KeptInput
 from headroles.extraction.jobs.keep_maps import KeepMapsJob
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.machine import describe_machine, device_name
@@ -24,7 +25,16 @@ from headroles.records.rules.rule import Rule
 from headroles.shards.files import bounds, shard_name, write_shard
 from headroles.shards.identity import code, identity_of, library_versions, scoring_settings
 from headroles.shards.moments import shard_contents
-from headroles.shards.work import CountsCells, Facts, Order, Receipt, ShardResult, ShardWork, Task
+from headroles.shards.work import (
+    CountsCells,
+    Facts,
+    HoldsMaps,
+    Order,
+    Receipt,
+    ShardResult,
+    ShardWork,
+    Task,
+)
 from headroles.storage.places import Place, place_of
 from headroles.storage.scores import examples_bytes, part_bytes, part_name
 
@@ -101,10 +111,16 @@ class Worker:
             self._opened.close()
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
+        """Return the wanted maps and cells of some inputs: held since scoring, or read again."""
         counted: Sequence[dict[str, np.ndarray]] = [{} for _ in passages]
         if isinstance(self._work, CountsCells):
             counted = self._work.count_cells(passages, [wanted.sieves for wanted in asked])
+        held = self._work.held_maps() if isinstance(self._work, HoldsMaps) else None
+        if held is not None:
+            return [
+                input_maps(held[passage.key], wanted, cells)
+                for passage, wanted, cells in zip(passages, asked, counted, strict=True)
+            ]
         return keep_maps_of_inputs(
             self._work.source,
             passages,
@@ -147,17 +163,19 @@ def keep_maps_of_inputs(
     )
     kept_inputs = (kept_input for shard in shards for kept_input in shard)
     return [
-        InputMaps(
-            kept_input.example(),
-            {
-                (layer, head): kept_input.weights(layer, head)
-                for layer, heads in kept_input.asked.items()
-                for head in heads
-            },
-            cells,
-        )
-        for kept_input, cells in zip(kept_inputs, counted, strict=True)
+        input_maps(kept_input, wanted, cells)
+        for kept_input, wanted, cells in zip(kept_inputs, asked, counted, strict=True)
     ]
+
+
+def input_maps(kept_input: KeptInput, wanted: WantedMaps, counted: dict[str, np.ndarray]) -> InputMaps:
+    """Return the wanted maps of an input, with the cells that sieves count on it."""
+    weights = {
+        (layer, head): kept_input.weights(layer, head)
+        for layer, heads in wanted.heads.items()
+        for head in heads
+    }
+    return InputMaps(kept_input.example(), weights, counted)
 
 
 def result_of(shard: Shard, task: Task, rules: Sequence[Rule], **more: Any) -> ShardResult:

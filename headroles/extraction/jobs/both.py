@@ -8,7 +8,14 @@ import numpy as np
 import torch
 
 from headroles.errors import BadInput
-from headroles.extraction.capture.readers import BatchReader, GraphReader, NormReader, Reader, VisibleArray
+from headroles.extraction.capture.readers import (
+    BatchReader,
+    GraphReader,
+    NormReader,
+    OptionalBatchReader,
+    Reader,
+    VisibleArray,
+)
 from headroles.extraction.stream import Job, PreparedInput
 from headroles.extraction.texts.tokens import Tokenised
 
@@ -75,6 +82,11 @@ class _ReaderPair:
     def __init__(self, first: Reader, second: Reader, sizes: Sequence[int]) -> None:
         self._first, self._second, self._sizes = first, second, sizes
         self.norm_reader = first.norm_reader if isinstance(first, NormReader) else None
+
+    @property
+    def together(self) -> bool:
+        """Return whether the first reads all examples as one."""
+        return isinstance(self._first, OptionalBatchReader) and self._first.together
 
     def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
         """Hand rows to both."""

@@ -40,5 +40,5 @@ class ClusterWork(SieveWork):
             way=how.way,
         )
         job = JointJob(self.job(task), DivergenceJob(source, sums))
-        shard, content = self.stream(task, job, advance)
+        shard, content = self.stream(self.tokenise(task.passages), job, advance)
         return result_of(shard, task, self.rules, files={SUMS: content}, counts=shard.counts)

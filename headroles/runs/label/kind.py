@@ -80,9 +80,9 @@ class LabelRun(RolesRun):
 
     def start_work(self, options: Options, corpus: Corpus) -> ShardWork:
         """Load model, sieves and annotation."""
-        from headroles.runs.label.work import SieveWork
+        from headroles.runs.label.maps import LabelWork
 
-        return SieveWork(options, corpus)
+        return LabelWork(options, corpus)
 
     def rules(self, options: Options, facts: Facts) -> tuple[Rule, ...]:
         """Return the rules of the columns that the workers score; workers may leave sieves out."""
@@ -104,7 +104,7 @@ class LabelRun(RolesRun):
     def complete(
         self, options: Options, judged: Labelling, corpus: Corpus, engine: Engine, progress: Progress
     ) -> tuple[Labelling, list[str]]:
-        """Keep the attention maps that the head panel shows, in a second pass over a few inputs."""
+        """Keep the attention maps that the head panel shows, held since scoring or read again."""
         from headroles.runs.card_maps import keep_card_maps
 
         maps, notes = keep_card_maps(judged, options.maps, corpus, engine.keep)

@@ -10,9 +10,10 @@ import numpy as np
 
 from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.scoring.job import SieveJob
+from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.source import AttentionSource
 from headroles.extraction.stream import Job, stream_tokenised
-from headroles.extraction.texts.tokens import tokenise
+from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.inputs.annotation import AnnotatedSieves, load_annotation
 from headroles.inputs.corpora import Corpus
 from headroles.maps.stored import annotate_maps
@@ -60,16 +61,24 @@ class SieveWork:
 
     def read(self, task: Task, advance: Advance) -> ShardResult:
         """Score the inputs of a shard."""
-        shard = self.stream(task, self.job(task), advance)
+        shard = self.score(task, self.tokenise(task.passages), advance)
         return result_of(shard, task, self.rules, counts=shard.counts)
+
+    def score(self, task: Task, tokenised: Sequence[Tokenised], advance: Advance) -> Shard:
+        """Score the tokenised inputs of a shard."""
+        scores: Shard = self.stream(tokenised, self.job(task), advance)
+        return scores
+
+    def tokenise(self, passages: Sequence[Passage]) -> list[Tokenised]:
+        """Return the pieces of inputs, which are cut to the longest length."""
+        return tokenise(self.source.tokenizer, passages, self.options.max_length)
 
     def job(self, task: Task) -> SieveJob:
         """Return the job of scoring a shard."""
         return self.sieves.sieving(self.source, task.units, task.members)
 
-    def stream(self, task: Task, job: Job[Any, Any, Any], advance: Advance) -> Any:
+    def stream(self, tokenised: Sequence[Tokenised], job: Job[Any, Any, Any], advance: Advance) -> Any:
         """Hand the attention over the inputs of a shard to a job, and return its result."""
-        tokenised = tokenise(self.source.tokenizer, task.passages, self.options.max_length)
         shards = stream_tokenised(
             self.source,
             iter([tokenised]),
@@ -89,7 +98,7 @@ class SieveWork:
         Sieves that compute from attention count no cells and are left out.
         """
         masks = {sieve.name: sieve for sieve in self.sieves.selection.masks}
-        tokenised = tokenise(self.source.tokenizer, passages, self.options.max_length)
+        tokenised = self.tokenise(passages)
         batch = self.sieves.sieving(self.source).annotate(tokenised, np.arange(len(tokenised)))
         visible = [expected_visible(given, self.source.way.causal) for given in tokenised]
         return [

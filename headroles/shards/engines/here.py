@@ -60,7 +60,7 @@ class InProcess:
         """Do nothing: no shard is being scored while a receipt is taken."""
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
+        """Return, for each of some inputs, the wanted attention maps and cells."""
         return self._ready_worker().keep(passages, asked)
 
     def _ready_worker(self) -> Worker:

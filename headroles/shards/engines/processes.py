@@ -81,7 +81,7 @@ class Processes:
                 self._note(worker, kind, content)
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
+        """Return, for each of some inputs, the wanted attention maps and cells."""
         for _ in range(MOST_LOSSES):
             worker = self._ready()
             worker.send(("keep", list(passages), list(asked)))

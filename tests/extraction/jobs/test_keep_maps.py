@@ -1,4 +1,4 @@
-"""Maps kept in a second pass are the plain model's attention, of the examples and heads that were chosen."""
+"""Kept maps are the plain model's attention, of the examples and heads that were chosen."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -208,7 +208,7 @@ def test_a_second_pass_that_fails_leaves_the_run_whole(
         raise error
 
     monkeypatch.setattr(KeepMapsJob, "reader", failing)
-    run = label()
+    run = label(shard_size=32)
     assert run.exhibited is None
     assert (run.findings.decision == 0).any()
     reason = " ".join(str(error).split())

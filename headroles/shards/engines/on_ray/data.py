@@ -93,7 +93,7 @@ class RayEngine:
                 self._running_pool().answer()
 
     def keep(self, passages: Sequence[Passage], asked: Sequence[WantedMaps]) -> list[InputMaps]:
-        """Run some inputs again and keep, for each, the wanted attention maps and cells."""
+        """Return, for each of some inputs, the wanted attention maps and cells."""
         self._running_pool().ask((list(passages), list(asked)))
         kept: list[InputMaps] = self._running_pool().answer()
         return kept
