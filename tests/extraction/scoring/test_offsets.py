@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroles.extraction.scoring.blocks import offset_keys
 from headroles.extraction.scoring.blocks.offset_keys import OffsetKeys
 from headroles.extraction.scoring.blocks.offsets import add_offsets
 from headroles.plans.even import EvenUnits, visible_counts
@@ -14,9 +15,15 @@ from headroles.sieves.weights.long.cells import find_form
 from tests.support.reference import rounding_bound
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 0.97]), st.booleans(), st.booleans())
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 0.3, 0.8, 0.97]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1, 3, 64]),
+)
 def test_a_block_adds_each_cell_to_the_offset_of_its_units(
-    seed: int, alone: float, apart: bool, shuffled: bool
+    seed: int, alone: float, apart: bool, shuffled: bool, run: int
 ) -> None:
     rng = np.random.default_rng(seed)
     tokens, heads = int(rng.integers(2, 40)), int(rng.integers(1, 3))
@@ -30,7 +37,10 @@ def test_a_block_adds_each_cell_to_the_offset_of_its_units(
     weight = (rng.random(count) * (rng.random(count) < 0.8)).astype(np.float32)
     sums, itself = np.zeros((heads, 2 * units - 1)), np.zeros((heads, units))
     own = unit[start : start + count]
-    add_offsets(sums, itself, rows, first, (own, weight), OffsetKeys.of(compared, units, apart))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(offset_keys, "RUN", run)
+        keys = OffsetKeys.of(compared, units, apart)
+    add_offsets(sums, itself, rows, first, (own, weight), keys)
     wanted, wanted_itself = np.zeros_like(sums), np.zeros_like(itself)
     for row in range(count):
         for key in range(width):

@@ -29,7 +29,7 @@ class OffsetSums:
         blind = spread.room == 0
         compared = (unit >= 0) & taken[unit]
         weight = np.where((unit >= 0) & ~blind, share[unit], 0.0)
-        sets = [compared] if profile.scope is None else []
+        sets = [compared] if profile.scope is None else []  # at most one
         self.compared = np.array(sets, dtype=np.float32).reshape(-1, len(unit)).T
         self._units = None if spread.plain else Units(unit, spread.pieces, device)
         self._share = torch.from_numpy(share.astype(np.float32)).to(device)
@@ -56,7 +56,8 @@ class OffsetSums:
             heads: The heads of the rows.
         """
         own = slice(start, start + rows.shape[1])
-        self._tokens[heads, own] += mass.sum(2) * self._weight[own]
+        if mass.shape[2]:
+            self._tokens[heads, own] += mass[:, :, 0] * self._weight[own]
         if self._keys is not None:
             self._add_by_loop(start, rows, first, heads)
             return

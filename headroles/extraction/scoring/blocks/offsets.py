@@ -28,13 +28,14 @@ def _clipped_runs(runs: np.ndarray, first: int, last: int) -> np.ndarray:
     return kept[:count]
 
 
-def _reach(runs: np.ndarray, to: np.ndarray, units: int) -> tuple[int, int]:
+def _reach(runs: np.ndarray, pieces: np.ndarray, to: np.ndarray, units: int) -> tuple[int, int]:
     """Return the lowest unit of some keys, and one past the highest."""
     low: Any = units
     high: Any = 0
-    for run in range(len(runs)):
-        begin, end, unit = np.int64(runs[run, 0]), np.int64(runs[run, 1]), np.int64(runs[run, 2])
-        low, high = min(low, unit), max(high, unit + end - begin)
+    for parts in (runs, pieces):
+        for run in range(len(parts)):
+            begin, end, unit = np.int64(parts[run, 0]), np.int64(parts[run, 1]), np.int64(parts[run, 2])
+            low, high = min(low, unit), max(high, unit + end - begin)
     for each in to:
         low, high = min(low, np.int64(each)), max(high, np.int64(each) + 1)
     return low, high
@@ -51,6 +52,8 @@ def _add_offsets(
     unit: Int[np.ndarray, " rows"],
     weight: Float[np.ndarray, " rows"],
     all_runs: Int[np.ndarray, "runs 3"],
+    all_lead: Int[np.ndarray, " leads"],
+    all_pieces: Int[np.ndarray, "pieces 3"],
     all_keys: Int[np.ndarray, " singles"],
     all_to: Int[np.ndarray, " singles"],
     opens: Int[np.ndarray, "_"],
@@ -60,9 +63,12 @@ def _add_offsets(
     heads, count, width = rows.shape
     units, last = (sums.shape[1] + 1) // 2, first + width
     runs = _clipped_runs(all_runs, first, last)
+    led, left = int(np.searchsorted(all_lead, first)), int(np.searchsorted(all_lead, last))
+    pieces = _clipped_runs(all_pieces, led, left)
+    lead = (all_lead[led:left] - np.uint32(first)).astype(np.uint32)
     here = slice(np.searchsorted(all_keys, first), np.searchsorted(all_keys, last))
     key, to = (all_keys[here] - np.uint32(first)).astype(np.uint32), all_to[here]
-    low, high = _reach(runs, to, units)
+    low, high = _reach(runs, pieces, to, units)
     part, line = np.empty(sums.shape[1], np.float32), np.empty(width, np.float32)
     for start in range(0, count if low < high else 0, GROUP):
         stop = min(start + GROUP, count)
@@ -92,6 +98,10 @@ def _add_offsets(
                     given, taker = source[runs[run, 0] : runs[run, 1]], target[runs[run, 2] :]
                     for place in range(len(given)):
                         taker[place] += factor * given[place]
+                for piece in range(len(pieces)):
+                    chosen, taker = lead[pieces[piece, 0] : pieces[piece, 1]], target[pieces[piece, 2] :]
+                    for place in range(len(chosen)):
+                        taker[place] += factor * source[chosen[place]]
                 for place in range(len(key)):
                     target[to[place]] += factor * source[key[place]]
                 if len(opens):
@@ -104,30 +114,35 @@ def _add_offsets(
 
 def _sum_runs(
     rows: Float[np.ndarray, "heads rows keys"],
+    first: int,
     runs: Int[np.ndarray, "runs 2"],
-    sums: Float[np.ndarray, "heads rows runs"],
+    inside: Float[np.ndarray, "runs sets"],
+    sums: Float[np.ndarray, "heads rows sets"],
 ) -> None:
-    """Write the sum over each run of keys; see ``sum_runs``."""
+    """Write the sum over each set of keys; see ``sum_runs``."""
     heads, count, width = rows.shape
     for head in range(heads):
         for row in range(count):
             source = rows[head, row]
             for run in range(len(runs)):
-                begin = max(runs[run, 0], 0)
+                begin = max(runs[run, 0] - first, 0)
                 # With places from 0 on, the compiler adds several cells at a time.
-                given = source[begin : max(begin, min(runs[run, 1], width))]
+                given = source[begin : max(begin, min(runs[run, 1] - first, width))]
                 total: Any = np.float32(0)
                 for place in range(len(given)):
                     total += given[place]
-                sums[head, row, run] = total
+                for each in range(inside.shape[1]):
+                    sums[head, row, each] += total * inside[run, each]
 
 
-_sum_runs = compiled(_sum_runs, "void(float32[:,:,::1], int64[:,::1], float32[:,:,::1])")
+_sum_runs = compiled(
+    _sum_runs, "void(float32[:,:,::1], int64, int64[:,::1], float32[:,::1], float32[:,:,::1])"
+)
 
 _add_offsets = compiled(
     _add_offsets,
     "void(float64[:,::1], float64[:,::1], float32[:,:,::1], int64, int64[::1], float32[::1], int64[:,::1], "
-    "uint32[::1], uint32[::1], int64[::1], int64[::1])",
+    "uint32[::1], int64[:,::1], uint32[::1], uint32[::1], int64[::1], int64[::1])",
 )
 
 
@@ -149,20 +164,24 @@ def add_offsets(
         queries: Unit of each query, and its float32 weight; a weight of 0 leaves a query out.
         keys: The units of all keys.
     """
-    layout = (keys.runs, keys.key, keys.to, keys.opens, keys.member)
+    layout = (keys.runs, keys.lead, keys.pieces, keys.key, keys.to, keys.opens, keys.member)
     _add_offsets(sums, itself, rows, first, *queries, *layout)
 
 
 def sum_runs(
-    rows: Float[np.ndarray, "heads rows keys"], runs: Int[np.ndarray, "runs 2"]
-) -> Float[np.ndarray, "heads rows runs"]:
-    """Return the attention of each query on runs of keys.
+    rows: Float[np.ndarray, "heads rows keys"],
+    first: int,
+    runs: Int[np.ndarray, "runs 2"],
+    inside: Float[np.ndarray, "runs sets"],
+) -> Float[np.ndarray, "heads rows sets"]:
+    """Return the attention of each query on sets of keys that consist of runs.
 
     Args:
         rows: Attention between tokens, float32 and contiguous.
-        runs: First key and one past the last of each run, counted from the first key of the rows; keys
-            outside of the rows get no attention.
+        first: The first key of the rows; keys outside of the rows get no attention.
+        runs: First key and one past the last of each run, int64.
+        inside: 1 for runs that belong to a set, else 0, float32.
     """
-    sums = np.empty((*rows.shape[:2], len(runs)), dtype=np.float32)
-    _sum_runs(rows, np.ascontiguousarray(runs, dtype=np.int64), sums)
+    sums = np.zeros((*rows.shape[:2], inside.shape[1]), dtype=np.float32)
+    _sum_runs(rows, first, runs, inside, sums)
     return sums

@@ -42,7 +42,7 @@ class LongSums:
         self._sizes = [own.shape[1] for own in every]
         sets = np.concatenate(every, axis=1)
         self._runs = _runs_of_keys(sets)
-        self._inside = torch.from_numpy(sets[self._runs[:, 0]]).to(device)
+        self._inside = np.ascontiguousarray(sets[self._runs[:, 0]])
         self._keys = torch.from_numpy(np.ascontiguousarray(sets.T)).to(device, copy=True)
         self._weight = torch.from_numpy(plan.weight).to(device, copy=True)
         self._sums = torch.zeros((heads, plan.weight.shape[2]), device=device)
@@ -76,7 +76,7 @@ class LongSums:
         if len(self._runs) and self._device.type == "cpu":
             from headroles.extraction.scoring.blocks.offsets import sum_runs
 
-            return torch.from_numpy(sum_runs(rows.numpy(), self._runs - first)) @ self._inside
+            return torch.from_numpy(sum_runs(rows.numpy(), first, self._runs, self._inside))
         mass = self._keys[:, first : first + width] @ rows.view(-1, width).T
         return mass.view(-1, heads, count).permute(1, 2, 0)
 
