@@ -79,15 +79,10 @@ def test_a_text_has_the_vectors_and_the_tree_it_has_alone_to_the_bit(
         assert _facts(words) == _facts(own)
 
 
-@settings(max_examples=15)
-@given(seed=st.integers(0, 2**32 - 1), odd=st.lists(TEXT, max_size=9))
-def test_trees_are_those_of_spacy(parser: Language, plain: Language, seed: int, odd: list[str]) -> None:
-    rng = np.random.default_rng(seed)
-    texts = [" ".join(rng.choice(WORDS, rng.integers(40))) for _ in range(40)] + odd
+@given(texts=st.lists(TEXT, min_size=1, max_size=9))
+def test_trees_are_those_of_spacy(parser: Language, plain: Language, texts: list[str]) -> None:
     expected = [_facts(words_of(doc)) for doc in plain.pipe(texts)]
-    found = [_facts(words) for words in parse_texts(parser, texts)]
-    differing = sum(one != other for one, other in zip(found, expected, strict=True))
-    assert differing <= 1  # products round in another way: two moves with nearly one score may change places
+    assert [_facts(words) for words in parse_texts(parser, texts)] == expected
 
 
 def test_trees_of_odd_texts_are_those_of_spacy(parser: Language, plain: Language) -> None:
