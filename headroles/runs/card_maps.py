@@ -1,6 +1,6 @@
 """Keep the attention maps and cells that the head panel shows.
 
-A small run holds all maps since scoring (``runs.label.maps``); a larger one runs a few inputs again.
+A small run holds all maps since scoring (``runs.label.held_maps``); a larger one runs a few inputs again.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -19,7 +19,7 @@ from headroles.records.passage import Passage
 from headroles.records.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from headroles.extraction.jobs.keep_maps import InputMaps as KeptInput
+    from headroles.extraction.jobs.keep_maps import KeptInput
     from headroles.extraction.source import AttentionSource
 
 

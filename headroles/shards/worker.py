@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.extraction.jobs.keep_maps import InputMaps as KeptInput
-from headroles.extraction.jobs.keep_maps import KeepMapsJob
+from headroles.extraction.jobs.keep_maps import KeepMapsJob, KeptInput
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.machine import describe_machine, device_name
 from headroles.extraction.scoring.reader import Shard
@@ -117,41 +116,48 @@ class Worker:
             counted = self._work.count_cells(passages, [wanted.sieves for wanted in asked])
         held = self._work.held_maps() if isinstance(self._work, HoldsMaps) else None
         if held is not None:
-            return [
-                input_maps(held[passage.key], wanted, cells)
-                for passage, wanted, cells in zip(passages, asked, counted, strict=True)
-            ]
-        return keep_maps_of_inputs(
-            self._work.source,
-            passages,
-            asked,
-            counted,
-            batch_size=self._options.batch_size,
-            max_length=self._work.known.noted["longest"],
-        )
+            kept_inputs = [held[passage.key] for passage in passages]
+        else:
+            kept_inputs = read_maps_again(
+                self._work.source,
+                passages,
+                asked,
+                batch_size=self._options.batch_size,
+                max_length=self._work.known.noted["longest"],
+            )
+        return [
+            InputMaps(
+                kept_input.example(),
+                {
+                    (layer, head): kept_input.weights(layer, head)
+                    for layer, heads in wanted.heads.items()
+                    for head in heads
+                },
+                cells,
+            )
+            for kept_input, wanted, cells in zip(kept_inputs, asked, counted, strict=True)
+        ]
 
 
-def keep_maps_of_inputs(
+def read_maps_again(
     source: AttentionSource,
     passages: Sequence[Passage],
     asked: Sequence[WantedMaps],
-    counted: Sequence[dict[str, np.ndarray]],
     *,
     batch_size: int,
     max_length: int,
-) -> list[InputMaps]:
-    """Run some inputs and keep attention maps of heads.
+) -> list[KeptInput]:
+    """Run some inputs again and keep attention maps of heads.
 
     Args:
         source: The model, or stored maps.
         passages: The inputs.
         asked: The wanted heads of each input.
-        counted: The cells that sieves count on each input.
         batch_size: Largest batch.
         max_length: Longest input, in tokens.
 
     Returns:
-        The maps and cells of each input.
+        Each input with its maps.
     """
     shards = stream(
         source,
@@ -161,21 +167,7 @@ def keep_maps_of_inputs(
         max_length=max_length,
         advance=lambda count: None,  # all inputs of the run have been counted
     )
-    kept_inputs = (kept_input for shard in shards for kept_input in shard)
-    return [
-        input_maps(kept_input, wanted, cells)
-        for kept_input, wanted, cells in zip(kept_inputs, asked, counted, strict=True)
-    ]
-
-
-def input_maps(kept_input: KeptInput, wanted: WantedMaps, counted: dict[str, np.ndarray]) -> InputMaps:
-    """Return the wanted maps of an input, with the cells that sieves count on it."""
-    weights = {
-        (layer, head): kept_input.weights(layer, head)
-        for layer, heads in wanted.heads.items()
-        for head in heads
-    }
-    return InputMaps(kept_input.example(), weights, counted)
+    return [kept_input for shard in shards for kept_input in shard]
 
 
 def result_of(shard: Shard, task: Task, rules: Sequence[Rule], **more: Any) -> ShardResult:

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from headroles import Labelling
 from headroles.records.kept_maps import KeptMaps
-from headroles.runs.label import kind, maps
+from headroles.runs.label import held_maps, kind
 from headroles.shards import worker
 
 Label = Callable[..., Labelling]
+SECOND_PASS = "read_maps_again"
+REFUSED = Mock(side_effect=AssertionError("inputs were run again"))
 
 
 def _maps(run: Labelling) -> KeptMaps:
@@ -29,13 +31,9 @@ def _same_maps(left: Labelling, right: Labelling) -> None:
     assert one.counted.keys() == other.counted.keys()
 
 
-def _no_second_pass(*given: Any, **more: Any) -> None:
-    raise AssertionError("inputs were run again")
-
-
 def test_a_run_of_one_shard_reads_its_inputs_once(label: Label, monkeypatch: pytest.MonkeyPatch) -> None:
     twice = label(shard_size=60)  # full, so that more shards could follow
-    monkeypatch.setattr(worker, "keep_maps_of_inputs", _no_second_pass)
+    monkeypatch.setattr(worker, SECOND_PASS, REFUSED)
     once = label()
     assert [each.map for each in _maps(once).exhibits] == [each.map for each in _maps(twice).exhibits]
     for mine, theirs in zip(_maps(once).weights, _maps(twice).weights, strict=True):
@@ -47,17 +45,12 @@ def test_a_run_too_large_to_hold_its_maps_reads_some_inputs_again(
     limit: str, label: Label, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = label()
-    calls: list[int] = []
-
-    def counting(source: Any, passages: Any, *given: Any, **more: Any) -> Any:
-        calls.append(len(passages))
-        return second_pass(source, passages, *given, **more)
-
-    second_pass = worker.keep_maps_of_inputs
-    monkeypatch.setattr(worker, "keep_maps_of_inputs", counting)
-    monkeypatch.setattr(maps, *(("MOST_HELD", 1000) if limit == "bytes" else ("WHOLE", 3)))
+    again = Mock(wraps=worker.read_maps_again)
+    monkeypatch.setattr(worker, SECOND_PASS, again)
+    monkeypatch.setattr(held_maps, *(("MOST_HELD", 1000) if limit == "bytes" else ("WHOLE", 3)))
     twice = label()
-    assert calls == [len(_maps(twice).examples)]
+    again.assert_called_once()
+    assert len(again.call_args.args[1]) == len(_maps(twice).examples)
     assert [each.map for each in _maps(once).exhibits] == [each.map for each in _maps(twice).exhibits]
 
 
@@ -69,15 +62,11 @@ def test_a_run_that_goes_on_after_its_shard_keeps_the_same_maps(
     label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = label(out=tmp_path / "whole")
-
-    def stopped(*given: Any) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(kind, "judge_scores", stopped)
+        patched.setattr(kind, "judge_scores", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt, match="1 finished shard is kept"):
             label(out=tmp_path / "stopped")
-    monkeypatch.setattr(worker, "keep_maps_of_inputs", _no_second_pass)
+    monkeypatch.setattr(worker, SECOND_PASS, REFUSED)
     _same_maps(label(out=tmp_path / "stopped"), whole)
     one, other = (tmp_path / name / "maps.parquet" for name in ("stopped", "whole"))
     assert one.read_bytes() == other.read_bytes()

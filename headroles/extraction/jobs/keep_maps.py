@@ -14,7 +14,7 @@ from headroles.records.example import Example
 
 
 @dataclass(slots=True)
-class InputMaps:
+class KeptInput:
     """One input, and its attention in the chosen heads.
 
     Attributes:
@@ -52,21 +52,21 @@ class KeepMapsJob:
         self._heads = heads
         self._count = 0
 
-    def table(self, tokenised: Sequence[Tokenised]) -> list[InputMaps]:
+    def table(self, tokenised: Sequence[Tokenised]) -> list[KeptInput]:
         """Return a shard's inputs, still without maps."""
         start, self._count = self._count, self._count + len(tokenised)
         chosen = self._heads[start : self._count]
-        return [InputMaps(passage, heads) for passage, heads in zip(tokenised, chosen, strict=True)]
+        return [KeptInput(passage, heads) for passage, heads in zip(tokenised, chosen, strict=True)]
 
     def prepare(self, tokenised: Sequence[Tokenised], places: np.ndarray) -> list["KeepMapsInput"]:
         """Return the batch; nothing else is prepared."""
         return [KeepMapsInput(int(place), tokenised[place]) for place in places]
 
-    def reader(self, batch: list["KeepMapsInput"], table: list[InputMaps]) -> "KeepMapsReader":
+    def reader(self, batch: list["KeepMapsInput"], table: list[KeptInput]) -> "KeepMapsReader":
         """Return the reader of a batch's attention."""
         return KeepMapsReader([table[prepared.place] for prepared in batch])
 
-    def result(self, table: list[InputMaps]) -> list[InputMaps]:
+    def result(self, table: list[KeptInput]) -> list[KeptInput]:
         """Return the inputs with all their maps."""
         return table
 
@@ -82,7 +82,7 @@ class KeepMapsInput:
 class KeepMapsReader:
     """Writes the rows of the chosen heads into the maps of their inputs."""
 
-    def __init__(self, batch: Sequence[InputMaps]) -> None:
+    def __init__(self, batch: Sequence[KeptInput]) -> None:
         """Take the inputs of a batch, in its order."""
         self._batch = batch
 

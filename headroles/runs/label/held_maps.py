@@ -5,8 +5,9 @@ from itertools import islice
 
 from headroles.extraction.capture.weights import WHOLE
 from headroles.extraction.jobs.both import JointJob
-from headroles.extraction.jobs.keep_maps import InputMaps, KeepMapsJob
+from headroles.extraction.jobs.keep_maps import KeepMapsJob, KeptInput
 from headroles.extraction.model.load import Model
+from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.inputs.corpora import Corpus
@@ -31,41 +32,46 @@ class LabelWork(SieveWork):
         """Load the model, and what the sieves read besides tokens."""
         super().__init__(options, corpus)
         self._corpus = corpus
-        self._held: dict[str, InputMaps] | None = None
+        self._held: dict[str, KeptInput] | None = None
 
     def score(self, task: Task, tokenised: Sequence[Tokenised], advance: Advance) -> Shard:
         """Score the tokenised inputs of a shard; hold their maps where it is the only one."""
-        if task.number or not self._fit(tokenised):
+        if task.number or not (self._alone(len(tokenised)) and self._fit(tokenised)):
             return super().score(task, tokenised, advance)
-        heads = {layer: range(self.source.heads) for layer in range(self.source.layers)}
-        job = JointJob(self.job(task), KeepMapsJob([heads] * len(tokenised)))
-        shard, maps = self.stream(tokenised, job, advance)
-        self._held = {kept.tokenised.passage.key: kept for kept in maps}
-        scores: Shard = shard
-        return scores
+        return self._hold(tokenised, self.job(task), advance)
 
-    def held_maps(self) -> Mapping[str, InputMaps] | None:
+    def held_maps(self) -> Mapping[str, KeptInput] | None:
         """Return the maps of every input of the run by its key; None where the run is too large for that.
 
         They are read with scores again where another process scored the shard.
         """
         if self._held is None:
             passages = tuple(islice(self._corpus, self.options.shard_size))
-            tokenised = self.tokenise(passages)
-            if self._fit(tokenised):
-                self.score(Task(0, passages, (), ""), tokenised, ignore_advance)
+            if self._alone(len(passages)) and self._fit(tokenised := self.tokenise(passages)):
+                self._hold(tokenised, self.sieves.sieving(self.source), ignore_advance)
         return self._held
 
-    def _fit(self, tokenised: Sequence[Tokenised]) -> bool:
-        """Return whether the first inputs are all that the run has, and few and short enough.
+    def _hold(self, tokenised: Sequence[Tokenised], sieving: SieveJob, advance: Advance) -> Shard:
+        """Score inputs, and hold their maps."""
+        heads = {layer: range(self.source.heads) for layer in range(self.source.layers)}
+        job = JointJob(sieving, KeepMapsJob([heads] * len(tokenised)))
+        shard, maps = self.stream(tokenised, job, advance)
+        self._held = {kept.tokenised.passage.key: kept for kept in maps}
+        scores: Shard = shard
+        return scores
 
-        A shard that is not full is the last one. Short inputs of one stack are read in whole batches, and
-        their scores are the same with maps as without.
+    def _alone(self, count: int) -> bool:
+        """Return whether this first shard is the only one of a run that keeps maps: it is not full."""
+        options = self.options
+        return options.maps > 0 and options.units_per_shard is None and count < options.shard_size
+
+    def _fit(self, tokenised: Sequence[Tokenised]) -> bool:
+        """Return whether inputs are few and short enough, and a model on a CPU forms their weights.
+
+        Short inputs of one stack are read in whole batches. Their scores are the same with maps as without.
         """
-        source, options = self.source, self.options
+        source = self.source
         if not isinstance(source, Model) or source.device.type != "cpu" or source.way.name == SUMS:
-            return False
-        if not options.maps or options.units_per_shard or len(tokenised) >= options.shard_size:
             return False
         weights = source.layers * source.heads * sum(given.size**2 for given in tokenised)
         return weights <= MOST_HELD and all(

@@ -80,7 +80,7 @@ class LabelRun(RolesRun):
 
     def start_work(self, options: Options, corpus: Corpus) -> ShardWork:
         """Load model, sieves and annotation."""
-        from headroles.runs.label.maps import LabelWork
+        from headroles.runs.label.held_maps import LabelWork
 
         return LabelWork(options, corpus)
 

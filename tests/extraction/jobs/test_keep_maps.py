@@ -15,7 +15,7 @@ from headroles.errors import BadInput
 from headroles.extraction import stream
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.jobs import keep_maps
-from headroles.extraction.jobs.keep_maps import InputMaps, KeepMapsJob, bytes_of
+from headroles.extraction.jobs.keep_maps import KeepMapsJob, KeptInput, bytes_of
 from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.texts.spelling import number_words
@@ -48,13 +48,13 @@ def _kept(
     passages: Sequence[Passage],
     asked: Sequence[Mapping[int, Sequence[int]]] = ASKED,
     size: int = 2,
-) -> list[InputMaps]:
+) -> list[KeptInput]:
     job = KeepMapsJob(asked)
     coming = stream.stream(model, passages, job, batch_size=size, max_length=96, advance=lambda count: None)
     return [each for shard in coming for each in shard]
 
 
-def _same_as_plain(kept: Sequence[InputMaps], folder: Path) -> None:
+def _same_as_plain(kept: Sequence[KeptInput], folder: Path) -> None:
     """Every map that was asked for is there, and as near to the library's own run as bytes can be."""
     network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     for each, asked in zip(kept, ASKED, strict=True):
