@@ -46,7 +46,7 @@ STAGES = (
     ("hand over attention", "model and reading", attention, "hand_over"),
     ("scores", "hand over attention", reading.BatchPlan, "scores"),
     ("write into the table", "hand over attention", reader.Table, "note_batch"),
-    ("return memory", "", stream, "trim_memory"),
+    ("return memory", "", stream.FreeMemory, "trim"),
     ("profiles by word class", "", class_table.ClassTable, "finish"),
 )
 """Stages by name: the stage that each is part of, and the function that is timed."""

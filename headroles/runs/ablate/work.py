@@ -7,7 +7,7 @@ import numpy as np
 from headroles.extraction.ablation.arms import Ablator
 from headroles.extraction.ablation.references import References
 from headroles.extraction.source import AttentionSource
-from headroles.extraction.stream import set_memory_options, split_into_batches, trim_memory
+from headroles.extraction.stream import free_memory, split_into_batches
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.inputs.corpora import Corpus
 from headroles.options.causal.ablate import AblateOptions
@@ -77,13 +77,13 @@ class AblateWork:
 
     def read(self, task: Task, advance: Advance) -> ShardResult:
         """Take heads out on the inputs of a shard."""
-        set_memory_options()
+        memory = free_memory()
         plain = tokenise(self._opened.model.tokenizer, task.passages, self._options.max_length)
         model = self._opened.model
         table = DamageTable(self._layout, plain, (model.layers, model.heads), self._opened.outcomes)
         for batch in self._batches(plain, task.units):
             self._measure(batch, table)
-            trim_memory()
+            memory.trim()
             advance(len(batch.places))
         main = main_intervention(self._options.by)
         arms = tuple(f"{outcome}:{main}" for outcome in self._opened.outcomes)

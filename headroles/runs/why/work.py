@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from headroles.extraction.capture.cross import expected_visible
 from headroles.extraction.source import AttentionSource
-from headroles.extraction.stream import set_memory_options, trim_memory
+from headroles.extraction.stream import free_memory
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.extraction.why.products import InputProducts, read_products
 from headroles.extraction.why.redeals import contrasted_rows
@@ -52,7 +52,7 @@ class WhyWork:
 
     def read(self, task: Task, advance: Advance) -> ShardResult:
         """Measure the parts of contrasts on the inputs of a shard."""
-        set_memory_options()
+        memory = free_memory()
         opened, options = self._opened, self._options
         plain = tokenise(opened.model.tokenizer, task.passages, options.max_length)
         asked = [place for place, given in enumerate(plain) if given.passage.key in self._measured]
@@ -67,7 +67,7 @@ class WhyWork:
                 )  # fmt: skip
                 sums.add(given.passage.key, products, task.members[place])
                 self._score(place, given, counted[place], products, table)
-                trim_memory()
+                memory.trim()
             advance(1)
         unknown = np.full(len(self.rules), np.nan)
         return ShardResult(

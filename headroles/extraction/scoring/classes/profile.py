@@ -1,13 +1,57 @@
-"""Attention by cell in one half of a shard, and the profile of every head that follows from it."""
+"""Attention by cell in one half of a shard, and the profile of every head that follows from it.
+
+Rows are added up by products with sparse matrices: their loops read every row once, and copy none.
+"""
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
+from scipy.sparse import csc_array, csr_array
 
 from headroles.plans.class_profile import SHRINKAGE
-from headroles.plans.word_pairs import FREQUENCIES, coarser, coarser_pair
+from headroles.plans.word_pairs import CELLS, FREQUENCIES, coarser, coarser_pair
 
-Table = Float[torch.Tensor, "rows heads"]
+Table = Float[np.ndarray, "rows heads"]
+
+
+def number_cells(
+    cells: Int[np.ndarray, " cells"], most: int = CELLS
+) -> tuple[Int[np.ndarray, " known"], Int[np.ndarray, " cells"]]:
+    """Return the cells that occur, sorted, and the place of each cell among them.
+
+    Args:
+        cells: Cells below ``most``, in any order.
+        most: Number of cells there are.
+
+    Example:
+        >>> [found.tolist() for found in number_cells(np.array([7, 3, 7]), 9)]
+        [[3, 7], [1, 0, 1]]
+    """
+    there = np.zeros(most, dtype=np.bool_)
+    there[cells] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[cells]
+
+
+def sum_bags(
+    table: Table,
+    index: Int[np.ndarray, " members"],
+    opens: Int[np.ndarray, "_"],
+    weight: np.ndarray | None = None,
+) -> Table:
+    """Return the sums of bags of rows (bags, heads), float64.
+
+    Args:
+        table: The rows, float64.
+        index: The rows of each bag, one bag after another.
+        opens: First member of each bag, and one past the last of all.
+        weight: Weight of each member; None for 1.
+
+    Example:
+        >>> sum_bags(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2, 1]), np.array([0, 2, 3])).tolist()
+        [[5.0], [2.0]]
+    """
+    own = np.ones(len(index)) if weight is None else weight
+    sums: Table = csr_array((own, index, opens), shape=(len(opens) - 1, len(table))) @ table
+    return sums
 
 
 class Totals:
@@ -20,32 +64,44 @@ class Totals:
     """
 
     def __init__(
-        self, place: Int[np.ndarray, " rows"], sums: Table, count: Float[np.ndarray, " rows"]
+        self,
+        place: Int[np.ndarray, " places"],
+        row: Int[np.ndarray, " rows"],
+        sums: Table,
+        count: Float[np.ndarray, " rows"],
     ) -> None:
-        """Add up rows by their places, in any order."""
-        self.place, row = np.unique(place, return_inverse=True)
-        self.count = np.bincount(row, count, len(self.place))
-        self.sums = torch.zeros((len(self.place), sums.shape[1]), dtype=torch.float64)
-        self.sums.index_add_(0, torch.from_numpy(row), sums.double())
+        """Add up rows, given the places that occur and the number of the place of each row."""
+        self.place = place
+        self.count = np.bincount(row, count, len(place))
+        to_place = np.ones(len(row)), row, np.arange(len(row) + 1)
+        self.sums: Table = csc_array(to_place, shape=(len(place), len(row))) @ sums
 
     def join(self, place: Int[np.ndarray, " rows"]) -> "Totals":
         """Return the totals of a coarser level, given the coarser place of each place."""
-        return Totals(place, self.sums, self.count)
+        return Totals(*np.unique(place, return_inverse=True), self.sums, self.count)
 
-    def blend(self, wanted: Int[np.ndarray, " wanted"], coarser: Table | None) -> Table:
+    def blend(
+        self,
+        wanted: Int[np.ndarray, " wanted"],
+        coarser: Table | None = None,
+        of: Int[np.ndarray, " wanted"] | None = None,
+    ) -> Table:
         """Return the mean of some places (wanted, heads), shrunk towards those of a coarser level.
 
         Args:
             wanted: Places; those that do not occur have no pair.
-            coarser: The profile of the coarser level at these places; None for plain means.
+            coarser: The profile of the coarser level; None for plain means.
+            of: Its row for each wanted place.
         """
         row = np.minimum(np.searchsorted(self.place, wanted), len(self.place) - 1)
         known = self.place[row] == wanted
-        number = torch.from_numpy(np.where(known, self.count[row], 0.0))[:, None]
-        total = self.sums.index_select(0, torch.from_numpy(row)).mul_(torch.from_numpy(known)[:, None])
-        if coarser is None:
-            return total.div_(number.clamp(min=1))
-        return total.add_(coarser, alpha=SHRINKAGE).div_(number + SHRINKAGE)
+        number = np.where(known, self.count[row], 0.0)
+        every = np.arange(len(wanted) + 1)
+        if coarser is None or of is None:
+            return sum_bags(self.sums, row, every, known / np.maximum(number, 1))
+        found = sum_bags(self.sums, row, every, known / (number + SHRINKAGE))
+        found += sum_bags(coarser, of, every, SHRINKAGE / (number + SHRINKAGE))
+        return found
 
 
 def profile(totals: Totals, cells: Int[np.ndarray, " cells"]) -> Table:
@@ -65,7 +121,8 @@ def profile(totals: Totals, cells: Int[np.ndarray, " cells"]) -> Table:
     wanted = coarser(whole * FREQUENCIES)
     asked, of_whole = np.unique(wanted[2], return_inverse=True)
     distance, side = coarser_pair(asked)
-    found = by_distance.blend(asked, sides.blend(side, distances.blend(distance, None)))
-    found = by_side.blend(wanted[3], found[torch.from_numpy(of_whole)])
-    found = wholes.blend(whole, found)
-    return totals.blend(cells, found[torch.from_numpy(of_cell)])
+    every = np.arange(len(asked))
+    found = by_distance.blend(asked, sides.blend(side, distances.blend(distance), every), every)
+    found = by_side.blend(wanted[3], found, of_whole)
+    found = wholes.blend(whole, found, np.arange(len(whole)))
+    return totals.blend(cells, found, of_cell)

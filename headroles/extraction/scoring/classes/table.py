@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch.nn.functional import embedding_bag
+from jaxtyping import Float32
 
 from headroles.extraction.scoring.classes.layout import ClassLayout, Questions
-from headroles.extraction.scoring.classes.profile import Table, Totals, profile
+from headroles.extraction.scoring.classes.profile import Table, Totals, number_cells, profile, sum_bags
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.class_profile import LEAST, ClassSpace, split_in_halves
 from headroles.plans.word_pairs import CELLS
 
-HEADS = 128
+HEADS = 72
 """Heads whose profiles are computed at a time."""
+
+Sums = Float32[np.ndarray, "bags heads"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,9 +27,9 @@ class _Batch:
     """The sums of a batch: of its cells, of its attending words, and of its answers."""
 
     layout: ClassLayout
-    cells: Table
-    mass: Table
-    seen: Table
+    cells: Sums
+    mass: Sums
+    seen: Sums
 
 
 class ClassTable:
@@ -47,7 +48,7 @@ class ClassTable:
         self.counts = Counter(token.lower() for given in tokenised for token in given.tokens)
         self._batches: list[_Batch] = []
 
-    def add(self, layout: ClassLayout, sums: Table) -> None:
+    def add(self, layout: ClassLayout, sums: Sums) -> None:
         """Add the sums of a batch (bags, layers × heads)."""
         first = len(layout.cells)
         last = first + len(layout.questions.place)
@@ -63,40 +64,40 @@ class ClassTable:
             return
         asked = _join([batch.layout.questions for batch in self._batches])
         other = ~np.repeat(self.halves[asked.place], np.diff(asked.opens))
-        wanted, index = _number(asked.cell + CELLS * other)
+        wanted, index = number_cells(asked.cell + CELLS * other, 2 * CELLS)
         scores, space = values.reshape(*values.shape[:2], -1), self.space
         column, distance, share = (
             np.array(own)[asked.contrast] for own in (space.columns, space.distance, space.share)
         )
         for start in range(0, scores.shape[2], HEADS):
             heads = slice(start, start + HEADS)
-            mass, seen = (self._joined(name, heads) for name in ("mass", "seen"))
-            expected = _expected(asked, index, self._profile(wanted, heads), mass)
+            mass, seen = (
+                np.concatenate([getattr(batch, name)[:, heads] for batch in self._batches])
+                for name in ("mass", "seen")
+            )
+            profiles = [
+                profile(self._totals(half, heads), wanted[wanted // CELLS == half] - half * CELLS)
+                for half in range(2)
+            ]
+            expected = _expected(asked, index, np.concatenate(profiles), mass)
             matched = scores[distance, asked.answer, heads]
-            scores[column, asked.answer, heads] = (seen - expected).numpy() - share[:, None] * matched
+            scores[column, asked.answer, heads] = seen - expected - share[:, None] * matched
         cells[column, asked.answer] = np.diff(asked.answer_opens)
         low[column], high[column] = -1 - share, 1 + share
 
-    def _joined(self, name: str, heads: slice) -> Table:
-        """Return the sums of all batches, for some heads."""
-        return torch.cat([getattr(batch, name)[:, heads] for batch in self._batches]).double()
-
-    def _profile(self, wanted: np.ndarray, heads: slice) -> Table:
-        """Return f of cells, those of the second half counted on from ``CELLS``, for some heads."""
-        cells, pairs = (
-            np.concatenate([getattr(batch.layout, name) for batch in self._batches])
-            for name in ("cells", "pairs")
-        )
-        sums = self._joined("cells", heads)
-        profiles = []
-        for half in range(2):
-            own, asked = cells // CELLS == half, wanted[wanted // CELLS == half] - half * CELLS
-            totals = Totals(cells[own] - half * CELLS, sums[torch.from_numpy(own)], pairs[own])
-            profiles.append(profile(totals, asked))
-        return torch.cat(profiles)
+    def _totals(self, half: int, heads: slice) -> Totals:
+        """Return the sums of one half by cell, for some heads."""
+        parts = []
+        for batch in self._batches:
+            own = batch.layout.cells
+            rows = slice(*np.searchsorted(own, (half * CELLS, (half + 1) * CELLS)))
+            parts.append((own[rows] - half * CELLS, batch.cells[rows, heads], batch.layout.pairs[rows]))
+        cells, sums, pairs = zip(*parts, strict=True)
+        place, row = number_cells(np.concatenate(cells))
+        return Totals(place, row, np.concatenate(sums, dtype=np.float64), np.concatenate(pairs))
 
 
-def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: Table) -> Table:
+def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: np.ndarray) -> Table:
     """Return the attention (answers, heads) that a profile puts on the counted pairs, as a mean.
 
     Args:
@@ -105,20 +106,11 @@ def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: Table) 
         profile: f of all cells (rows, heads).
         mass: Attention of each attending word on all words it is compared with (queries, heads).
     """
-    rows = torch.from_numpy(index)
-    whole = embedding_bag(rows, profile, torch.from_numpy(asked.opens[:-1]), mode="sum")
-    rate = torch.where(whole > 0, mass / whole, 0.0)
-    pairs = rate[torch.from_numpy(asked.asked)].mul_(profile[rows[torch.from_numpy(asked.counted)]])
-    places, opens = torch.arange(len(pairs)), torch.from_numpy(asked.answer_opens[:-1])
-    expected: Table = embedding_bag(places, pairs, opens, mode="mean")
-    return expected
-
-
-def _number(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cells of both halves that occur, sorted, and the place of each key among them."""
-    there = np.zeros(2 * CELLS, dtype=np.bool_)
-    there[keys] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
+    whole = sum_bags(profile, index, asked.opens)
+    rate = np.divide(mass, whole, out=np.zeros_like(whole), where=whole > 0)
+    pairs = rate[asked.asked] * profile[index[asked.counted]]
+    number = np.diff(asked.answer_opens)
+    return sum_bags(pairs, np.arange(len(pairs)), asked.answer_opens, np.repeat(1 / number, number))
 
 
 def _join(parts: Sequence[Questions]) -> Questions:
