@@ -126,6 +126,7 @@ def stream_tokenised(
     memory = free_memory()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotation") as executor:
         for tokenised in shards:
+            memory.trim()
             table = job.table(tokenised)
             order = np.argsort([-passage.size for passage in tokenised], kind="stable")
             batches = list(
@@ -264,10 +265,11 @@ def free_memory() -> FreeMemory:
 
 
 def _resident_bytes() -> int:
-    """Return the bytes of memory that the process has; 0 on other systems than Linux."""
-    if sys.platform != "linux":
+    """Return the bytes of memory that the process has; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * mmap.PAGESIZE
+    except OSError:
         return 0
-    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * mmap.PAGESIZE
 
 
 @cache

@@ -436,3 +436,17 @@ def test_single_texts_and_pairs_do_not_mix(model_of: ModelOf) -> None:
     mixed = [*_passages(1, 2), *(replace(each, key=f"pair {each.key}") for each in _passages(2, 2))]
     with pytest.raises(BadInput, match="single texts or pairs, but got both"):
         _scores(_load(model_of("bert")), mixed)
+
+
+def test_free_memory_is_returned_when_the_process_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    returned: list[int] = []
+    resident = iter([100, 100 + 63, 100 + 64, 90, 90 + 63, 90 + 70, 80])
+    monkeypatch.setattr(stream, "_c_function", lambda name: lambda *given: returned.append(len(given)))
+    monkeypatch.setattr(stream, "_resident_bytes", lambda: next(resident) * 2**20)
+    memory = stream.FreeMemory()
+    returned.clear()
+    counts = []
+    for _ in range(4):
+        memory.trim()
+        counts.append(len(returned))
+    assert counts == [0, 1, 1, 2]

@@ -67,14 +67,25 @@ class ClassLayout:
     Attributes:
         tokens: The pairs of tokens.
         bags: Pairs of tokens by bag.
+        meaning: What the bags are.
+    """
+
+    tokens: TokenPairs
+    bags: Bags
+    meaning: "BagMeaning"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BagMeaning:
+    """What the bags of a batch are, which its shard needs until it is read.
+
+    Attributes:
         cells: The cells that have a bag, those of the second half counted on from ``CELLS``.
         pairs: Number of pairs of words of each of these bags.
         groups: Number of sentences in the inputs of each half.
         questions: What the other bags are about.
     """
 
-    tokens: TokenPairs
-    bags: Bags
     cells: Int[np.ndarray, " cells"]
     pairs: Int[np.ndarray, " cells"]
     groups: tuple[int, int]
@@ -125,10 +136,7 @@ def lay_pairs(
     return ClassLayout(
         tokens=tokens,
         bags=spread_bags((of_cells, of_queries, of_answers), number, share),
-        cells=cells,
-        pairs=count,
-        groups=(int(groups[0]), int(groups[1])),
-        questions=questions,
+        meaning=BagMeaning(cells, count, (int(groups[0]), int(groups[1])), questions),
     )
 
 

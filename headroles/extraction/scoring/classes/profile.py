@@ -1,16 +1,18 @@
 """Attention by cell in one half of a shard, and the profile of every head that follows from it.
 
-Rows are added up by products with sparse matrices: their loops read every row once, and copy none.
+Rows of float32 are added up by torch's sums of bags, which read every row once and copy none. A level is
+added up from the next finer one, so that no sum has many terms of very different size.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy.sparse import csc_array, csr_array
+import torch
+from jaxtyping import Float, Float32, Int
+from torch.nn.functional import embedding_bag
 
 from headroles.plans.class_profile import SHRINKAGE
 from headroles.plans.word_pairs import CELLS, FREQUENCIES, coarser, coarser_pair
 
-Table = Float[np.ndarray, "rows heads"]
+Table = Float32[torch.Tensor, "rows heads"]
 
 
 def number_cells(
@@ -35,22 +37,24 @@ def sum_bags(
     table: Table,
     index: Int[np.ndarray, " members"],
     opens: Int[np.ndarray, "_"],
-    weight: np.ndarray | None = None,
+    weight: Float[np.ndarray, " members"] | None = None,
 ) -> Table:
-    """Return the sums of bags of rows (bags, heads), float64.
+    """Return the sums of bags of rows (bags, heads); 0 for an empty bag.
 
     Args:
-        table: The rows, float64.
+        table: The rows.
         index: The rows of each bag, one bag after another.
         opens: First member of each bag, and one past the last of all.
         weight: Weight of each member; None for 1.
 
     Example:
-        >>> sum_bags(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2, 1]), np.array([0, 2, 3])).tolist()
+        >>> rows = torch.tensor([[1.0], [2.0], [4.0]])
+        >>> sum_bags(rows, np.array([0, 2, 1]), np.array([0, 2, 3])).tolist()
         [[5.0], [2.0]]
     """
-    own = np.ones(len(index)) if weight is None else weight
-    sums: Table = csr_array((own, index, opens), shape=(len(opens) - 1, len(table))) @ table
+    weights = None if weight is None else torch.from_numpy(weight.astype(np.float32))
+    bags = torch.from_numpy(index), torch.from_numpy(opens[:-1])
+    sums: Table = embedding_bag(bags[0], table, bags[1], mode="sum", per_sample_weights=weights)
     return sums
 
 
@@ -59,7 +63,7 @@ class Totals:
 
     Attributes:
         place: The places that occur, sorted.
-        sums: Σ n A of each, float64.
+        sums: Σ n A of each.
         count: Its pairs.
     """
 
@@ -68,13 +72,13 @@ class Totals:
         place: Int[np.ndarray, " places"],
         row: Int[np.ndarray, " rows"],
         sums: Table,
-        count: Float[np.ndarray, " rows"],
+        count: Float[np.ndarray, " rows"] | Int[np.ndarray, " rows"],
     ) -> None:
         """Add up rows, given the places that occur and the number of the place of each row."""
         self.place = place
         self.count = np.bincount(row, count, len(place))
-        to_place = np.ones(len(row)), row, np.arange(len(row) + 1)
-        self.sums: Table = csc_array(to_place, shape=(len(place), len(row))) @ sums
+        opens = np.append(0, np.cumsum(np.bincount(row, minlength=len(place))))
+        self.sums = sum_bags(sums, np.argsort(row, kind="stable"), opens)
 
     def join(self, place: Int[np.ndarray, " rows"]) -> "Totals":
         """Return the totals of a coarser level, given the coarser place of each place."""

@@ -127,5 +127,5 @@ class ClassSums:
         )
         done = [sums for sums in self._layers if sums is not None]
         if len(done) == len(self._layers):
-            self._table.add(self._layout, torch.cat(done, dim=1).cpu().numpy())
+            self._table.add(self._layout.meaning, torch.cat(done, dim=1).cpu())
             self._layers = [None] * len(self._layers)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32
+import torch
 
-from headroles.extraction.scoring.classes.layout import ClassLayout, Questions
+from headroles.extraction.scoring.classes.layout import BagMeaning, Questions
 from headroles.extraction.scoring.classes.profile import Table, Totals, number_cells, profile, sum_bags
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.class_profile import LEAST, ClassSpace, split_in_halves
@@ -19,17 +19,15 @@ from headroles.plans.word_pairs import CELLS
 HEADS = 72
 """Heads whose profiles are computed at a time."""
 
-Sums = Float32[np.ndarray, "bags heads"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
     """The sums of a batch: of its cells, of its attending words, and of its answers."""
 
-    layout: ClassLayout
-    cells: Sums
-    mass: Sums
-    seen: Sums
+    bags: BagMeaning
+    cells: Table
+    mass: Table
+    seen: Table
 
 
 class ClassTable:
@@ -48,21 +46,25 @@ class ClassTable:
         self.counts = Counter(token.lower() for given in tokenised for token in given.tokens)
         self._batches: list[_Batch] = []
 
-    def add(self, layout: ClassLayout, sums: Sums) -> None:
+    def add(self, bags: BagMeaning, sums: Table) -> None:
         """Add the sums of a batch (bags, layers × heads)."""
-        first = len(layout.cells)
-        last = first + len(layout.questions.place)
-        self._batches.append(_Batch(layout, sums[:first], sums[first:last], sums[last:]))
+        first = len(bags.cells)
+        last = first + len(bags.questions.place)
+        self._batches.append(_Batch(bags, sums[:first], sums[first:last], sums[last:]))
 
     def finish(self, values: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         """Write the scores of the columns (columns, inputs, layers, heads), numbers of pairs and bounds.
 
-        Nothing is written where a half has fewer than ``LEAST`` sentences.
+        Nothing is written where a half has fewer than ``LEAST`` sentences. The sums are dropped.
         """
-        groups = np.array([batch.layout.groups for batch in self._batches]).reshape(-1, 2).sum(axis=0)
-        if groups.min() < LEAST:
-            return
-        asked = _join([batch.layout.questions for batch in self._batches])
+        groups = np.array([batch.bags.groups for batch in self._batches]).reshape(-1, 2).sum(axis=0)
+        if groups.min() >= LEAST:
+            self._write(values, cells, low, high)
+        self._batches.clear()
+
+    def _write(self, values: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        """Write the scores of the columns, where both halves have enough sentences."""
+        asked = _join([batch.bags.questions for batch in self._batches])
         other = ~np.repeat(self.halves[asked.place], np.diff(asked.opens))
         wanted, index = number_cells(asked.cell + CELLS * other, 2 * CELLS)
         scores, space = values.reshape(*values.shape[:2], -1), self.space
@@ -72,16 +74,16 @@ class ClassTable:
         for start in range(0, scores.shape[2], HEADS):
             heads = slice(start, start + HEADS)
             mass, seen = (
-                np.concatenate([getattr(batch, name)[:, heads] for batch in self._batches])
+                torch.cat([getattr(batch, name)[:, heads] for batch in self._batches])
                 for name in ("mass", "seen")
             )
             profiles = [
                 profile(self._totals(half, heads), wanted[wanted // CELLS == half] - half * CELLS)
                 for half in range(2)
             ]
-            expected = _expected(asked, index, np.concatenate(profiles), mass)
+            expected = _expected(asked, index, torch.cat(profiles), mass)
             matched = scores[distance, asked.answer, heads]
-            scores[column, asked.answer, heads] = seen - expected - share[:, None] * matched
+            scores[column, asked.answer, heads] = (seen - expected).numpy() - share[:, None] * matched
         cells[column, asked.answer] = np.diff(asked.answer_opens)
         low[column], high[column] = -1 - share, 1 + share
 
@@ -89,15 +91,15 @@ class ClassTable:
         """Return the sums of one half by cell, for some heads."""
         parts = []
         for batch in self._batches:
-            own = batch.layout.cells
+            own = batch.bags.cells
             rows = slice(*np.searchsorted(own, (half * CELLS, (half + 1) * CELLS)))
-            parts.append((own[rows] - half * CELLS, batch.cells[rows, heads], batch.layout.pairs[rows]))
+            parts.append((own[rows] - half * CELLS, batch.cells[rows, heads], batch.bags.pairs[rows]))
         cells, sums, pairs = zip(*parts, strict=True)
         place, row = number_cells(np.concatenate(cells))
-        return Totals(place, row, np.concatenate(sums, dtype=np.float64), np.concatenate(pairs))
+        return Totals(place, row, torch.cat(sums), np.concatenate(pairs))
 
 
-def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: np.ndarray) -> Table:
+def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: Table) -> Table:
     """Return the attention (answers, heads) that a profile puts on the counted pairs, as a mean.
 
     Args:
@@ -107,8 +109,9 @@ def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: np.ndar
         mass: Attention of each attending word on all words it is compared with (queries, heads).
     """
     whole = sum_bags(profile, index, asked.opens)
-    rate = np.divide(mass, whole, out=np.zeros_like(whole), where=whole > 0)
-    pairs = rate[asked.asked] * profile[index[asked.counted]]
+    rate = torch.where(whole > 0, mass / whole, 0.0)
+    rows = torch.from_numpy(index[asked.counted])
+    pairs = rate[torch.from_numpy(asked.asked)].mul_(profile[rows])
     number = np.diff(asked.answer_opens)
     return sum_bags(pairs, np.arange(len(pairs)), asked.answer_opens, np.repeat(1 / number, number))
 
