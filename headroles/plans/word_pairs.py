@@ -11,14 +11,11 @@ query i and a key j is
 - the frequency of j in the shard (at most 2, at most 20, more), which ``with_frequency`` adds.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
-
-from headroles.records.example import Example
 
 CLASSES = (
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
@@ -179,16 +176,6 @@ def rarest(
     inside = np.asarray(word) >= 0
     np.minimum.at(least, np.asarray(word)[inside], np.asarray(occurrences, dtype=np.int64)[inside])
     return np.where(least == np.iinfo(np.int64).max, 0, least)
-
-
-def occurrences_of(example: Example, counts: Counter[str]) -> Int[np.ndarray, " words"]:
-    """Return how often each word occurs, as often as the rarest of its tokens; 0 for words without one.
-
-    Args:
-        example: The input.
-        counts: Occurrences of each token in the shard, in lower case.
-    """
-    return rarest(example.word, [counts[token.lower()] for token in example.tokens])
 
 
 def coarser(cell: Int[np.ndarray, " cells"]) -> list[Int[np.ndarray, " cells"]]:

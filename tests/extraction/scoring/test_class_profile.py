@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroles.extraction.scoring.classes.profile import Totals, number_cells, profile, sum_bags
+from headroles.extraction.scoring.classes.profile import Totals, profile, sum_bags
 from headroles.plans.class_profile import CellSums
 from headroles.plans.word_pairs import CELLS
 
@@ -39,6 +39,5 @@ def test_a_profile_of_all_levels_is_that_of_the_reference(seed: int, rows: int, 
     by_cell = CellSums()
     for row in range(rows):
         by_cell.add(cells[row : row + 1], sums[row : row + 1], pairs[row : row + 1], 1)
-    place, number = number_cells(cells)
-    found = profile(Totals(place, number, torch.from_numpy(sums), pairs), wanted)
+    found = profile(Totals(cells, torch.from_numpy(sums), pairs), wanted)
     np.testing.assert_allclose(found, by_cell.profile(wanted), rtol=2e-6)

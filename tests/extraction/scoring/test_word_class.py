@@ -17,7 +17,7 @@ from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.stream import stream
 from headroles.extraction.texts.tokens import example_of, tokenise
 from headroles.plans.class_profile import split_in_halves
-from headroles.plans.word_pairs import CLASSES, occurrences_of
+from headroles.plans.word_pairs import CLASSES, rarest
 from headroles.records.example import Example
 from headroles.records.passage import Passage, Words
 from headroles.sieves.weights.reference import apply
@@ -88,7 +88,10 @@ def _wanted(model: Model, folder: Path, passages: Sequence[Passage]) -> np.ndarr
     units = ["\n".join(passage.texts) for passage in passages]
     halves = split_in_halves(units, [example.size for example in examples])
     pairs = [own for (own,) in selection.word_pairs_of(examples) if own is not None]
-    beyond = reference(pairs, [occurrences_of(example, counts) for example in examples], attention, halves)
+    occurrences = [
+        rarest(example.word, [counts[token.lower()] for token in example.tokens]) for example in examples
+    ]
+    beyond = reference(pairs, occurrences, attention, halves)
     (space,) = selection.class_spaces
     share = np.array(space.share)[None, :, None]
     scores: np.ndarray = (np.stack(beyond) - share * np.stack(distance)).transpose(1, 0, 2)

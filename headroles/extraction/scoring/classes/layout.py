@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.extraction.scoring.prepared import Prepared
-from headroles.extraction.scoring.token_pairs import Bags, pairs_of_tokens, spread_bags
-from headroles.plans.word_pairs import CELLS, WordPairs, occurrences_of, with_frequency
+from headroles.extraction.scoring.token_pairs import Bags, pairs_of_tokens, sort_into_bags, spread_bags
+from headroles.plans.word_pairs import CELLS, WordPairs, rarest, with_frequency
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +94,9 @@ class BagMeaning:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs:
-    """The pairs of words of several inputs, words counted on from input to input."""
+    """The word of each token of several inputs, and their pairs; words are counted on from input to input."""
 
+    word: np.ndarray
     query: np.ndarray
     key: np.ndarray
     cell: np.ndarray
@@ -128,29 +129,36 @@ def lay_pairs(
     tokens, number, share = _token_pairs(inputs, np.array(rows), pairs)
     second = halves[[prepared.place for prepared in inputs]]
     cell = pairs.cell + CELLS * np.repeat(second, np.diff(pairs.opens))
-    order = np.argsort(cell, kind="stable")
-    cells, opens, count = np.unique(cell[order], return_index=True, return_counts=True)
+    order, cells, opens = sort_into_bags(cell)
     of_cells = order, pairs.size[order].astype(np.float64), opens
     questions, of_queries, of_answers = _questions(inputs, own, pairs)
     groups = np.bincount(second, [found.groups for found in own], minlength=2)
     return ClassLayout(
         tokens=tokens,
         bags=spread_bags((of_cells, of_queries, of_answers), number, share),
-        meaning=BagMeaning(cells, count, (int(groups[0]), int(groups[1])), questions),
+        meaning=BagMeaning(
+            cells, np.diff(opens, append=len(order)), (int(groups[0]), int(groups[1])), questions
+        ),
     )
 
 
 def _join(inputs: Sequence[Prepared], own: Sequence[WordPairs], counts: Counter[str]) -> _Pairs:
     """Join the pairs of words of all inputs."""
-    occurrences = [occurrences_of(prepared.example, counts) for prepared in inputs]
-    word_opens = np.cumsum([0, *(len(found) for found in occurrences)])
+    words = [int(prepared.example.word.max(initial=-1)) + 1 for prepared in inputs]
+    word_opens = np.cumsum([0, *words])
+    own_word = np.concatenate([prepared.example.word for prepared in inputs]).astype(np.int64)
+    sizes = [prepared.example.size for prepared in inputs]
+    word = np.where(own_word >= 0, own_word + np.repeat(word_opens[:-1], sizes), -1)
+    tokens = [token for prepared in inputs for token in prepared.example.tokens]
+    occurrences = rarest(word, [counts[token.lower()] for token in tokens])
     opens = np.cumsum([0, *(len(found.query) for found in own)])
     shift = np.repeat(word_opens[:-1], np.diff(opens))
     key = np.concatenate([found.key for found in own]) + shift
     return _Pairs(
+        word=word,
         query=np.concatenate([found.query for found in own]) + shift,
         key=key,
-        cell=with_frequency(np.concatenate([found.cell for found in own]), np.concatenate(occurrences)[key]),
+        cell=with_frequency(np.concatenate([found.cell for found in own]), occurrences[key]),
         size=np.concatenate([found.size for found in own]),
         opens=opens,
         word_opens=word_opens,
@@ -162,10 +170,8 @@ def _token_pairs(
 ) -> tuple[TokenPairs, np.ndarray, np.ndarray]:
     """Return all pairs of tokens, their number by pair of words, and one over the attending word's tokens."""
     sizes = [prepared.example.size for prepared in inputs]
-    word = np.concatenate([prepared.example.word for prepared in inputs]).astype(np.int64)
-    placed = np.where(word >= 0, word + np.repeat(pairs.word_opens[:-1], sizes), -1)
-    pieces = np.bincount(placed[placed >= 0], minlength=pairs.word_opens[-1])
-    number, query, key = pairs_of_tokens(placed, pieces, pairs.query, pairs.key)
+    pieces = np.bincount(pairs.word[pairs.word >= 0], minlength=pairs.word_opens[-1])
+    number, query, key = pairs_of_tokens(pairs.word, pieces, pairs.query, pairs.key)
     opens = np.append(0, np.cumsum(number))[pairs.opens]
     before = np.repeat(np.cumsum(sizes) - sizes, np.diff(opens))
     found = TokenPairs(
@@ -193,7 +199,8 @@ def _questions(
     asking = np.zeros(pairs.word_opens[-1], dtype=np.bool_)
     asking[pairs.query[counted]] = True
     members = np.flatnonzero(asking[pairs.query])
-    words, opens = np.unique(pairs.query[members], return_index=True)
+    opens = np.flatnonzero(np.diff(pairs.query[members], prepend=-1))  # queries are sorted
+    words = pairs.query[members[opens]]
     place = np.array([prepared.place for prepared in inputs])
     questions = Questions(
         place=place[np.searchsorted(pairs.word_opens, words, side="right") - 1],

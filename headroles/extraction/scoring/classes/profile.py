@@ -9,28 +9,11 @@ import torch
 from jaxtyping import Float, Float32, Int
 from torch.nn.functional import embedding_bag
 
+from headroles.extraction.scoring.token_pairs import sort_into_bags
 from headroles.plans.class_profile import SHRINKAGE
-from headroles.plans.word_pairs import CELLS, FREQUENCIES, coarser, coarser_pair
+from headroles.plans.word_pairs import FREQUENCIES, coarser, coarser_pair
 
 Table = Float32[torch.Tensor, "rows heads"]
-
-
-def number_cells(
-    cells: Int[np.ndarray, " cells"], most: int = CELLS
-) -> tuple[Int[np.ndarray, " known"], Int[np.ndarray, " cells"]]:
-    """Return the cells that occur, sorted, and the place of each cell among them.
-
-    Args:
-        cells: Cells below ``most``, in any order.
-        most: Number of cells there are.
-
-    Example:
-        >>> [found.tolist() for found in number_cells(np.array([7, 3, 7]), 9)]
-        [[3, 7], [1, 0, 1]]
-    """
-    there = np.zeros(most, dtype=np.bool_)
-    there[cells] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[cells]
 
 
 def sum_bags(
@@ -67,22 +50,15 @@ class Totals:
         count: Its pairs.
     """
 
-    def __init__(
-        self,
-        place: Int[np.ndarray, " places"],
-        row: Int[np.ndarray, " rows"],
-        sums: Table,
-        count: Float[np.ndarray, " rows"] | Int[np.ndarray, " rows"],
-    ) -> None:
-        """Add up rows, given the places that occur and the number of the place of each row."""
-        self.place = place
-        self.count = np.bincount(row, count, len(place))
-        opens = np.append(0, np.cumsum(np.bincount(row, minlength=len(place))))
-        self.sums = sum_bags(sums, np.argsort(row, kind="stable"), opens)
+    def __init__(self, place: Int[np.ndarray, " rows"], sums: Table, count: Int[np.ndarray, " rows"]) -> None:
+        """Add up rows by their places, in any order."""
+        members, self.place, opens = sort_into_bags(place)
+        self.count = np.add.reduceat(count[members], opens)
+        self.sums = sum_bags(sums, members, np.append(opens, len(members)))
 
     def join(self, place: Int[np.ndarray, " rows"]) -> "Totals":
         """Return the totals of a coarser level, given the coarser place of each place."""
-        return Totals(*np.unique(place, return_inverse=True), self.sums, self.count)
+        return Totals(place, self.sums, self.count)
 
     def blend(
         self,

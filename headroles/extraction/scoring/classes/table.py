@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from headroles.extraction.scoring.classes.layout import BagMeaning, Questions
-from headroles.extraction.scoring.classes.profile import Table, Totals, number_cells, profile, sum_bags
+from headroles.extraction.scoring.classes.profile import Table, Totals, profile, sum_bags
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.class_profile import LEAST, ClassSpace, split_in_halves
 from headroles.plans.word_pairs import CELLS
@@ -66,7 +66,7 @@ class ClassTable:
         """Write the scores of the columns, where both halves have enough sentences."""
         asked = _join([batch.bags.questions for batch in self._batches])
         other = ~np.repeat(self.halves[asked.place], np.diff(asked.opens))
-        wanted, index = number_cells(asked.cell + CELLS * other, 2 * CELLS)
+        wanted, index = _number(asked.cell + CELLS * other)
         scores, space = values.reshape(*values.shape[:2], -1), self.space
         column, distance, share = (
             np.array(own)[asked.contrast] for own in (space.columns, space.distance, space.share)
@@ -95,8 +95,7 @@ class ClassTable:
             rows = slice(*np.searchsorted(own, (half * CELLS, (half + 1) * CELLS)))
             parts.append((own[rows] - half * CELLS, batch.cells[rows, heads], batch.bags.pairs[rows]))
         cells, sums, pairs = zip(*parts, strict=True)
-        place, row = number_cells(np.concatenate(cells))
-        return Totals(place, row, torch.cat(sums), np.concatenate(pairs))
+        return Totals(np.concatenate(cells), torch.cat(sums), np.concatenate(pairs))
 
 
 def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: Table) -> Table:
@@ -114,6 +113,13 @@ def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: Table) 
     pairs = rate[torch.from_numpy(asked.asked)].mul_(profile[rows])
     number = np.diff(asked.answer_opens)
     return sum_bags(pairs, np.arange(len(pairs)), asked.answer_opens, np.repeat(1 / number, number))
+
+
+def _number(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cells of both halves that occur, sorted, and the place of each key among them."""
+    there = np.zeros(2 * CELLS, dtype=np.bool_)
+    there[keys] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
 
 
 def _join(parts: Sequence[Questions]) -> Questions:
