@@ -61,23 +61,8 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassLayout:
-    """All pairs of a batch and their bags: those of cells first, then of attending words, then of answers.
-
-    Attributes:
-        tokens: The pairs of tokens.
-        bags: Pairs of tokens by bag.
-        meaning: What the bags are.
-    """
-
-    tokens: TokenPairs
-    bags: Bags
-    meaning: "BagMeaning"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class BagMeaning:
-    """What the bags of a batch are, which its shard needs until it is read.
+    """What the bags of a batch stand for. The shard keeps this until all its batches are read.
 
     Attributes:
         cells: The cells that have a bag, those of the second half counted on from ``CELLS``.
@@ -90,6 +75,21 @@ class BagMeaning:
     pairs: Int[np.ndarray, " cells"]
     groups: tuple[int, int]
     questions: Questions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassLayout:
+    """All pairs of a batch and their bags: those of cells first, then of attending words, then of answers.
+
+    Attributes:
+        tokens: The pairs of tokens.
+        bags: Pairs of tokens by bag.
+        meaning: What the bags stand for.
+    """
+
+    tokens: TokenPairs
+    bags: Bags
+    meaning: BagMeaning
 
 
 @dataclass(frozen=True, slots=True, eq=False)
