@@ -2,7 +2,8 @@
 
 import torch
 
-from headroles.extraction.model.machine import cpu_count, describe_machine, device_name
+from headroles.extraction.model.machine import describe_machine, device_name
+from headroles.extraction.model.threads import cpu_count
 
 
 def machine(device: torch.device | None = None) -> dict[str, str | int]:

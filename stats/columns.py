@@ -18,6 +18,8 @@ from headroles.stats.pooled import pooled_unit_values
 
 SMALL = 2**22
 """Numbers of all columns together up to which they are kept: 32 MB."""
+PART = 8
+"""Scores for each number of all columns together with which these are kept: a quarter of their memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,14 +137,16 @@ def select_examples(scores: Scores, where: Bool[np.ndarray, " examples"]) -> Sco
 class Columns(Sequence[Column]):
     """The columns of scores in the order of the rules, each made when it is read.
 
-    Scores are kept once, in single precision. Small columns in double precision are kept, too. Of large ones
-    only the column being read is in double precision.
+    Scores are kept once, in single precision. Columns in double precision are kept, too, where they are
+    small, or much smaller than the scores because units have many examples. Of others only the column being
+    read is in double precision.
     """
 
     def __init__(self, scores: Scores, rules: Sequence[Rule]) -> None:
         """Keep scores and their rules, one per sieve."""
         self._scores, self.rules = scores, tuple(rules)
         self._units = unit_numbers(scores.units)
+        self._most_kept = max(SMALL, scores.values.size // PART)
         self._kept: dict[int, Column] = {}
 
     def __len__(self) -> int:
@@ -162,7 +166,7 @@ class Columns(Sequence[Column]):
         if column is None:
             column = self._column(number)
             column.values.setflags(write=False)
-            if column.values.size * len(self) <= SMALL:
+            if column.values.size * len(self) <= self._most_kept:
                 self._kept[number] = column
         return column
 

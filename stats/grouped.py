@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from headroles.records.moments import Moments
 from headroles.records.rules.rule import Rule
-from headroles.stats.columns import Column, Columns
+from headroles.stats.columns import SMALL, Column, Columns
 from headroles.stats.methods.closed_form import SPREAD, has_no_spread
 from headroles.stats.moments import Sample, describe
 from headroles.stats.pooled import jackknife_values
@@ -44,7 +44,7 @@ class GroupColumns(Columns):
     def __init__(self, moments: Moments, rules: Sequence[Rule]) -> None:
         """Keep moments and their rules, one per sieve."""
         self.moments, self.rules = moments, tuple(rules)
-        self._kept = {}
+        self._kept, self._most_kept = {}, SMALL
 
     def cells(self) -> list[float]:
         """Return the mean eligible cells of each column over the examples that state them, else NaN."""

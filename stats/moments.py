@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from math import prod
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
+from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,14 +62,30 @@ def unit_means(
         ordered: np.ndarray = np.empty(values.shape, dtype=np.float64)
         ordered[units] = values
         return ordered
-    order = np.argsort(units, kind="stable")
-    sorted_values = np.asarray(values, dtype=np.float64)[order]
-    starts = np.searchsorted(units[order], np.arange(total))
-    present = ~np.isnan(sorted_values)
-    count = np.add.reduceat(present.astype(np.float64), starts, axis=0)
-    sums = np.add.reduceat(np.where(present, sorted_values, 0.0), starts, axis=0)
+    present = ~np.isnan(values)
+    count = unit_sums(present, units)
+    sums = unit_sums(np.where(present, values, 0.0), units)
     means: np.ndarray = np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
     return means
+
+
+def unit_sums(
+    values: Shaped[np.ndarray, "examples *shape"], units: Int[np.ndarray, " examples"]
+) -> Float[np.ndarray, "units *shape"]:
+    """Return the sum of the examples of each unit, in the order of the unit numbers.
+
+    Args:
+        values: One number per example and head, without NaN.
+        units: Unit number of each example, 0 to U − 1, every number used.
+
+    Example:
+        >>> unit_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
+        [[5.0], [2.0]]
+    """
+    examples, total = len(units), int(units.max()) + 1 if units.size else 0
+    members = csr_array((np.ones(examples), (units, np.arange(examples))), shape=(total, examples))
+    sums: np.ndarray = members @ values.reshape(examples, prod(values.shape[1:]))
+    return sums.reshape(total, *values.shape[1:])
 
 
 def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:

@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from headroles.stats.moments import unit_sums
+
 
 def pooled_unit_values(
     values: Float[np.ndarray, "examples heads"],
@@ -44,7 +46,7 @@ def pooled_unit_values(
     """
     held = ~np.isnan(values) & (np.nan_to_num(weight) > 0)[:, None]
     cells = np.where(held, np.nan_to_num(weight)[:, None], 0.0)
-    sums, sizes = (_per_unit(rows, units) for rows in (cells * np.where(held, values, 0.0), cells))
+    sums, sizes = (unit_sums(rows, units) for rows in (cells * np.where(held, values, 0.0), cells))
     return jackknife_values(sums, sizes)
 
 
@@ -70,11 +72,3 @@ def jackknife_values(
     values: np.ndarray = mean + moved - np.where(holding, moved, 0.0).sum(axis=0) / np.maximum(count, 1)
     values[~holding] = np.nan
     return values
-
-
-def _per_unit(values: np.ndarray, units: Int[np.ndarray, " examples"]) -> np.ndarray:
-    """Return sums over the examples of each unit, in the order of the unit numbers."""
-    order = np.argsort(units, kind="stable")
-    starts = np.searchsorted(units[order], np.arange(int(units.max()) + 1 if units.size else 0))
-    sums: np.ndarray = np.add.reduceat(values[order], starts, axis=0)
-    return sums

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped, UInt16
 
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, Columns, label_p
 from headroles.stats.correction import significant
+from headroles.stats.draws import BLOCK
 from headroles.stats.families import adjust_families_of_draws, contrast_pairs, family_members, joint_role_p
 from headroles.stats.methods.closed_form import has_no_spread, role_p_of
 from headroles.stats.methods.names import METHODS
@@ -21,7 +22,8 @@ CLEAR_ALPHA = 0.2
 CLEAR_SPREAD = 1e-9
 """Variance, as a part of the squared mean where that exceeds 1, above which scores have a spread."""
 
-Weights = Float[np.ndarray, "draws units"]
+Weights = Shaped[np.ndarray, "draws units"]
+"""How often each unit counts in each draw, as integers or as floating-point numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +74,25 @@ def role_p(column: Column, weights: Weights, decision: Decision) -> Float[np.nda
         return np.stack(
             [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
         )
-    count, sums, centre = weighted_sums(column.values, weights)
+    powers = CentredPowers(column.values)
+    blocks = (weights[start : start + BLOCK] for start in range(0, len(weights), BLOCK))
+    return np.concatenate([_p_of_sums(column, *powers.sums(block), decision) for block in blocks])
+
+
+def _p_of_sums(
+    column: Column, count: np.ndarray, sums: Sequence[np.ndarray], centre: np.ndarray, decision: Decision
+) -> Float[np.ndarray, "draws heads"]:
+    """Return p of a role from what ``CentredPowers.sums`` returns."""
     p = np.ones(sums[0].shape)
     known = ~_far_from_role(column, count, sums, centre, decision.alpha)
     count, centre = (np.broadcast_to(part, p.shape)[known] for part in (count, centre))
     sample = sample_from_sums(count, [power[known] for power in sums], centre)
-    statistic = method.statistic(sample, column.rule.margin)
     if column.examples is not None:
         column = replace(column, examples=column.examples.at(known))
-    p[known] = label_p(role_p_of(sample, statistic), column, sample, test)
+    statistic = METHODS[decision.test].statistic
+    assert statistic is not None
+    own = role_p_of(sample, statistic(sample, column.rule.margin))
+    p[known] = label_p(own, column, sample, decision.test)
     return p
 
 
@@ -118,22 +130,32 @@ def _far_from_role(
     return far if column.examples is None else far & ~has_no_spread(column.examples)
 
 
-def weighted_sums(
-    values: Float[np.ndarray, "units heads"], weights: Weights
-) -> tuple[Float[np.ndarray, "draws #heads"], list[np.ndarray], Float[np.ndarray, " heads"]]:
-    """Return sums of weights, of weighted values less a centre and their powers to the fourth; the centre.
+class CentredPowers:
+    """The values of a column less a centre, and their powers to the fourth: what sums over draws need."""
 
-    All powers are summed in one product.
-    """
-    known = ~np.isnan(values)
-    whole = bool(known.all())
-    count = known.sum(axis=0)
-    centre = np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1)
-    first = np.where(known, values - centre, 0.0)
-    second = first * first
-    size = weights.sum(axis=1, keepdims=True) if whole else weights @ known.astype(np.float64)
-    powers = np.concatenate([first, second, second * first, second * second], axis=1)
-    return size, np.split(weights @ powers, 4, axis=1), centre
+    def __init__(self, values: Float[np.ndarray, "units heads"]) -> None:
+        """Subtract the mean of each head, and raise to the powers; NaN counts as none."""
+        known = ~np.isnan(values)
+        count = known.sum(axis=0)
+        self._known = None if known.all() else known.astype(np.float64)
+        self._centre = np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1)
+        first = np.where(known, values - self._centre, 0.0)
+        second = first * first
+        self._powers = np.concatenate([first, second, second * first, second * second], axis=1)
+
+    def sums(
+        self, weights: Weights
+    ) -> tuple[Float[np.ndarray, "draws #heads"], list[np.ndarray], Float[np.ndarray, " heads"]]:
+        """Return sums of weights, sums of weighted powers from the first to the fourth, and the centre.
+
+        All powers are summed in one product.
+
+        Args:
+            weights: How often each unit counts in each draw.
+        """
+        weights = weights.astype(np.float64, copy=False)
+        size = weights.sum(axis=1, keepdims=True) if self._known is None else weights @ self._known
+        return size, np.split(weights @ self._powers, 4, axis=1), self._centre
 
 
 def p_of_draws(
@@ -177,9 +199,17 @@ def label_draws(
     return roles_from_p(p, [columns.rules[position] for position in deciders], grid, decision)
 
 
-def split_draws(weights: Iterable[np.ndarray], heads: int) -> Iterator[np.ndarray]:
-    """Yield the same draws in blocks of some 260,000 labels or weights, for memory."""
-    for block in weights:
-        size = max(64, CELLS // max(heads, block.shape[1]))
-        for start in range(0, len(block), size):
-            yield block[start : start + size]
+def gather_draws(blocks: Iterable[np.ndarray], heads: int) -> Iterator[UInt16[np.ndarray, "draws units"]]:
+    """Yield draws in as few blocks as memory allows: some 260,000 labels of a role in each.
+
+    Each block reads all columns once. Counts of units are whole numbers and take two bytes.
+
+    Args:
+        blocks: How often each unit counts in each draw, in blocks of draws.
+        heads: Heads that are labelled.
+    """
+    draws = [block.astype(np.uint16) for block in blocks]
+    size = max(64, CELLS // max(heads, 1))
+    if draws:
+        whole = np.concatenate(draws)
+        yield from (whole[start : start + size] for start in range(0, len(whole), size))

@@ -40,7 +40,7 @@ from headroles.stats.engine import withhold
 from headroles.stats.methods.closed_form import Outcome
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe, sample_from_sums
-from headroles.stats.relabel import weighted_sums
+from headroles.stats.relabel import CentredPowers
 
 OUT = Path(__file__).resolve().parents[2] / "docs" / "reference"
 UNITS = (30, 60, 128, 300)
@@ -138,7 +138,7 @@ def drawn(column: Column, index: np.ndarray) -> Draw:
     """Return the moments of runs over resampled units, whose numbers are (units, runs)."""
     size = len(column.values)
     weights = np.stack([np.bincount(run, minlength=size) for run in index.T]).astype(np.float64)
-    sample = sample_from_sums(*weighted_sums(column.values, weights))
+    sample = sample_from_sums(*CentredPowers(column.values).sums(weights))
     return Draw(column, sample, column.values.mean(axis=0))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from headroles.catalogue import sieve_of
 from headroles.errors import BadInput
-from headroles.extraction.model.machine import cpu_count
+from headroles.extraction.model.threads import cpu_count
 from headroles.extraction.parsing.annotate import Annotator
 from headroles.extraction.parsing.cache import open_cache
 from headroles.extraction.parsing.lexicon import Lexicon, token_frequencies, unit_rows

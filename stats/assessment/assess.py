@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -33,9 +34,9 @@ from headroles.stats.relabel import (
     Grid,
     closed_form_decision,
     deciding,
+    gather_draws,
     p_of_draws,
     roles_from_p,
-    split_draws,
 )
 
 RELABELLINGS = 500
@@ -114,14 +115,12 @@ def _resample_roles(
     rules = [columns.rules[position] for position in deciders]
     bare = [replace(rule, contrast="") for rule in rules]
     drawn, undrawn = [], []
-    counts = bootstrap_counts(units, RELABELLINGS, decision.seed)
-    blocks = [np.ones((1, units)), *split_draws(counts, grid.layers * grid.heads)]
-    for number, weights in enumerate(blocks):
+    counts = chain([np.ones((1, units))], bootstrap_counts(units, RELABELLINGS, decision.seed))
+    for weights in gather_draws(counts, grid.layers * grid.heads):
         p = p_of_draws(columns, deciders, weights, plain)
         undrawn.append(roles_from_p(p, bare, grid, plain))
-        if number:
-            drawn.append(roles_from_p(p, rules, grid, plain))
-    return np.concatenate(drawn, axis=1), np.concatenate(undrawn, axis=1)
+        drawn.append(roles_from_p(p, rules, grid, plain))
+    return np.concatenate(drawn, axis=1)[:, 1:], np.concatenate(undrawn, axis=1)
 
 
 def _precision(
@@ -138,7 +137,8 @@ def _precision(
         -1, *shape[1:]
     )
     inflated = np.stack([columns.design_effects(k) for k in range(len(columns))]).reshape(shape)
-    g, student, units = (np.stack(rows).reshape(shape) for rows in zip(*map(_sizes, columns), strict=True))
+    numbers = zip(*map(_column_numbers, columns), strict=True)
+    g, student, units, largest = (np.stack(rows).reshape(shape) for rows in numbers)
     g[np.isnan(findings.effect)] = np.nan
     count = findings.count
     if isinstance(columns, GroupColumns):  # of examples: as many independent ones as are equally informative
@@ -155,7 +155,7 @@ def _precision(
         bayes_factor=bayes_factors(student, units) if bayes else np.full(shape, np.nan),
         mean_low=mean_low,
         mean_high=mean_high,
-        largest_share=np.stack([largest_share(column.values) for column in columns]).reshape(shape),
+        largest_share=largest,
         **more,
     )
 
@@ -184,10 +184,11 @@ def _shares(scores: Scores, rules: Sequence[Rule]) -> dict[str, np.ndarray]:
     }
 
 
-def _sizes(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of one column, per head: Hedges' g, Student's statistic, and the units behind it."""
-    sample = describe(column.values)
-    return hedges_g(column.counted(sample), column.rule.margin), column.errors_beyond(sample), sample.count
+def _column_numbers(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return of one column, per head: Hedges' g, Student's statistic, its units, and the largest share."""
+    sample, margin = describe(column.values), column.rule.margin
+    g, student = hedges_g(column.counted(sample), margin), column.errors_beyond(sample)
+    return g, student, sample.count, largest_share(column.values)
 
 
 def _cuts(findings: Findings, grid: Grid, decision: Decision) -> Float[np.ndarray, "sieves layers heads"]:

@@ -13,7 +13,7 @@ from headroles.records.shown.looks import without_wholes
 from headroles.stats.columns import Columns
 from headroles.stats.decision import BETTING
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.relabel import Grid, closed_form_decision, label_draws, split_draws
+from headroles.stats.relabel import Grid, closed_form_decision, gather_draws, label_draws
 
 FRESH = 300
 """Fresh samples that are drawn."""
@@ -53,7 +53,7 @@ def fresh_roles(
     units = len(columns[0].values)
     counts = bootstrap_counts(units, FRESH, decision.seed if seed is None else seed)
     again = np.random.default_rng([decision.seed if seed is None else seed, 1])
-    blocks = split_draws(_drawn_again(counts, units, again), grid.layers * grid.heads)
+    blocks = gather_draws(_drawn_again(counts, units, again), grid.layers * grid.heads)
     plain = closed_form_decision(decision)
     labels = [label_draws(columns, weights, grid, plain) for weights in blocks]
     return np.concatenate(labels, axis=1)

@@ -31,21 +31,24 @@ def withheld(
     """
     shape = (len(columns), findings.count[0].size)
     rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "decision")}
-    above = np.stack([lets_role(column, describe(column.values), decision.test) for column in columns])
+    each = [_reliance(column, decision) for column in columns]
+    above, unreliable = (np.stack(rows) for rows in zip(*each, strict=True))
     role = (rows["p"] <= decision.alpha) & ~joint_above(above, findings.rules) & (rows["decision"] == 2)
     layers, heads = findings.count.shape[1:]
     families = family_members(findings.rules, layers, heads, decision.family)
     q_not = adjust_own_families(rows["p_not"], families, decision)
     claimed = significant(q_not, decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
-    return role, claimed & np.stack([_unreliable(column, decision) for column in columns])
+    return role, claimed & unreliable
 
 
-def _unreliable(column: Column, decision: Decision) -> Bool[np.ndarray, " heads"]:
-    """Return which heads have enough units for "not", but would hinge on few units."""
+def _reliance(
+    column: Column, decision: Decision
+) -> tuple[Bool[np.ndarray, " heads"], Bool[np.ndarray, " heads"]]:
+    """Return which heads may have a role, and which have enough units for "not" but would hinge on few."""
     sample = describe(column.values)
     informative = sample.count if column.equal is None else column.equal
-    unreliable: np.ndarray = (informative >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
-    return unreliable
+    unreliable = (informative >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
+    return lets_role(column, sample, decision.test), unreliable
 
 
 def withheld_remarks(

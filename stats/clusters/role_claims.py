@@ -16,7 +16,7 @@ from headroles.stats.clusters.distance_tests import r_squared_of_roles
 from headroles.stats.clusters.distances import square_matrix, weighted_means
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts
-from headroles.stats.relabel import Grid, closed_form_decision, label_draws, split_draws
+from headroles.stats.relabel import Grid, closed_form_decision, gather_draws, label_draws
 
 Row = tuple[float, float, float]
 """Estimate, and lower and upper end of its interval."""
@@ -114,9 +114,9 @@ def _resample_measures(
     plain, grid = closed_form_decision(decision), Grid(divergence.layers, divergence.heads)
     measures = 2 * sum(rule.role for rule in columns.rules) + 1
     rows: list[np.ndarray] = []
-    for counts in split_draws(drawn if len(divergence.weight) > 1 else (), len(group)):
+    for counts in gather_draws(drawn if len(divergence.weight) > 1 else (), len(group)):
         held = label_draws(columns, counts[:, divergence.block], grid, plain)
-        mean = (row for some in weighted_means(divergence, counts) for row in some)
+        mean = (row for some in weighted_means(divergence, counts.astype(np.float64)) for row in some)
         rows += [_measures(square_matrix(row), held[:, draw], group) for draw, row in enumerate(mean)]
     return np.array(rows).reshape(len(rows), measures)
 

@@ -16,7 +16,7 @@ import pytest
 
 from headroles import Example, Labelling
 from headroles.errors import BadInput, HeadrolesError, UnknownName
-from headroles.extraction.model.machine import cpu_count
+from headroles.extraction.model.threads import cpu_count
 from headroles.extraction.texts.sources import fingerprint
 from headroles.inputs.units import unit_names
 from headroles.options.label import LabelOptions

@@ -12,19 +12,19 @@ from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Columns
 from headroles.stats.decision import CORRECTIONS
-from headroles.stats.draws import bootstrap_counts, random_halves
+from headroles.stats.draws import BLOCK, bootstrap_counts, random_halves
 from headroles.stats.engine import judge
 from headroles.stats.moments import describe, sample_from_sums
 from headroles.stats.relabel import (
+    CentredPowers,
     Grid,
     closed_form_decision,
     deciding,
+    gather_draws,
     label_draws,
     p_of_draws,
     role_p,
     roles_from_p,
-    split_draws,
-    weighted_sums,
 )
 from tests.support.reference import draws
 
@@ -76,7 +76,7 @@ def test_weighted_moments_are_those_of_the_repeated_units() -> None:
     values[:4, 1] = np.nan
     values[:, 2] = 7.0
     weights = np.concatenate(list(bootstrap_counts(20, 6, 1)))
-    ours = sample_from_sums(*weighted_sums(values, weights))
+    ours = sample_from_sums(*CentredPowers(values).sums(weights))
     for number, row in enumerate(weights):
         theirs = describe(np.repeat(values, row.astype(int), axis=0))
         for name in ("count", "mean", "sd", "skew"):
@@ -89,7 +89,7 @@ def test_weights_on_one_unit_have_no_spread() -> None:
     values = np.random.default_rng(5).random((6, 2))
     row = np.zeros((1, 6))
     row[0, 3] = 6
-    ours = sample_from_sums(*weighted_sums(values, row))
+    ours = sample_from_sums(*CentredPowers(values).sums(row))
     assert (ours.sd == 0).all()
     assert (ours.skew == 0).all()
 
@@ -104,10 +104,22 @@ def test_tests_that_resample_are_stood_in_for() -> None:
     )
 
 
-def test_blocks_hold_the_same_draws() -> None:
-    draws = [np.arange(200.0).reshape(100, 2), np.ones((3, 2))]
-    assert [len(block) for block in split_draws(draws, 2**13)] == [64, 36, 3]
-    np.testing.assert_array_equal(np.concatenate(list(split_draws(draws, 2**13))), np.concatenate(draws))
+def test_gathered_blocks_hold_the_same_draws() -> None:
+    draws = [np.arange(200.0).reshape(100, 2), np.ones((33, 2))]
+    blocks = list(gather_draws(draws, 2**13))
+    assert [len(block) for block in blocks] == [64, 64, 5]
+    np.testing.assert_array_equal(np.concatenate(blocks), np.concatenate(draws))
+    assert not list(gather_draws([], 12))
+
+
+def test_p_of_many_draws_is_that_of_each(scores_of: Callable[..., Run]) -> None:
+    columns = Columns(*_holed(scores_of(1, units=30)))
+    weights = np.concatenate(list(bootstrap_counts(30, BLOCK + 9, 6)))
+    decision = Decision("t-skew", "holm")
+    for column in columns:
+        each = np.concatenate([role_p(column, row[None], decision) for row in weights])
+        for kind in (np.uint16, np.float64):
+            np.testing.assert_allclose(role_p(column, weights.astype(kind), decision), each, rtol=1e-9)
 
 
 ONE_DRAW_LEFT = 0.43

@@ -3,7 +3,6 @@
 The last bits of scores depend on them.
 """
 
-import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,10 +51,3 @@ def _cpu() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
-
-
-def cpu_count() -> int:
-    """Return how many logical CPUs this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

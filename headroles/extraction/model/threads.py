@@ -1,5 +1,9 @@
-"""Let numpy's linear algebra use one thread, because the last bits of its products depend on their number."""
+"""Threads: how many this process may have, and one for numpy's linear algebra.
 
+The last bits of its products depend on their number.
+"""
+
+import os
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -7,6 +11,13 @@ from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
+
+
+def cpu_count() -> int:
+    """Return how many logical CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def one_numpy_thread() -> AbstractContextManager[Any]:

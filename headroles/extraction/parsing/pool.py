@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from threading import Event, Thread, current_thread
 from typing import BinaryIO, cast
 
-from headroles.extraction.model.machine import cpu_count
+from headroles.extraction.model.threads import cpu_count
 from headroles.extraction.parsing.packing import unpack
 from headroles.extraction.parsing.process import KEY, receive, send
 from headroles.records.passage import Words

@@ -86,7 +86,7 @@ def threads_per_worker(options: CommonOptions) -> int | None:
     if setting.isdecimal() and int(setting):
         threads = int(setting)
     else:
-        from headroles.extraction.model.machine import cpu_count
+        from headroles.extraction.model.threads import cpu_count
 
         threads = cpu_count()
     return max(1, threads // options.workers)

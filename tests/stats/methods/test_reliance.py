@@ -12,7 +12,7 @@ from headroles.stats.engine import explained_p, judge
 from headroles.stats.methods.names import METHODS
 from headroles.stats.methods.reliance import largest_share, reliable_above, reliable_below
 from headroles.stats.moments import describe, sample_from_sums
-from headroles.stats.relabel import weighted_sums
+from headroles.stats.relabel import CentredPowers
 
 ROLE, NOT, UNDETERMINED, EXPLAINED = 0, 1, 2, 4
 
@@ -42,7 +42,7 @@ def test_carriers_are_units_over_scipys_kurtosis_with_and_without_weights() -> N
         known = values[~np.isnan(values[:, head]), head]
         assert sample.carriers[head] == pytest.approx(len(known) / kurtosis(known, fisher=False))
     weights = np.random.default_rng(1).multinomial(80, np.full(80, 1 / 80), 4).astype(float)
-    weighted = sample_from_sums(*weighted_sums(values[:, [0]], weights)).carriers
+    weighted = sample_from_sums(*CentredPowers(values[:, [0]]).sums(weights)).carriers
     assert weighted is not None
     for row, found in zip(weights.astype(int), weighted[:, 0], strict=True):
         drawn = np.repeat(values[:, 0], row)
