@@ -12,6 +12,7 @@ from scipy import stats
 
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
+from headroles.stats.assessment.assess import assess
 from headroles.stats.assessment.stability import stability
 from headroles.stats.columns import Columns
 from headroles.stats.draws import bootstrap_counts
@@ -74,6 +75,8 @@ def main(layers: int, heads: int, sieves: int, examples: int, resamples: int, pa
         ("sign-flip", judged(test="sign-flip"), floor, lambda: products(scores, resamples), 1.0),
         ("bootstrap-t", judged(test="bootstrap-t"), floor, lambda: products(scores, resamples), 1.0),
         ("maxT", judged(correction="maxT"), floor, lambda: products(scores, resamples), 1.0),
+        ("assess", lambda: assess(scores, rules, Decision(), found),
+         "products of its 800 draws with four powers of the scores", lambda: products(scores, 800), 4.0),
         ("stability", lambda: stability(columns, grid, Decision(), found),
          "judge() of the same scores", judged(), 1.0),
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Float, Int, Int8
 
 BLOCK = 256
 """Draws made at once: bounds memory and, being fixed, changes no result."""
@@ -27,9 +27,14 @@ def bootstrap_counts(units: int, resamples: int, seed: int) -> Iterator[Float[np
     """
     rng = np.random.default_rng(seed)
     for size in _blocks(resamples):
-        drawn = rng.integers(0, units, (size, units))
-        drawn += units * np.arange(size)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+        yield _count_rows(rng.integers(0, units, (size, units)))
+
+
+def _count_rows(drawn: Int[np.ndarray, "block units"]) -> Float[np.ndarray, "block units"]:
+    """Return how often each unit occurs in each row; ``drawn`` is changed."""
+    size, units = drawn.shape
+    drawn += units * np.arange(size)[:, None]
+    return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
 def sign_flips(units: int, resamples: int, seed: int) -> Iterator[Float[np.ndarray, "block units"]]:

@@ -251,11 +251,15 @@ class FreeMemory:
 
     def trim(self) -> None:
         """Return all free pages when the process has ``MOST_FREE`` bytes more than after the last time."""
+        if _resident_bytes() - self._least >= MOST_FREE:
+            self.release()
+
+    def release(self) -> None:
+        """Return all free pages: what comes next needs other memory than batches do."""
         trim = _c_function("malloc_trim")
-        if trim is None or _resident_bytes() - self._least < MOST_FREE:
-            return
-        trim(0)
-        self._least = _resident_bytes()
+        if trim is not None:
+            trim(0)
+            self._least = _resident_bytes()
 
 
 @cache

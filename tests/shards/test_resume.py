@@ -17,6 +17,7 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.errors import BadInput
+from headroles.extraction.stream import FreeMemory
 from headroles.shards.files import receipt_of
 from headroles.shards.verify import verify
 from headroles.shards.worker import Worker
@@ -82,6 +83,17 @@ def test_shards_that_are_done_are_kept_and_not_done_again(
     assert scored == [0, 1, 2, 3, 4, 5]
     assert (told[0], told[-1]) == ((10, 60), (60, 60))
     assert _contents(tmp_path / "run") == _contents(tmp_path / "calm")
+
+
+def test_free_memory_is_returned_after_the_last_shard(
+    label: Label, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored: list[int]
+) -> None:
+    returned: list[int] = []
+    monkeypatch.setattr(FreeMemory, "trim", lambda self: None)
+    monkeypatch.setattr(FreeMemory, "release", lambda self: returned.append(len(scored)))
+    for _ in range(2):
+        label(out=tmp_path / "run", shard_size=25)
+    assert returned == [len(scored)]
 
 
 def test_a_finished_run_is_verified_and_written_anew_without_scoring(

@@ -29,6 +29,17 @@ def test_a_column_is_the_unit_means_of_score_minus_null(scores_of: Callable[...,
         assert (column.low, column.high) == pytest.approx((-1 - null[k].max(), 1 - null[k].min()))
 
 
+@pytest.mark.parametrize(("units", "kept"), [(3, True), (12, False)])
+def test_large_columns_are_kept_where_units_have_many_examples(
+    scores_of: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, units: int, kept: bool
+) -> None:
+    scores, rules = scores_of(0, units=units, per_unit=24 // units)
+    monkeypatch.setattr("headroles.stats.columns.SMALL", 0)
+    columns = Columns(scores, rules)
+    assert (columns[1] is columns[1]) == kept
+    np.testing.assert_array_equal(columns[1].values, columns[1].values)
+
+
 def test_the_chance_value_of_a_head_is_that_of_its_own_units(scores_of: Callable[..., Run]) -> None:
     scores, rules = scores_of(0, units=4)
     values, null = scores.values.copy(), np.tile([1.0, 1.0, 2.0, 2.0], (4, 1))

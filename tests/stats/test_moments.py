@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats as reference
 
-from headroles.stats.moments import Sample, describe, unit_means
+from headroles.stats.moments import Sample, describe, unit_means, unit_sums
 
 FIELDS = ("count", "mean", "sd", "skew")
 
@@ -115,6 +115,16 @@ def test_unit_means_are_those_of_a_pandas_groupby(seed: int, rows: int, most: in
     values = _holed(rng, rows, 3, share=rng.choice([0.0, 0.5, 0.9]))
     wanted = pd.DataFrame(values).groupby(units).mean().to_numpy()
     np.testing.assert_allclose(unit_means(values, units), wanted, rtol=1e-12, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 40))
+def test_unit_sums_are_those_of_numpys_add_at(seed: int, rows: int, most: int) -> None:
+    rng = np.random.default_rng(seed)
+    _, units = np.unique(rng.integers(most, size=rows), return_inverse=True)
+    values = rng.normal(size=(rows, 2, 3))
+    wanted = np.zeros((units.max() + 1, 2, 3))
+    np.add.at(wanted, units, values)
+    np.testing.assert_allclose(unit_sums(values, units), wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_units_of_one_example_keep_their_place() -> None:

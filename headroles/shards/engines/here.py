@@ -6,6 +6,7 @@ from types import TracebackType
 
 from headroles.extraction.model.machine import use_threads
 from headroles.extraction.source import AttentionSource
+from headroles.extraction.stream import free_memory
 from headroles.inputs.corpora import Corpus
 from headroles.progress import Advance
 from headroles.records.kept_maps import InputMaps, WantedMaps
@@ -42,7 +43,7 @@ class InProcess:
         return self._ready_worker().source
 
     def score(self, tasks: Iterable[Task]) -> Iterator[Receipt]:
-        """Score shards in their order.
+        """Score shards in their order, and return the free memory of this process after the last.
 
         Raises:
             HeadrolesError: When an input cannot be scored.
@@ -54,6 +55,8 @@ class InProcess:
             if next_task is not None:
                 self._ready_worker().expect(next_task)
             yield self._ready_worker().score(task, self._advance)
+            if next_task is None:
+                free_memory().release()
             task = next_task
 
     def drop(self) -> None:

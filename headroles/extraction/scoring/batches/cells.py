@@ -37,20 +37,23 @@ def by_cell(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellBags:
-    """Bags of cells whose attention is summed.
+    """Bags of cells, or of other rows, whose attention is summed.
 
     Attributes:
         index: The cells of each bag, one bag after another.
-        weight: The weight of each.
+        weight: The weight of each; None for 1.
         opens: First place in ``index`` of each bag.
     """
 
     index: Int[torch.Tensor, " members"]
-    weight: Float[torch.Tensor, " members"]
+    weight: Float[torch.Tensor, " members"] | None
     opens: Int[torch.Tensor, " bags"]
 
     def sums(self, cells: Float[torch.Tensor, "cells heads"]) -> Float[torch.Tensor, "bags heads"]:
-        """Return the weighted sum of attention over each bag; 0 for an empty one."""
+        """Return the weighted sum of attention over each bag; 0 for an empty one.
+
+        Every row is read once, and none is copied.
+        """
         sums: torch.Tensor = embedding_bag(
             self.index, cells, self.opens, mode="sum", per_sample_weights=self.weight
         )

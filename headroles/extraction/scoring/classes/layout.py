@@ -96,6 +96,7 @@ class ClassLayout:
 class _Pairs:
     """The word of each token of several inputs, and their pairs; words are counted on from input to input."""
 
+    tokens: list[int]
     word: np.ndarray
     query: np.ndarray
     key: np.ndarray
@@ -126,7 +127,7 @@ def lay_pairs(
         return None
     inputs = [batch[row] for row in rows]
     pairs = _join(inputs, own, counts)
-    tokens, number, share = _token_pairs(inputs, np.array(rows), pairs)
+    tokens, number, share = _token_pairs(np.array(rows), pairs)
     second = halves[[prepared.place for prepared in inputs]]
     cell = pairs.cell + CELLS * np.repeat(second, np.diff(pairs.opens))
     order, cells, opens = sort_into_bags(cell)
@@ -155,6 +156,7 @@ def _join(inputs: Sequence[Prepared], own: Sequence[WordPairs], counts: Counter[
     shift = np.repeat(word_opens[:-1], np.diff(opens))
     key = np.concatenate([found.key for found in own]) + shift
     return _Pairs(
+        tokens=sizes,
         word=word,
         query=np.concatenate([found.query for found in own]) + shift,
         key=key,
@@ -165,15 +167,12 @@ def _join(inputs: Sequence[Prepared], own: Sequence[WordPairs], counts: Counter[
     )
 
 
-def _token_pairs(
-    inputs: Sequence[Prepared], rows: np.ndarray, pairs: _Pairs
-) -> tuple[TokenPairs, np.ndarray, np.ndarray]:
+def _token_pairs(rows: np.ndarray, pairs: _Pairs) -> tuple[TokenPairs, np.ndarray, np.ndarray]:
     """Return all pairs of tokens, their number by pair of words, and one over the attending word's tokens."""
-    sizes = [prepared.example.size for prepared in inputs]
     pieces = np.bincount(pairs.word[pairs.word >= 0], minlength=pairs.word_opens[-1])
     number, query, key = pairs_of_tokens(pairs.word, pieces, pairs.query, pairs.key)
     opens = np.append(0, np.cumsum(number))[pairs.opens]
-    before = np.repeat(np.cumsum(sizes) - sizes, np.diff(opens))
+    before = np.repeat(np.cumsum(pairs.tokens) - pairs.tokens, np.diff(opens))
     found = TokenPairs(
         row=np.repeat(rows, np.diff(opens)),
         query=query - before,

@@ -1,14 +1,14 @@
 """Attention by cell in one half of a shard, and the profile of every head that follows from it.
 
-Rows of float32 are added up by torch's sums of bags, which read every row once and copy none. A level is
-added up from the next finer one, so that no sum has many terms of very different size.
+A level is added up in float32 from the next finer one, so that no sum has many terms of very different
+size.
 """
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int
-from torch.nn.functional import embedding_bag
 
+from headroles.extraction.scoring.batches.cells import CellBags
 from headroles.extraction.scoring.token_pairs import sort_into_bags
 from headroles.plans.class_profile import SHRINKAGE
 from headroles.plans.word_pairs import FREQUENCIES, coarser, coarser_pair
@@ -36,9 +36,7 @@ def sum_bags(
         [[5.0], [2.0]]
     """
     weights = None if weight is None else torch.from_numpy(weight.astype(np.float32))
-    bags = torch.from_numpy(index), torch.from_numpy(opens[:-1])
-    sums: Table = embedding_bag(bags[0], table, bags[1], mode="sum", per_sample_weights=weights)
-    return sums
+    return CellBags(torch.from_numpy(index), weights, torch.from_numpy(opens[:-1])).sums(table)
 
 
 class Totals:
@@ -63,24 +61,23 @@ class Totals:
     def blend(
         self,
         wanted: Int[np.ndarray, " wanted"],
-        coarser: Table | None = None,
-        of: Int[np.ndarray, " wanted"] | None = None,
+        coarser: tuple[Table, Int[np.ndarray, " wanted"]] | None = None,
     ) -> Table:
         """Return the mean of some places (wanted, heads), shrunk towards those of a coarser level.
 
         Args:
             wanted: Places; those that do not occur have no pair.
-            coarser: The profile of the coarser level; None for plain means.
-            of: Its row for each wanted place.
+            coarser: The profile of the coarser level, and its row for each wanted place; None for plain
+                means.
         """
         row = np.minimum(np.searchsorted(self.place, wanted), len(self.place) - 1)
         known = self.place[row] == wanted
         number = np.where(known, self.count[row], 0.0)
         every = np.arange(len(wanted) + 1)
-        if coarser is None or of is None:
+        if coarser is None:
             return sum_bags(self.sums, row, every, known / np.maximum(number, 1))
         found = sum_bags(self.sums, row, every, known / (number + SHRINKAGE))
-        found += sum_bags(coarser, of, every, SHRINKAGE / (number + SHRINKAGE))
+        found += sum_bags(*coarser, every, SHRINKAGE / (number + SHRINKAGE))
         return found
 
 
@@ -102,7 +99,8 @@ def profile(totals: Totals, cells: Int[np.ndarray, " cells"]) -> Table:
     asked, of_whole = np.unique(wanted[2], return_inverse=True)
     distance, side = coarser_pair(asked)
     every = np.arange(len(asked))
-    found = by_distance.blend(asked, sides.blend(side, distances.blend(distance), every), every)
-    found = by_side.blend(wanted[3], found, of_whole)
-    found = wholes.blend(whole, found, np.arange(len(whole)))
-    return totals.blend(cells, found, of_cell)
+    found = sides.blend(side, (distances.blend(distance), every))
+    found = by_distance.blend(asked, (found, every))
+    found = by_side.blend(wanted[3], (found, of_whole))
+    found = wholes.blend(whole, (found, np.arange(len(whole))))
+    return totals.blend(cells, (found, of_cell))

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch.nn.functional import embedding_bag
 
 from headroles.extraction.capture.readers import Place
+from headroles.extraction.scoring.batches.cells import CellBags
 from headroles.extraction.scoring.classes.layout import lay_pairs
 from headroles.extraction.scoring.classes.table import ClassTable
 from headroles.extraction.scoring.prepared import Prepared
@@ -38,11 +39,11 @@ class ClassSums:
         self._done: Counter[int] = Counter()
         self._blocks: dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]] = {}
         self._lock = Lock()
-        self._members: tuple[int, torch.Tensor] | None = None
+        self._members: tuple[int, CellBags] | None = None
         if self._layout is not None:
             index, weight, opens = self._layout.bags
-            self._index, self._offsets = (torch.from_numpy(own).to(self._device) for own in (index, opens))
-            self._weights = torch.from_numpy(weight.astype(np.float32)).to(self._device)
+            parts = (index, weight.astype(np.float32), opens)
+            self._bags = CellBags(*(torch.from_numpy(own).to(self._device) for own in parts))
 
     def add(self, layer: int, cells: Float[torch.Tensor, "cells heads"], width: int) -> None:
         """Read a layer of all inputs, as attention by cell of a batch padded to ``width`` tokens."""
@@ -51,7 +52,7 @@ class ClassSums:
         if self._members is None or self._members[0] != width:
             tokens, index = self._layout.tokens, self._layout.bags[0]
             own = ((tokens.row * width + tokens.query) * width + tokens.key)[index]
-            self._members = width, torch.from_numpy(own).to(self._device)
+            self._members = width, replace(self._bags, index=torch.from_numpy(own).to(self._device))
         self._sum(layer, cells, self._members[1])
 
     def add_rows(self, place: Place, rows: torch.Tensor) -> None:
@@ -117,14 +118,12 @@ class ClassSums:
         with self._lock:
             self._done[layer] += heads
             if self._done[layer] == len(self._layout.tokens.inputs) * self._heads:
-                self._sum(layer, self._open.pop(layer), self._index)
+                self._sum(layer, self._open.pop(layer), self._bags)
 
-    def _sum(self, layer: int, values: torch.Tensor, index: torch.Tensor) -> None:
+    def _sum(self, layer: int, values: torch.Tensor, bags: CellBags) -> None:
         """Sum a layer's attention (rows, heads) over bags of rows; after the last, add it to the shard."""
         assert self._layout is not None, "there are pairs"
-        self._layers[layer] = embedding_bag(
-            index, values.float(), self._offsets, mode="sum", per_sample_weights=self._weights
-        )
+        self._layers[layer] = bags.sums(values.float())
         done = [sums for sums in self._layers if sums is not None]
         if len(done) == len(self._layers):
             self._table.add(self._layout.meaning, torch.cat(done, dim=1).cpu())
