@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -22,7 +23,7 @@ PART = 8
 """Scores for each number of all columns together with which these are kept: a quarter of their memory."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Column:
     """The scores of one sieve over units, ready to be tested.
 
@@ -47,6 +48,11 @@ class Column:
     examples: Sample | None = None
     equal: Float[np.ndarray, " heads"] | None = None
     stated: tuple[float, float] = (float("nan"), float("nan"))
+
+    @cached_property
+    def sample(self) -> Sample:
+        """Moments of ``values``."""
+        return describe(self.values)
 
     def counted(self, sample: Sample) -> Sample:
         """Return the moments that counts and spreads describe: of units, or of the examples of random groups.
@@ -139,7 +145,7 @@ class Columns(Sequence[Column]):
 
     Scores are kept once, in single precision. Columns in double precision are kept, too, where they are
     small, or much smaller than the scores because units have many examples. Of others only the column being
-    read is in double precision.
+    read is in double precision, and its moments are kept.
     """
 
     def __init__(self, scores: Scores, rules: Sequence[Rule]) -> None:
@@ -148,6 +154,7 @@ class Columns(Sequence[Column]):
         self._units = unit_numbers(scores.units)
         self._most_kept = max(SMALL, scores.values.size // PART)
         self._kept: dict[int, Column] = {}
+        self._samples: dict[int, Sample] = {}
 
     def __len__(self) -> int:
         """Return the number of columns, contrasts included."""
@@ -168,6 +175,10 @@ class Columns(Sequence[Column]):
             column.values.setflags(write=False)
             if column.values.size * len(self) <= self._most_kept:
                 self._kept[number] = column
+            elif number in self._samples:
+                vars(column)["sample"] = self._samples[number]  # where the cached property looks
+            else:
+                self._samples[number] = column.sample
         return column
 
     def cells(self) -> list[float]:

@@ -29,7 +29,7 @@ from headroles.stats.grouped import GroupColumns
 from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import Sample, describe
+from headroles.stats.moments import Sample
 from headroles.stats.resolution import check_resolution, check_rules
 
 
@@ -211,7 +211,7 @@ def explained_p(
         for other in others:
             column = columns[other]
             enough[other] = informative_units(column) >= ENOUGH_FOR_NOT
-            lets = lets_not(column, describe(column.values), decision.test)
+            lets = lets_not(column, column.sample, decision.test)
             p_not[other] = withhold(p_not[other], lets)
     return joint_explained_p(p, p_not, enough, columns.rules, decision.test == BETTING)
 
@@ -232,7 +232,7 @@ def counted_p(
     shape = (len(columns), findings.count[0].size)
     above, below = np.ones(shape, dtype=np.bool_), np.ones(shape, dtype=np.bool_)
     for k, column in enumerate(columns):
-        sample = describe(column.values)
+        sample = column.sample
         above[k] = lets_role(column, sample, decision.test)
         below[k] = lets_not(column, sample, decision.test) & (informative_units(column) >= ENOUGH_FOR_NOT)
     p = withhold(findings.p.reshape(shape), joint_above(above, columns.rules))
@@ -260,11 +260,11 @@ def withhold(p: Float[np.ndarray, "*shape"], lets: Bool[np.ndarray, "*shape"]) -
 
 def informative_units(column: Column) -> Float[np.ndarray, " heads"]:
     """Return the number of equally informative units of every head; of groups where sums were kept."""
-    return describe(column.values).count.astype(np.float64) if column.equal is None else column.equal
+    return column.sample.count.astype(np.float64) if column.equal is None else column.equal
 
 
 def _test(column: Column, decision: Decision, intervals: bool = True) -> _ColumnTest:
-    sample = describe(column.values)
+    sample = column.sample
     method = METHODS[decision.test]
     draws = (decision.resamples, decision.seed)
     outcome = method(column.values, sample, column.rule.margin, *draws, column.stated, intervals)

@@ -44,7 +44,7 @@ class GroupColumns(Columns):
     def __init__(self, moments: Moments, rules: Sequence[Rule]) -> None:
         """Keep moments and their rules, one per sieve."""
         self.moments, self.rules = moments, tuple(rules)
-        self._kept, self._most_kept = {}, SMALL
+        self._kept, self._samples, self._most_kept = {}, {}, SMALL
 
     def cells(self) -> list[float]:
         """Return the mean eligible cells of each column over the examples that state them, else NaN."""
@@ -58,7 +58,7 @@ class GroupColumns(Columns):
         (its standard error under independence), so values near 1 may lie below it.
         """
         column = self[position]
-        groups = describe(column.values)
+        groups = column.sample
         examples = column.counted(groups)
         spread = np.where(has_no_spread(examples) | (groups.count < 2), np.nan, examples.sd)
         effect: np.ndarray = (groups.sd**2 / np.maximum(groups.count, 1)) / (

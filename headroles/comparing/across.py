@@ -19,7 +19,6 @@ from headroles.stats.columns import Columns
 from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import CORRECTIONS
 from headroles.stats.engine import counted_p, evidence_columns
-from headroles.stats.moments import describe
 
 TRENDS = {1: "rises", -1: "falls", 0: "undetermined"}
 """Signs of a significant slope in words."""
@@ -109,7 +108,7 @@ def consensus_rows(group: str, runs: Sequence[JudgedRun]) -> list[Consensus]:
 def _evidence(run: JudgedRun, place: int) -> tuple[np.ndarray, ...]:
     """Return p, labels, means and standard errors of one role, head after head."""
     findings = run.labelling.findings
-    sample = describe(run.columns[place].values)
+    sample = run.columns[place].sample
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = sample.sd / np.sqrt(sample.count)
     held = findings.decision[place] == 0

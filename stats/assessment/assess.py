@@ -28,7 +28,6 @@ from headroles.stats.engine import evidence_columns, explained_p, mean_intervals
 from headroles.stats.families import adjust_own_families, family_members
 from headroles.stats.grouped import GroupColumns
 from headroles.stats.methods.reliance import largest_share
-from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut, detectable_effect
 from headroles.stats.relabel import (
     Grid,
@@ -77,7 +76,7 @@ def assess(
     if changed:
         bare = role_pairs(names, without[:, 0], without[:, 1:], grid, "without")
         together += [pair for pair in bare if {pair.first, pair.second} & changed]
-    more = _verdicts(columns, grid, decision, findings, absence) | _shares(scores, rules)
+    more = _verdicts(columns, grid, decision, findings, absence) | _shares(columns, scores, rules)
     return Assessment(
         precision=_precision(columns, grid, decision, findings, bayes, more),
         moved=(*sensitivity_to_margin(columns, grid, decision), *sensitivity_to_alpha(findings, decision)),
@@ -175,18 +174,18 @@ def _verdicts(
     return numbers
 
 
-def _shares(scores: Scores, rules: Sequence[Rule]) -> dict[str, np.ndarray]:
-    """Return the prevalence of every column and head, with its interval."""
+def _shares(columns: Columns, scores: Scores, rules: Sequence[Rule]) -> dict[str, np.ndarray]:
+    """Return the prevalence of every column and head, with its interval, over units that are not pooled."""
     shape = (len(rules), scores.layers, scores.heads)
+    if isinstance(columns, GroupColumns) or any(rule.pooled for rule in rules):
+        columns = Columns(scores, [replace(rule, pooled=False) for rule in rules])
     names = ("prevalence", "prevalence_low", "prevalence_high")
-    return {
-        name: numbers.reshape(shape) for name, numbers in zip(names, prevalence(scores, rules), strict=True)
-    }
+    return {name: numbers.reshape(shape) for name, numbers in zip(names, prevalence(columns), strict=True)}
 
 
 def _column_numbers(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return of one column, per head: Hedges' g, Student's statistic, its units, and the largest share."""
-    sample, margin = describe(column.values), column.rule.margin
+    sample, margin = column.sample, column.rule.margin
     g, student = hedges_g(column.counted(sample), margin), column.errors_beyond(sample)
     return g, student, sample.count, largest_share(column.values)
 

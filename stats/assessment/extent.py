@@ -3,20 +3,15 @@
 Both describe the score of a sieve alone. Its contrast has no part in them.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from headroles.records.example import Scores
-from headroles.records.rules.rule import Decision, Rule
+from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column, Columns, handle_flat_scores, with_margin
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.engine import informative_units
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import describe
 
 ABSENT = 0.02
 """Bound of a mean that is called absent, on the scale of selectivity: a fiftieth of the attention budget."""
@@ -50,7 +45,7 @@ def _has_bound(column: Column) -> bool:
 
 
 def _absent_p(column: Column, decision: Decision) -> Float[np.ndarray, " heads"]:
-    sample, method = describe(column.values), METHODS[decision.test]
+    sample, method = column.sample, METHODS[decision.test]
     above, below = (
         handle_flat_scores(
             method(column.values, sample, bound, decision.resamples, decision.seed, column.stated, False),
@@ -67,7 +62,7 @@ def _absent_p(column: Column, decision: Decision) -> Float[np.ndarray, " heads"]
 
 
 def prevalence(
-    scores: Scores, rules: Sequence[Rule]
+    columns: Columns,
 ) -> tuple[
     Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]
 ]:
@@ -77,14 +72,13 @@ def prevalence(
     units are independent. The share is about the score alone: a contrast has too much noise in a single unit.
 
     Args:
-        scores: One number per sieve, example and head; the scores of one unit are averaged first.
-        rules: One per column; only their margins count.
+        columns: Scores of units, none of them pooled; only the margins of their rules count.
 
     Returns:
         Share, lower and upper end, each 0 to 1; NaN for heads without a unit.
     """
     shares = []
-    for column in Columns(scores, [replace(rule, pooled=False) for rule in rules]):
+    for column in columns:
         count = (~np.isnan(column.values)).sum(axis=0)
         beyond = (column.values > column.rule.margin).sum(axis=0)
         units = np.where(count, count, np.nan)

@@ -21,7 +21,6 @@ from headroles.stats.families import contrast_pairs
 from headroles.stats.grouped import equal_groups
 from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import describe
 from headroles.stats.power import assumed_cut
 from headroles.stats.relabel import closed_form_decision
 from headroles.stats.resolution import largest_family, required_p
@@ -180,7 +179,7 @@ def _few_groups(moments: Moments, rules: Sequence[Rule], groups: int) -> list[st
 def _constant_scores(columns: Columns) -> list[str]:
     """Return a remark on roles with heads whose scores, or contrasts, are the same on every example."""
     contrast = dict(contrast_pairs(columns.rules))
-    equal = [has_no_spread(column.counted(describe(column.values))) for column in columns]
+    equal = [has_no_spread(column.counted(column.sample)) for column in columns]
     heads = [int((own | equal[contrast.get(k, k)]).sum()) for k, own in enumerate(equal)]
     still = [
         f"{rule.sieve} ({count})"
@@ -214,7 +213,7 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
     for column in columns:
         if not column.rule.role:
             continue
-        near = np.abs(column.errors_beyond(describe(column.values))) < NEAR
+        near = np.abs(column.errors_beyond(column.sample)) < NEAR
         heavy = int((kurtosis(column.values[:, near]) > HEAVY).sum())
         if heavy:
             roles.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")

@@ -11,7 +11,6 @@ from headroles.stats.columns import Columns, label_p
 from headroles.stats.correction import significant
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import describe
 from headroles.stats.relabel import Grid, closed_form_decision, deciding, roles_from_p
 
 STEPS = (0.0, 0.2, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0)
@@ -33,7 +32,7 @@ def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> l
     rules: list[list[Rule]] = [[] for _ in STEPS]
     for position, decider in enumerate(deciders):
         column = columns[decider]
-        sample = describe(column.values)
+        sample = column.sample
         for number, step in enumerate(STEPS):
             moved = replace(column, rule=_with_margin(column.rule, step))
             rules[number].append(moved.rule)

@@ -14,7 +14,7 @@ from headroles.stats.families import contrast_pairs, family_members
 from headroles.stats.methods.closed_form import hall_inverse, has_no_spread, t_quantile_above
 from headroles.stats.methods.names import METHODS
 from headroles.stats.methods.ranks import beyond_threshold
-from headroles.stats.moments import Sample, describe
+from headroles.stats.moments import Sample
 from headroles.stats.power import harmonic
 from headroles.stats.relabel import Grid, closed_form_decision, role_p
 
@@ -152,7 +152,7 @@ def _cut(
 
 def _passes(column: Column, cut: Float[np.ndarray, " heads"], decision: Decision) -> Distance:
     """Return the distance of every head above the value that just passes; infinite without spread."""
-    sample, test = describe(column.values), decision.test
+    sample, test = column.sample, decision.test
     ranked = METHODS[test].ranked is not None
     distance = _rank_distance(column, cut, test) if ranked else _mean_distance(column, sample, cut, test)
     still = has_no_spread(column.counted(sample)) | ~distance.influence.any(axis=0)

@@ -13,7 +13,6 @@ from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.families import adjust_own_families, family_members, joint_above
 from headroles.stats.methods.reliance import UNSEEN
-from headroles.stats.moments import describe
 
 
 def withheld(
@@ -45,7 +44,7 @@ def _reliance(
     column: Column, decision: Decision
 ) -> tuple[Bool[np.ndarray, " heads"], Bool[np.ndarray, " heads"]]:
     """Return which heads may have a role, and which have enough units for "not" but would hinge on few."""
-    sample = describe(column.values)
+    sample = column.sample
     informative = sample.count if column.equal is None else column.equal
     unreliable = (informative >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
     return lets_role(column, sample, decision.test), unreliable

@@ -17,7 +17,7 @@ from headroles.stats.engine import judge, withhold
 from headroles.stats.families import family_members
 from headroles.stats.methods.closed_form import SPREAD, has_no_spread, student
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import Sample, describe
+from headroles.stats.moments import Sample
 from headroles.stats.resolution import fewest_resamples
 
 CONTRAST, OWN = ":contrast", ":own"
@@ -253,7 +253,7 @@ def equivalences(
     enough = np.zeros(shape, dtype=np.bool_)
     for k, bound in enumerate(bounds):
         column = columns[k]
-        sample = describe(column.values)
+        sample = column.sample
         still[k], enough[k] = has_no_spread(sample), sample.count >= ENOUGH_FOR_LITTLE
         if bound > 0:
             p[k], _ = equivalence_p(column, sample, decision, bound)
@@ -273,7 +273,7 @@ def _unseen_p(lower: Column, upper: Column, decision: Decision, bound: float) ->
     """Return p of equivalence with further units at the smallest, and at the largest value of the units."""
     method = METHODS[decision.test]
     below, above = (
-        method(column.values, describe(column.values), margin, decision.resamples, decision.seed)
+        method(column.values, column.sample, margin, decision.resamples, decision.seed)
         for column, margin in ((upper, bound), (lower, -bound))
     )
     p: np.ndarray = np.maximum(above.p, below.p_not)

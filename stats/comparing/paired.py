@@ -199,7 +199,7 @@ def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pa
 
 
 def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
-    sample = describe(column.values)
+    sample = column.sample
     change = _outcome(column, sample, decision)
     shown = handle_flat_scores(interval_of(decision, column.values, sample, change), column, sample)
     two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))

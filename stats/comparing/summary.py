@@ -15,7 +15,6 @@ from headroles.stats.columns import Column
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import describe
 from headroles.stats.relabel import closed_form_decision
 
 EXPLAINED = DECISIONS.index("explained")
@@ -140,7 +139,7 @@ def _unchanged(
     """Return remarks on heads whose scores are the same in both runs, and yet not called equivalent."""
     short, unbounded = [], []
     for place, column in enumerate(columns):
-        sample = describe(column.values)
+        sample = column.sample
         same = has_no_spread(sample) & (np.abs(sample.mean) < bound) & (sample.count >= 2)
         open_ones = same & (differences.outcome[place].ravel() >= 2)
         if not open_ones.any():

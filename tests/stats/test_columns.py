@@ -12,7 +12,7 @@ from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.decision import FAMILIES
 from headroles.stats.families import adjust_families, adjust_families_of_draws, contrast_pairs, family_members
-from headroles.stats.moments import complete_columns
+from headroles.stats.moments import complete_columns, describe
 
 Run = tuple[Scores, list[Rule]]
 RULES = [Rule("a", contrast="a:matched"), Rule("a:matched", role=False), Rule("b"), Rule("c")]
@@ -36,8 +36,11 @@ def test_large_columns_are_kept_where_units_have_many_examples(
     scores, rules = scores_of(0, units=units, per_unit=24 // units)
     monkeypatch.setattr("headroles.stats.columns.SMALL", 0)
     columns = Columns(scores, rules)
-    assert (columns[1] is columns[1]) == kept
-    np.testing.assert_array_equal(columns[1].values, columns[1].values)
+    first, second = columns[1], columns[1]
+    assert (first is second) == kept
+    assert first.sample is second.sample
+    np.testing.assert_array_equal(first.values, second.values)
+    np.testing.assert_array_equal(second.sample.mean, describe(second.values).mean)
 
 
 def test_the_chance_value_of_a_head_is_that_of_its_own_units(scores_of: Callable[..., Run]) -> None:
