@@ -62,12 +62,12 @@ class Column:
         """
         return sample if self.examples is None else self.examples
 
-    def errors_beyond(self, sample: Sample) -> Float[np.ndarray, " heads"]:
+    def errors_beyond(self) -> Float[np.ndarray, " heads"]:
         """Return how many of its standard errors the mean lies beyond θ, signed; NaN without spread.
 
-        Args:
-            sample: Moments of ``values``, whose spread is the error, whatever is counted.
+        The spread of ``values`` is the error, whatever is counted.
         """
+        sample = self.sample
         spread = np.where(has_no_spread(self.counted(sample)), np.nan, sample.sd)
         with np.errstate(divide="ignore", invalid="ignore"):
             errors: np.ndarray = (sample.mean - self.rule.margin) / spread * np.sqrt(sample.count)

@@ -186,7 +186,7 @@ def _shares(columns: Columns, scores: Scores, rules: Sequence[Rule]) -> dict[str
 def _column_numbers(column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return of one column, per head: Hedges' g, Student's statistic, its units, and the largest share."""
     sample, margin = column.sample, column.rule.margin
-    g, student = hedges_g(column.counted(sample), margin), column.errors_beyond(sample)
+    g, student = hedges_g(column.counted(sample), margin), column.errors_beyond()
     return g, student, sample.count, largest_share(column.values)
 
 

@@ -213,7 +213,7 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
     for column in columns:
         if not column.rule.role:
             continue
-        near = np.abs(column.errors_beyond(column.sample)) < NEAR
+        near = np.abs(column.errors_beyond()) < NEAR
         heavy = int((kurtosis(column.values[:, near]) > HEAVY).sum())
         if heavy:
             roles.append(f"{column.rule.sieve} ({heavy} of {int(near.sum())} heads)")

@@ -11,6 +11,7 @@ from headroles.stats.assessment.remarks import join_names
 from headroles.stats.columns import Column, lets_not, lets_role
 from headroles.stats.correction import significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.engine import informative_units
 from headroles.stats.families import adjust_own_families, family_members, joint_above
 from headroles.stats.methods.reliance import UNSEEN
 
@@ -45,8 +46,7 @@ def _reliance(
 ) -> tuple[Bool[np.ndarray, " heads"], Bool[np.ndarray, " heads"]]:
     """Return which heads may have a role, and which have enough units for "not" but would hinge on few."""
     sample = column.sample
-    informative = sample.count if column.equal is None else column.equal
-    unreliable = (informative >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
+    unreliable = (informative_units(column) >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
     return lets_role(column, sample, decision.test), unreliable
 
 

@@ -1,4 +1,4 @@
-"""Describe the machine: threads, the CPU, its cores and the linear algebra library.
+"""Describe the CPU and the linear algebra library, and set the number of threads.
 
 The last bits of scores depend on them.
 """

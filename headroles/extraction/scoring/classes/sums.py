@@ -39,7 +39,7 @@ class ClassSums:
         self._done: Counter[int] = Counter()
         self._blocks: dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]] = {}
         self._lock = Lock()
-        self._members: tuple[int, CellBags] | None = None
+        self._cell_bags: tuple[int, CellBags] | None = None
         if self._layout is not None:
             index, weight, opens = self._layout.bags
             parts = (index, weight.astype(np.float32), opens)
@@ -49,11 +49,11 @@ class ClassSums:
         """Read a layer of all inputs, as attention by cell of a batch padded to ``width`` tokens."""
         if self._layout is None:
             return
-        if self._members is None or self._members[0] != width:
+        if self._cell_bags is None or self._cell_bags[0] != width:
             tokens, index = self._layout.tokens, self._layout.bags[0]
             own = ((tokens.row * width + tokens.query) * width + tokens.key)[index]
-            self._members = width, replace(self._bags, index=torch.from_numpy(own).to(self._device))
-        self._sum(layer, cells, self._members[1])
+            self._cell_bags = width, replace(self._bags, index=torch.from_numpy(own).to(self._device))
+        self._sum(layer, cells, self._cell_bags[1])
 
     def add_rows(self, place: Place, rows: torch.Tensor) -> None:
         """Read a block of rows (heads, rows, keys) of one input."""
