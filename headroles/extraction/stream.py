@@ -18,8 +18,9 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import read_attention
-from headroles.extraction.capture.readers import GraphReader, Reader
-from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS
+from headroles.extraction.capture.method import CaptureMethod
+from headroles.extraction.capture.readers import GraphReader, OptionalBatchReader, Reader
+from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS, PADDING_MASKS
 from headroles.extraction.model.load import Model
 from headroles.extraction.source import AttentionSource, StoredMaps
 from headroles.extraction.texts.tokens import Tokenised, tokenise
@@ -190,7 +191,8 @@ def _try_batch(
         else:
             assert isinstance(model, Model)
             lengths = [given.size for given in inputs]
-            tensors = pad_inputs(model, inputs)
+            packs = _packs(model.way, lengths, reader)
+            tensors = pack_inputs(model, inputs) if packs else pad_inputs(model, inputs)
             read_attention(model.network, model.way, tensors, lengths, reader, model.layers)
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
@@ -220,6 +222,25 @@ def pad_inputs(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Tens
             array[row, : len(values)] = values
         tensors[name] = torch.from_numpy(array).to(model.device)
     return tensors
+
+
+def _packs(way: CaptureMethod, lengths: Sequence[int], reader: Reader | GraphReader) -> bool:
+    """Return whether a batch is packed: lengths differ, and it is read as one, without norms of values."""
+    if way.packs is None or way.norms is not None or len(set(lengths)) == 1:
+        return False
+    return isinstance(reader, OptionalBatchReader) and reader.together
+
+
+def pack_inputs(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
+    """Return the examples of a batch in one row, one after another, with the positions of their tokens."""
+    assert model.way.packs is not None
+    tensors = {
+        name: torch.tensor([[number for given in batch for number in given.inputs[name]]])
+        for name in batch[0].inputs
+        if name != PADDING_MASKS[ENCODER_IDS]
+    }
+    positions = [np.arange(given.size) + model.way.packs for given in batch]
+    return tensors | {"position_ids": torch.from_numpy(np.concatenate(positions))[None]}
 
 
 def set_memory_options() -> None:

@@ -8,7 +8,7 @@ a plain softmax where the model computes just that. ``fused.call`` registers a t
 ``headroles-fused``. Models that do not use the interface run eagerly with ``output_attentions=True``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -124,10 +124,25 @@ def _formed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, 
     return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
 
 
+def _mask_maker(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes masks: of all rows, or where examples are packed that of the longest one.
+
+    A mask depends on the places of query and key. So that of a shorter example is the beginning of it.
+    """
+
+    def make_mask(batch_size: int, q_length: int, kv_length: int, *args: Any, **rest: Any) -> Any:
+        running = _RUNNING.get()
+        if running is not None and running.packed:
+            q_length = kv_length = max(running.lengths)
+        return make(batch_size, q_length, kv_length, *args, **rest)
+
+    return make_mask
+
+
 AttentionInterface.register(FORMED, _formed)
-AttentionMaskInterface.register(FORMED, sdpa_mask)
+AttentionMaskInterface.register(FORMED, _mask_maker(sdpa_mask))
 AttentionInterface.register(EAGER, _eager)
-AttentionMaskInterface.register(EAGER, eager_mask)
+AttentionMaskInterface.register(EAGER, _mask_maker(eager_mask))
 
 
 def run(
@@ -145,7 +160,7 @@ def run(
     Args:
         model: The model, with its attention implementation already set for the way.
         way: The way attention is read.
-        inputs: Tensors for the model, padded on the right.
+        inputs: Tensors for the model: padded on the right, or one row in which the examples are packed.
         lengths: Tokens of each example without padding; for cross attention of decoder and encoder together.
         reader: Takes the attention, layer by layer; a ``GraphReader`` gets it with the graph of gradients.
         trial: For the check at load: number of blocks into which an input is cut, while every layer passes
@@ -160,7 +175,8 @@ def run(
     """
     cross = CrossLayout(side_lengths(inputs)) if way.kind == CROSS else None
     home = next(iter(inputs.values())).device
-    running = ForwardPass(reader, lengths, way, home=home, cross=cross, trial=trial, last=last)
+    packed = cross is None and len(next(iter(inputs.values()))) < len(lengths)
+    running = ForwardPass(reader, lengths, way, home=home, cross=cross, packed=packed, trial=trial, last=last)
     if isinstance(reader, GraphReader):
         with torch.enable_grad():
             output = _forward(model, way, inputs, running)

@@ -23,6 +23,8 @@ class CaptureMethod:
         by_heads: Whether the eager function of the model computes some heads without the others.
         plain: Whether the weights of the model are the softmax of scaled products, with a mask and nothing
             else, so that they may be formed without its eager function.
+        packs: Position of the first token where examples may follow one another in a single row; None where
+            they have to be padded.
     """
 
     name: str
@@ -32,3 +34,4 @@ class CaptureMethod:
     norms: ValueNorms | None = field(default=None, repr=False, compare=False)
     by_heads: bool = False
     plain: bool = False
+    packs: int | None = None

@@ -165,6 +165,7 @@ class ForwardPass:
         last: Number of layers after which the pass ends; None where its output is needed.
         visible_sets: The keys that the queries can see.
         cross: Layout of cross attention as joint examples; None where other attention is read.
+        packed: Whether the examples follow one another in a single row, without padding.
         threads: Do tasks that each form a part of a layer.
         plain: Whether weights are formed as the softmax of scaled products, which the model computes, too.
         by_heads: Whether weights may be formed by groups of heads: the eager function of the model computes
@@ -179,6 +180,7 @@ class ForwardPass:
         *,
         home: torch.device,
         cross: CrossLayout | None = None,
+        packed: bool = False,
         trial: int = 0,
         last: int | None = None,
     ) -> None:
@@ -189,7 +191,7 @@ class ForwardPass:
         self.trial = trial
         self.layer, self.last = 0, last
         self.visible_sets = VisibleSets(lengths)
-        self.cross = cross
+        self.cross, self.packed = cross, packed
         self._modules, norms = way.modules, way.norms
         second = reader.norm_reader if isinstance(reader, NormReader) else None
         wanted = norms is not None and (norms.everywhere or second is not None)
@@ -208,6 +210,13 @@ class ForwardPass:
     def reads_all(self) -> bool:
         """Return whether every module that computes attention is read."""
         return self._modules is None
+
+    def part_of(self, example: int) -> tuple[int, slice]:
+        """Return the row of an example in the tensors of the model, and its tokens in that row."""
+        if not self.packed:
+            return example, slice(None)
+        start = sum(self.lengths[:example])
+        return 0, slice(start, start + self.lengths[example])
 
     def finish_layer(self) -> None:
         """Go on to the next layer.

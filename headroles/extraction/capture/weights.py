@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 
 from headroles.extraction.capture.readers import OptionalBatchReader
 from headroles.extraction.capture.softmax import scale_of, softmax_attention
@@ -20,6 +21,8 @@ WHOLE = 256
 """Most tokens of an example whose weights are formed at once; longer ones are formed in blocks of rows."""
 EXAMPLES = 4
 """Examples whose weights a thread forms before it looks for more."""
+LANES = 16
+"""Most float32 numbers of a register of any processor that torch supports."""
 
 
 def own_eager(module: torch.nn.Module) -> Callable[..., Any]:
@@ -127,11 +130,32 @@ def read_whole_batch(running: ForwardPass, call: LayerCall) -> tuple[bool, torch
     return True, output if one_pass else None
 
 
+def _form_short(
+    parts: QueryKeyValue, scale: float, added: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return output and weights of a packed example, rounded as in a padded batch.
+
+    A sum over fewer numbers than a register holds is rounded otherwise. So at least ``LANES`` keys are
+    formed, and those beyond the example are hidden.
+    """
+    query, key, value = parts
+    size = query.shape[1]
+    missing = LANES - size
+    if missing <= 0:
+        return softmax_attention(query, key, value, scale, added)
+    hidden = query.new_zeros(LANES)
+    hidden[size:] = torch.finfo(query.dtype).min
+    added = hidden if added is None else pad(added, (0, missing)) + hidden
+    key, value = (pad(given, (0, 0, 0, missing)) for given in (key, value))
+    output, weights = softmax_attention(query, key, value, scale, added)
+    return output, weights[..., :size]
+
+
 def _form_batch(call: LayerCall, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return output and weights of a batch by the model's own eager function."""
     query, key, _ = call.parts
     extra = eager_arguments(call.rest, torch.Tensor.float)
-    additive = _additive_mask(call.mask, call.causal, query)
+    additive = _additive_mask(call.mask, call.causal, query, query.shape[2])
     formed: tuple[torch.Tensor, torch.Tensor] = own_eager(call.module)(
         call.module, query.float(), key.float(), value.float(), additive, **extra
     )
@@ -139,39 +163,49 @@ def _form_batch(call: LayerCall, value: torch.Tensor) -> tuple[torch.Tensor, tor
 
 
 def form_examples(running: ForwardPass, call: LayerCall) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return output (examples, tokens, heads, size) and weights of a padded batch, as a plain softmax.
+    """Return output (rows, tokens, heads, size) and padded weights of a batch, as a plain softmax.
 
-    Each example is formed by itself, so that its weights stay in the cache until its output is taken.
-    Padding is part of it, as in the model's own function: sums over fewer keys can round differently.
+    Each example is formed by itself, so that its weights stay in the cache until its output is taken. Where
+    the model pads examples, padding is part of it, as in the model's own function: sums over fewer keys can
+    round differently. Where examples are packed, the weights of padding are 0.
     """
     query, key, value = call.parts
-    examples, heads, tokens, _ = query.shape
-    weights = query.new_empty((examples, heads, tokens, tokens))
-    output = query.new_empty((examples, tokens, heads, value.shape[3]))
+    heads, lengths = query.shape[1], running.lengths
+    examples, tokens = len(lengths), max(lengths) if running.packed else query.shape[2]
+    form_room = query.new_zeros if running.packed else query.new_empty
+    weights = form_room((examples, heads, tokens, tokens))
+    output = query.new_empty((query.shape[0], query.shape[2], heads, value.shape[3]))
     whole = running.visible_sets.open_examples(call.mask, call.causal)
-    additive = _additive_mask(call.mask, call.causal, query)
+    additive = _additive_mask(call.mask, call.causal, query, tokens)
     scale = scale_of(query, call.rest)
 
     def form(first: int) -> None:
         for example in range(first, min(first + EXAMPLES, examples)):
-            added = None
-            if additive is not None and not (running.lengths[example] == tokens and whole[example]):
-                added = additive[min(example, len(additive) - 1)]
-            parts = query[example], key[example], value[example]
-            formed, _ = softmax_attention(*parts, scale, added, out=weights[example])
-            output[example] = formed.transpose(0, 1)
+            row, own = running.part_of(example)
+            size, added = lengths[example] if running.packed else tokens, None
+            if additive is not None and not (lengths[example] == size and whole[example]):
+                added = additive[min(example, len(additive) - 1)][..., :size, :size]
+            parts = query[row][:, own], key[row][:, own], value[row][:, own]
+            if size == tokens:
+                formed, _ = softmax_attention(*parts, scale, added, out=weights[example])
+            else:
+                formed, block = _form_short(parts, scale, added)
+                weights[example, :, :size, :size] = block
+            output[row, own] = formed.transpose(0, 1)
 
     tasks = [partial(form, first) for first in range(0, examples, EXAMPLES)]
     running.threads.run(tasks, query.device)
     return output, weights
 
 
-def _additive_mask(mask: torch.Tensor | None, causal: bool, query: torch.Tensor) -> torch.Tensor | None:
-    """Return the mask of a whole batch as numbers that are added to the logits."""
+def _additive_mask(
+    mask: torch.Tensor | None, causal: bool, query: torch.Tensor, tokens: int
+) -> torch.Tensor | None:
+    """Return the mask of a whole batch as numbers that are added to the logits of examples of some tokens."""
     if mask is None:
         if not causal:
             return None
-        position = torch.arange(query.shape[2], device=query.device)
+        position = torch.arange(tokens, device=query.device)
         mask = (position[None, :] <= position[:, None])[None, None]
     if mask.dtype != torch.bool:
         return mask.float()

@@ -27,6 +27,7 @@ from headroles.extraction.model.quantised import check_plain_weights, find_quant
 from headroles.extraction.model.trial import choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.trial_fused import choose_fused_reading
+from headroles.extraction.model.trial_packed import choose_packing
 from headroles.extraction.model.two_texts import PairTokenizer, select_network
 from headroles.records.rules.names import ROWS
 
@@ -107,6 +108,8 @@ def load(
             reading = choose_cross_reading(network, model_tokenizer, place, longest)
         else:
             reading = choose_reading(network, model_tokenizer, place, longest, fused=head is None)
+        if not isinstance(model_tokenizer, PairTokenizer):
+            reading = choose_packing(network, model_tokenizer, place, limit, reading)
         if path != ROWS:
             reading = choose_fused_reading(network, model_tokenizer, place, longest, reading)
         way = reading.way
