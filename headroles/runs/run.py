@@ -93,7 +93,9 @@ def _run_shards(
 
     kind = kind_named(options.KIND)
     passes = kind.passes(options)
-    order = Order(options, work.place.url or None, survey.whole, threads_per_worker(options))
+    known = survey.count if options.units_per_shard is None else None
+    shards = None if known is None else -(-known // options.shard_size)
+    order = Order(options, work.place.url or None, survey.whole, threads_per_worker(options), shards)
     phases.start(LOAD)
     with engine_of(order, work.place, corpus, phases.advance) as engine:
         phases.end(LOAD)
@@ -103,8 +105,8 @@ def _run_shards(
         work.begin(run_record(options, survey, facts))
         tasks = cut_into_tasks(inputs, survey, options.shard_size, options.units_per_shard)
         adding = None if survey.whole else RunningSums(work.place, files_in_manifest(work.place))
-        counted = kind.tally(options, rules, facts, survey, work.place, phases.watch)
-        tally = Receipts(survey.whole) if counted is None else counted
+        own_tally = kind.tally(options, rules, facts, survey, work.place, phases.watch)
+        tally = Receipts(survey.whole) if own_tally is None else own_tally
         total, parses = survey.count or 0, facts.known.parser is not None
         with phases.during(SCORE, total * passes), phases.during(PARSE, total) if parses else nullcontext():
             skip = partial(_skip, phases.advance, passes)

@@ -33,12 +33,14 @@ class Order:
         place: Path or address that shards are written to; None for the memory of a single worker's process.
         whole: Whether the scores of all examples are kept; otherwise moments and a random subsample.
         threads: Threads of the worker; None for as many as its process has.
+        shards: Most shards of the run, which is the most workers that it can use; None where it is not known.
     """
 
     options: CommonOptions
     place: str | None
     whole: bool = True
     threads: int | None = None
+    shards: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from headroles.extraction.parsing.pool import ParserPool
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
 from headroles.progress import ignore_advance
+from headroles.shards.engines import processes
 from headroles.shards.engines.process import Process
 from headroles.shards.engines.processes import Processes
 from headroles.shards.work import Facts, Known, Order
@@ -93,3 +95,22 @@ def test_losses_are_counted_and_not_starts() -> None:
         engine._note(worker, "lost", -9)
     with pytest.raises(BadInput, match=r"but 3 were lost while loading the model \(signal 9\); where memory"):
         engine._note(worker, "lost", -9)
+
+
+@pytest.mark.parametrize(("shards", "wanted"), [(None, 1), (1, 1), (2, 2), (9, 3)])
+def test_all_workers_that_the_shards_can_use_are_started_at_once(
+    shards: int | None, wanted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Process] = []
+
+    class Loaded(_NoProcess):
+        def __init__(self, order: Order, messages: Any) -> None:
+            super().__init__()
+            started.append(self)
+            messages.put((self, ("facts", Facts(2, 2, {}, "identity", (), {}, Known()))))
+
+    monkeypatch.setattr(processes, "Process", Loaded)
+    order = Order(record_of(LabelOptions, task="QNLI", workers=3), None, shards=shards)
+    with Processes(order, ignore_advance) as engine:
+        assert engine.facts.identity == "identity"
+    assert len(started) == wanted

@@ -131,19 +131,18 @@ def read_whole_batch(running: ForwardPass, call: LayerCall) -> tuple[bool, torch
 
 
 def _form_short(
-    parts: QueryKeyValue, scale: float, added: torch.Tensor | None
+    parts: QueryKeyValue, scale: float, added: torch.Tensor | None, least: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return output and weights of a packed example, rounded as in a padded batch.
 
-    A sum over fewer numbers than a register holds is rounded otherwise. So at least ``LANES`` keys are
-    formed, and those beyond the example are hidden.
+    Sums of fewer numbers than a register holds are rounded otherwise. So ``least`` keys are formed even for a
+    shorter example, and those beyond it are hidden.
     """
     query, key, value = parts
     size = query.shape[1]
-    missing = LANES - size
-    if missing <= 0:
+    if size >= least:
         return softmax_attention(query, key, value, scale, added)
-    hidden = query.new_zeros(LANES)
+    missing, hidden = least - size, query.new_zeros(least)
     hidden[size:] = torch.finfo(query.dtype).min
     added = hidden if added is None else pad(added, (0, missing)) + hidden
     key, value = (pad(given, (0, 0, 0, missing)) for given in (key, value))
@@ -189,7 +188,7 @@ def form_examples(running: ForwardPass, call: LayerCall) -> tuple[torch.Tensor, 
             if size == tokens:
                 formed, _ = softmax_attention(*parts, scale, added, out=weights[example])
             else:
-                formed, block = _form_short(parts, scale, added)
+                formed, block = _form_short(parts, scale, added, min(LANES, tokens))
                 weights[example, :, :size, :size] = block
             output[row, own] = formed.transpose(0, 1)
 

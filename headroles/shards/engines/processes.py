@@ -25,7 +25,7 @@ class Processes:
     """Workers in processes of their own."""
 
     def __init__(self, order: Order, advance: Advance) -> None:
-        """Keep the instructions; the first worker is started when the engine is entered.
+        """Keep the instructions; workers are started when the engine is entered.
 
         Args:
             order: Instructions for the workers.
@@ -170,8 +170,10 @@ class Processes:
         self._workers.append(Process(self._order, self._messages))
 
     def __enter__(self) -> Processes:
-        """Start the first worker, and wait until it has loaded the model."""
+        """Start the workers that the run is known to need, and wait until one has loaded the model."""
         try:
+            for _ in range(min(self._order.options.workers, self._order.shards or 1)):
+                self._start()
             while self._facts is None:
                 if not self._workers:
                     self._start()

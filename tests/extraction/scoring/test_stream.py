@@ -249,14 +249,14 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(
     sizes: list[int] = []
     left: list[weakref.ref[torch.Tensor]] = []
 
-    def small(network: Any, way: CaptureMethod, inputs: dict[str, torch.Tensor], *rest: Any) -> Any:
-        sizes.append(len(inputs["input_ids"]))
+    def small(network: Any, way: CaptureMethod, inputs: Any, lengths: Sequence[int], *rest: Any) -> Any:
+        sizes.append(len(lengths))
         assert all(reference() is None for reference in left), "the failed pass still holds its memory"
         if sizes[-1] > 3:
             activations = torch.zeros(1000)
             left.append(weakref.ref(activations))
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate much")
-        return honest(network, way, inputs, *rest)
+        return honest(network, way, inputs, lengths, *rest)
 
     monkeypatch.setattr(stream, "read_attention", small)
     (got,) = _scores(model, passages, size=16)
