@@ -195,12 +195,15 @@ class Columns(Sequence[Column]):
 
         Of a pooled column, it is that of what each example adds to the ratio.
         """
-        scores, rule = self._scores, self.rules[position]
-        values = scores.values[position].astype(np.float64) - scores.null[position][:, None, None]
+        scores = self._scores
+        values = scores.values[position].astype(np.float64)
+        values -= scores.null[position][:, None, None]
         per_example = values.reshape(len(values), scores.layers * scores.heads)
-        if rule.pooled:
+        if self.rules[position].pooled:
             per_example = values_per_unit(per_example, np.arange(len(values)), scores.cells[position])
-        return design_effect(per_example, self._units)
+            return design_effect(per_example, self._units)
+        means = self._samples[position] if position in self._samples else self[position].sample
+        return design_effect(per_example, self._units, means)
 
     def without_chance(self, position: int) -> Column | None:
         """Return the column of scores from which no chance value is taken; None where all have the same.

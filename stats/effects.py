@@ -170,7 +170,9 @@ def _quantiles(
 
 
 def design_effect(
-    values: Float[np.ndarray, "examples *shape"], units: Int[np.ndarray, " examples"]
+    values: Float[np.ndarray, "examples *shape"],
+    units: Int[np.ndarray, " examples"],
+    means: Sample | None = None,
 ) -> Float[np.ndarray, "*shape"]:
     """Return how many times larger the variance of the mean is than if all examples were independent.
 
@@ -183,6 +185,7 @@ def design_effect(
     Args:
         values: One score per example and head; NaN is left out, per head.
         units: Unit of each example, 0 to U − 1, every number used.
+        means: Moments of the units' means, where they are known; None to compute them.
 
     Returns:
         A ratio of at least 0; exactly 1 where every unit has one example; NaN under 2 units or
@@ -193,8 +196,8 @@ def design_effect(
         >>> design_effect(alike, np.array([0, 0, 1, 1, 2, 2])).round(2).tolist()
         [2.5]
     """
-    each = describe(values.astype(np.float64))
-    group = describe(unit_means(values, units))
+    each = describe(values.astype(np.float64, copy=False))
+    group = describe(unit_means(values, units)) if means is None else means
     spread = np.where(has_no_spread(each) | (group.count < 2), np.nan, each.sd)
     ratio = (group.sd**2 / np.maximum(group.count, 1)) / (spread**2 / np.maximum(each.count, 1))
     return np.where(np.isnan(ratio) | (group.count < each.count), ratio, 1.0)

@@ -5,8 +5,10 @@ No model is needed here.
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ from headroles.shards.work import Facts, Receipt
 from headroles.storage.arrow.files import read_parquet
 from headroles.storage.places import Place
 from headroles.storage.scores import part_name, scores_from_tables
+
+READERS = 2
+"""Shards that are read at a time: most of that is decoding, which threads do beside each other."""
 
 
 class Receipts:
@@ -152,20 +157,21 @@ def assemble_scores(
     values = np.empty((*shape, facts.layers, facts.heads), dtype=np.float32)
     cells, null = np.empty(shape), np.empty(shape)
     tokens = np.empty(count, dtype=np.int64)
-    examples: list[str] = []
-    units: list[str] = []
     names = [rule.sieve for rule in rules]
-    for receipt in receipts:
-        here = slice(len(examples), len(examples) + receipt.examples)
-        own = read_shard(place, receipt, names, facts)
+
+    def read(receipt: Receipt, stop: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        own, here = read_shard(place, receipt, names, facts), slice(stop - receipt.examples, stop)
         values[:, here], cells[:, here], null[:, here] = own.values, own.cells, own.null
         tokens[here] = own.tokens
-        examples += own.examples
-        units += own.units
+        return own.examples, own.units
+
+    stops = accumulate(receipt.examples for receipt in receipts)
+    with ThreadPoolExecutor(READERS, thread_name_prefix="shards") as pool:
+        read_names = [*pool.map(read, receipts, stops)]
     scores = Scores(
         sieves=tuple(names),
-        examples=tuple(examples),
-        units=tuple(units),
+        examples=tuple(chain.from_iterable(examples for examples, _ in read_names)),
+        units=tuple(chain.from_iterable(units for _, units in read_names)),
         tokens=tokens,
         cells=cells,
         values=values,
