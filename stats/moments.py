@@ -62,27 +62,39 @@ def unit_means(
         ordered: np.ndarray = np.empty(values.shape, dtype=np.float64)
         ordered[units] = values
         return ordered
-    present = ~np.isnan(values)
-    count = unit_sums(present, units)
-    sums = unit_sums(np.where(present, values, 0.0), units)
+    missing = np.isnan(values).reshape(len(values), prod(values.shape[1:]))
+    silent = missing.all(axis=1)
+    if np.array_equal(missing.any(axis=1), silent):  # an example has a score of every head, or of none
+        spoken = ~silent
+        units = units[spoken]
+        count = np.bincount(units, minlength=total).reshape(total, *(1,) * (values.ndim - 1))
+        sums = unit_sums(values[spoken], units, total)
+    else:
+        missing = missing.reshape(values.shape)
+        count, sums = unit_sums(~missing, units), unit_sums(np.where(missing, 0.0, values), units)
     means: np.ndarray = np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
     return means
 
 
 def unit_sums(
-    values: Shaped[np.ndarray, "examples *shape"], units: Int[np.ndarray, " examples"]
+    values: Shaped[np.ndarray, "examples *shape"],
+    units: Int[np.ndarray, " examples"],
+    total: int | None = None,
 ) -> Float[np.ndarray, "units *shape"]:
-    """Return the sum of the examples of each unit, in the order of the unit numbers.
+    """Return the sum of the examples of each unit, in the order of the unit numbers; 0 for one without any.
 
     Args:
         values: One number per example and head, without NaN.
-        units: Unit number of each example, 0 to U − 1, every number used.
+        units: Unit number of each example, from 0.
+        total: Number of units; None for one more than the largest number.
 
     Example:
         >>> unit_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
         [[5.0], [2.0]]
     """
-    examples, total = len(units), int(units.max()) + 1 if units.size else 0
+    examples = len(units)
+    if total is None:
+        total = int(units.max()) + 1 if units.size else 0
     members = csr_array((np.ones(examples), (units, np.arange(examples))), shape=(total, examples))
     sums: np.ndarray = members @ values.reshape(examples, prod(values.shape[1:]))
     return sums.reshape(total, *values.shape[1:])
