@@ -228,6 +228,8 @@ def _packs(way: CaptureMethod, lengths: Sequence[int], reader: Reader | GraphRea
     """Return whether a batch is packed: lengths differ, and it is read as one, without norms of values."""
     if way.packs is None or way.norms is not None or len(set(lengths)) == 1:
         return False
+    if way.packs.most is not None and sum(lengths) > way.packs.most:
+        return False
     return isinstance(reader, OptionalBatchReader) and reader.together
 
 
@@ -239,7 +241,7 @@ def pack_inputs(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Ten
         for name in batch[0].inputs
         if name != PADDING_MASKS[ENCODER_IDS]
     }
-    positions = [np.arange(given.size) + model.way.packs for given in batch]
+    positions = [np.arange(given.size) + model.way.packs.first for given in batch]
     return tensors | {"position_ids": torch.from_numpy(np.concatenate(positions))[None]}
 
 

@@ -9,6 +9,19 @@ from headroles.records.view import SELF
 
 
 @dataclass(frozen=True, slots=True)
+class Packing:
+    """How a model takes examples that follow one another in a single row, without padding.
+
+    Attributes:
+        first: Position of the first token of each example.
+        most: Most tokens of a row; None for any number.
+    """
+
+    first: int
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureMethod:
     """The way attention is read: under a registered name, or as returned by the model.
 
@@ -23,8 +36,7 @@ class CaptureMethod:
         by_heads: Whether the eager function of the model computes some heads without the others.
         plain: Whether the weights of the model are the softmax of scaled products, with a mask and nothing
             else, so that they may be formed without its eager function.
-        packs: Position of the first token where examples may follow one another in a single row; None where
-            they have to be padded.
+        packs: How examples may follow one another in a single row; None where they have to be padded.
     """
 
     name: str
@@ -34,4 +46,4 @@ class CaptureMethod:
     norms: ValueNorms | None = field(default=None, repr=False, compare=False)
     by_heads: bool = False
     plain: bool = False
-    packs: int | None = None
+    packs: Packing | None = None

@@ -1,18 +1,17 @@
 """Try at load whether examples may follow one another in one row, without padding.
 
 Only attention mixes tokens, and it is formed by example. Everything else is done token by token, so that
-tokens of padding are computed in vain. A model takes packed examples where positions can be given, and
-where a row may be longer than an example.
+tokens of padding are computed in vain. A model takes packed examples where positions can be given.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from headroles.extraction.capture.attention import read_attention
+from headroles.extraction.capture.method import CaptureMethod, Packing
 from headroles.extraction.capture.readers import VisibleArray
 from headroles.extraction.capture.stacks import ENCODER_IDS, PADDING_MASKS
 from headroles.extraction.model.trial import TRIAL_SENTENCE, Reading
@@ -24,9 +23,7 @@ TEXTS = (TRIAL_SENTENCE, "Words differ.", TRIAL_SENTENCE)
 TOLERANCE = 1e-5
 """Largest difference of packed from plain weights: products of other shapes round differently."""
 SHORT_LIMIT = 1024
-"""Most tokens of a model whose limit is tried; a row of short examples can hold more."""
-LONGEST_ROW = 2**14
-"""Tokens that no batch of short examples reaches; a model that takes as many needs no trial of its limit."""
+"""Most tokens of a limit beyond which a row is tried; rows of short examples are seldom longer."""
 
 Row = dict[str, torch.Tensor]
 """Inputs of a model for one text, each with a number for every token."""
@@ -50,10 +47,10 @@ class _BatchKeeper:
 def choose_packing(
     network: Any, tokenizer: Any, device: torch.device, limit: int | None, reading: Reading
 ) -> Reading:
-    """Return the reading, with the position of the first token where examples may be packed.
+    """Return the reading, with how examples may be packed.
 
-    Sentences are read in one row. Each must be read as it is alone. Then a row with more tokens than an
-    example may have is read in the first layer.
+    Sentences are read in one row. Each must be read as it is alone. Where the longest input of the model is
+    short, a row beyond it is tried in the first layer.
 
     Args:
         network: The network, with its attention implementation set for the reading.
@@ -62,32 +59,28 @@ def choose_packing(
         limit: Longest input of the model in tokens; None where it has no limit.
         reading: How its weights are read.
     """
-    row = _longest_row(network, device, limit, reading)
-    if row is None:
+    if not _may_pack(network, device, reading.way):
         return reading
     texts = [_encode(tokenizer, text) for text in TEXTS]
     alone = [_read_row(network, reading, [text])[0] for text in texts]
-    several = 1 + row // sum(len(text[ENCODER_IDS]) for text in texts)
     for first in dict.fromkeys((0, *_first_positions(network))):
-        packed = replace(reading, way=replace(reading.way, packs=first))
-        with suppress(RuntimeError, TypeError, ValueError, LookupError):
-            if _same(_read_row(network, packed, texts), alone) and (
-                row == 0 or _same(_read_row(network, packed, texts * several, layers=1), alone * several)
-            ):
-                return packed
-    return reading
+        packed = replace(reading, way=replace(reading.way, packs=Packing(first, limit)))
+        if _reads_rows(network, packed, texts, alone):
+            break
+    else:
+        return reading
+    if limit is None or limit > SHORT_LIMIT:
+        return packed
+    several = 1 + limit // sum(len(text[ENCODER_IDS]) for text in texts)
+    beyond = _reads_rows(network, packed, texts * several, alone * several, layers=1)
+    return replace(packed, way=replace(packed.way, packs=Packing(first))) if beyond else packed
 
 
-def _longest_row(network: Any, device: torch.device, limit: int | None, reading: Reading) -> int | None:
-    """Return the tokens of a row to be exceeded; 0 for a model without a limit, None where none is packed."""
-    way = reading.way
-    if device.type != "cpu" or not way.plain or way.name not in (FORMED, EAGER):
-        return None
-    if way.kind != SELF or way.modules is not None or getattr(network, "hf_device_map", None) is not None:
-        return None
-    if limit is None or limit >= LONGEST_ROW:
-        return 0
-    return limit if limit <= SHORT_LIMIT else None
+def _may_pack(network: Any, device: torch.device, way: CaptureMethod) -> bool:
+    """Return whether attention is formed example by example here, in all layers and on one device."""
+    formed = device.type == "cpu" and way.plain and way.name in (FORMED, EAGER)
+    alone = way.kind == SELF and way.modules is None
+    return formed and alone and getattr(network, "hf_device_map", None) is None
 
 
 def _encode(tokenizer: Any, text: str) -> Row:
@@ -103,24 +96,34 @@ def _read_row(
 
     Args:
         network: The network.
-        reading: Its reading; where it has no first position, the model counts positions itself.
+        reading: Its reading; where it does not pack, the model counts positions itself.
         texts: Inputs of each text.
         layers: Number of layers to read; None for all.
     """
-    sizes, reader, first = [len(text[ENCODER_IDS]) for text in texts], _BatchKeeper(), reading.way.packs
+    sizes, reader, packs = [len(text[ENCODER_IDS]) for text in texts], _BatchKeeper(), reading.way.packs
     row = {name: torch.cat([text[name] for text in texts])[None] for name in texts[0]}
-    if first is not None:
-        row["position_ids"] = torch.cat([torch.arange(size) + first for size in sizes])[None]
+    if packs is not None:
+        row["position_ids"] = torch.cat([torch.arange(size) + packs.first for size in sizes])[None]
     read_attention(network, reading.way, row, sizes, reader, layers or reading.layers)
     return [
         [weights[place, :, :size, :size] for weights in reader.layers] for place, size in enumerate(sizes)
     ]
 
 
-def _same(ours: Sequence[Sequence[torch.Tensor]], alone: Sequence[Sequence[torch.Tensor]]) -> bool:
-    """Return whether the layers that were read in a row are those of each text alone."""
-    pairs = [pair for own, wanted in zip(ours, alone, strict=True) for pair in zip(own, wanted, strict=False)]
-    return all(torch.allclose(own, wanted, rtol=0, atol=TOLERANCE) for own, wanted in pairs)
+def _reads_rows(
+    network: Any,
+    reading: Reading,
+    texts: Sequence[Row],
+    alone: Sequence[Sequence[torch.Tensor]],
+    layers: int | None = None,
+) -> bool:
+    """Return whether texts in one row are read, in the first layers or in all, as each is read alone."""
+    try:
+        found = _read_row(network, reading, texts, layers)
+    except (RuntimeError, TypeError, ValueError, LookupError):
+        return False
+    pairs = [pair for ours, own in zip(found, alone, strict=True) for pair in zip(ours, own, strict=False)]
+    return all(torch.allclose(ours, own, rtol=0, atol=TOLERANCE) for ours, own in pairs)
 
 
 def _first_positions(network: Any) -> list[int]:

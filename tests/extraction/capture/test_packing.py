@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from headroles.arrays import selection_of
 from headroles.extraction import stream
 from headroles.extraction.capture.attention import run
+from headroles.extraction.capture.method import Packing
 from headroles.extraction.capture.norms import ValueNorms
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.trial import Reading
@@ -84,9 +85,10 @@ def test_packed_examples_are_read_as_the_plain_model_reads_each_alone(
     name: str, max_length: int, model_of: ModelOf
 ) -> None:
     model = ready(model_of(name), max_length)
-    assert model.way.packs == (None if name in PADDED else FIRST.get(name, 0))
-    if model.way.packs is None:
+    if name in PADDED:
+        assert model.way.packs is None
         return
+    assert model.way.packs == Packing(FIRST.get(name, 0))
     batch = _tokenised(model)
     kept, network = _read(model, batch, packed=True), plain_network(model_of(name), "eager")
     assert kept.padding == 0
@@ -155,7 +157,7 @@ def test_a_layer_that_mixes_neighbouring_tokens_is_padded(model_of: ModelOf) -> 
     assert _chosen(model).way.packs is None
 
 
-def test_a_model_that_refuses_rows_beyond_its_limit_is_padded(model_of: ModelOf) -> None:
+def test_a_model_that_refuses_rows_beyond_its_limit_gets_shorter_ones(model_of: ModelOf) -> None:
     model, longest = opened(model_of("bert")), []
 
     def refuse(module: Any, given: Any, named: Any) -> None:
@@ -165,8 +167,16 @@ def test_a_model_that_refuses_rows_beyond_its_limit_is_padded(model_of: ModelOf)
 
     model.network.embeddings.register_forward_pre_hook(refuse, with_kwargs=True)
     assert model.limit is not None
-    assert _chosen(model).way.packs is None
+    assert _chosen(model).way.packs == Packing(0, model.limit)
     assert longest[-1] > model.limit
+
+
+def test_a_limit_that_is_too_long_to_be_tried_is_kept(model_of: ModelOf) -> None:
+    model, reader = replace(opened(model_of("llama"), 512), limit=4096), Together([96, 100])
+    way = _chosen(model).way
+    assert way.packs == Packing(0, 4096)
+    assert stream._packs(way, [96, 4000], reader)
+    assert not stream._packs(way, [97, 4000], reader)
 
 
 def test_batches_of_one_length_and_readers_of_norms_or_of_single_examples_get_padding(
