@@ -108,7 +108,6 @@ def load(
             reading = choose_cross_reading(network, model_tokenizer, place, longest)
         else:
             reading = choose_reading(network, model_tokenizer, place, longest, fused=head is None)
-        if not isinstance(model_tokenizer, PairTokenizer):
             reading = choose_packing(network, model_tokenizer, place, limit, reading)
         if path != ROWS:
             reading = choose_fused_reading(network, model_tokenizer, place, longest, reading)
