@@ -11,6 +11,7 @@ from headroles.records.rules.rule import Rule
 from headroles.stats.columns import Columns, unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.decision import FAMILIES
+from headroles.stats.effects import design_effect
 from headroles.stats.families import adjust_families, adjust_families_of_draws, contrast_pairs, family_members
 from headroles.stats.moments import complete_columns, describe
 
@@ -41,6 +42,23 @@ def test_large_columns_are_kept_where_units_have_many_examples(
     assert first.sample is second.sample
     np.testing.assert_array_equal(first.values, second.values)
     np.testing.assert_array_equal(second.sample.mean, describe(second.values).mean)
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+@pytest.mark.parametrize("units", [3, 12])
+def test_the_design_effect_of_a_column_is_that_of_its_examples(
+    scores_of: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, units: int, read_before: bool
+) -> None:
+    scores, rules = scores_of(0, units=units, per_unit=24 // units)
+    null = np.random.default_rng(1).uniform(0.1, 0.2, scores.null.shape)
+    monkeypatch.setattr("headroles.stats.columns.SMALL", 0)
+    columns = Columns(replace(scores, null=null), rules)
+    if read_before:
+        assert len(list(columns)) == len(rules)
+    for k in range(len(rules)):
+        beyond = (scores.values[k].astype(np.float64) - null[k][:, None, None]).reshape(24, 12)
+        wanted = design_effect(beyond, unit_numbers(scores.units))
+        np.testing.assert_array_equal(columns.design_effects(k), wanted)
 
 
 def test_the_chance_value_of_a_head_is_that_of_its_own_units(scores_of: Callable[..., Run]) -> None:

@@ -113,6 +113,7 @@ def test_unit_means_are_those_of_a_pandas_groupby(seed: int, rows: int, most: in
     rng = np.random.default_rng(seed)
     _, units = np.unique(rng.integers(most, size=rows), return_inverse=True)
     values = _holed(rng, rows, 3, share=rng.choice([0.0, 0.5, 0.9]))
+    values[rng.random(rows) < rng.choice([0.0, 0.5, 0.9])] = np.nan  # examples without a score of any head
     wanted = pd.DataFrame(values).groupby(units).mean().to_numpy()
     np.testing.assert_allclose(unit_means(values, units), wanted, rtol=1e-12, atol=1e-12)
 
