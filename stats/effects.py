@@ -198,9 +198,20 @@ def design_effect(
     """
     each = describe(values.astype(np.float64, copy=False))
     group = describe(unit_means(values, units)) if means is None else means
-    spread = np.where(has_no_spread(each) | (group.count < 2), np.nan, each.sd)
-    ratio = (group.sd**2 / np.maximum(group.count, 1)) / (spread**2 / np.maximum(each.count, 1))
+    ratio = variance_ratio(each, group)
     return np.where(np.isnan(ratio) | (group.count < each.count), ratio, 1.0)
+
+
+def variance_ratio(examples: Sample, groups: Sample) -> Float[np.ndarray, "*shape"]:
+    """Return the variance of the mean by groups over that of as many independent examples.
+
+    NaN under 2 groups or without spread among the examples.
+    """
+    spread = np.where(has_no_spread(examples) | (groups.count < 2), np.nan, examples.sd)
+    ratio: np.ndarray = (groups.sd**2 / np.maximum(groups.count, 1)) / (
+        spread**2 / np.maximum(examples.count, 1)
+    )
+    return ratio
 
 
 SCALE = 0.707

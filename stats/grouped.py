@@ -9,7 +9,8 @@ from jaxtyping import Float
 from headroles.records.moments import Moments
 from headroles.records.rules.rule import Rule
 from headroles.stats.columns import SMALL, Column, Columns
-from headroles.stats.methods.closed_form import SPREAD, has_no_spread
+from headroles.stats.effects import variance_ratio
+from headroles.stats.methods.closed_form import SPREAD
 from headroles.stats.moments import Sample, describe
 from headroles.stats.pooled import jackknife_values
 
@@ -58,13 +59,7 @@ class GroupColumns(Columns):
         (its standard error under independence), so values near 1 may lie below it.
         """
         column = self[position]
-        groups = column.sample
-        examples = column.counted(groups)
-        spread = np.where(has_no_spread(examples) | (groups.count < 2), np.nan, examples.sd)
-        effect: np.ndarray = (groups.sd**2 / np.maximum(groups.count, 1)) / (
-            spread**2 / np.maximum(examples.count, 1)
-        )
-        return effect
+        return variance_ratio(column.counted(column.sample), column.sample)
 
     def without_chance(self, position: int) -> Column | None:
         """Return None where all chance values are the same, else a column of NaN: sums hold differences."""

@@ -127,7 +127,7 @@ def _formed(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, 
 def _mask_maker(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that makes masks: of all rows, or where examples are packed that of the longest one.
 
-    A mask depends on the places of query and key. So that of a shorter example is the beginning of it.
+    A mask depends on places alone. That of a shorter example is the first rows and columns of it.
     """
 
     def make_mask(batch_size: int, q_length: int, kv_length: int, *args: Any, **rest: Any) -> Any:

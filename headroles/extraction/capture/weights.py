@@ -135,8 +135,8 @@ def _form_short(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return output and weights of a packed example, rounded as in a padded batch.
 
-    Sums of fewer numbers than a register holds are rounded otherwise. So ``least`` keys are formed even for a
-    shorter example, and those beyond it are hidden.
+    Sums of fewer numbers than a register holds are rounded differently. So ``least`` keys are formed even
+    for a shorter example, and those beyond it are hidden.
     """
     query, key, value = parts
     size = query.shape[1]
@@ -171,8 +171,9 @@ def form_examples(running: ForwardPass, call: LayerCall) -> tuple[torch.Tensor, 
     query, key, value = call.parts
     heads, lengths = query.shape[1], running.lengths
     examples, tokens = len(lengths), max(lengths) if running.packed else query.shape[2]
-    form_room = query.new_zeros if running.packed else query.new_empty
-    weights = form_room((examples, heads, tokens, tokens))
+    weights = query.new_empty((examples, heads, tokens, tokens))
+    if running.packed:
+        weights.zero_()
     output = query.new_empty((query.shape[0], query.shape[2], heads, value.shape[3]))
     whole = running.visible_sets.open_examples(call.mask, call.causal)
     additive = _additive_mask(call.mask, call.causal, query, tokens)
@@ -181,10 +182,10 @@ def form_examples(running: ForwardPass, call: LayerCall) -> tuple[torch.Tensor, 
     def form(first: int) -> None:
         for example in range(first, min(first + EXAMPLES, examples)):
             row, own = running.part_of(example)
-            size, added = lengths[example] if running.packed else tokens, None
+            parts = query[row][:, own], key[row][:, own], value[row][:, own]
+            size, added = parts[0].shape[1], None
             if additive is not None and not (lengths[example] == size and whole[example]):
                 added = additive[min(example, len(additive) - 1)][..., :size, :size]
-            parts = query[row][:, own], key[row][:, own], value[row][:, own]
             if size == tokens:
                 formed, _ = softmax_attention(*parts, scale, added, out=weights[example])
             else:

@@ -108,7 +108,8 @@ def load(
             reading = choose_cross_reading(network, model_tokenizer, place, longest)
         else:
             reading = choose_reading(network, model_tokenizer, place, longest, fused=head is None)
-            reading = choose_packing(network, model_tokenizer, place, limit, reading)
+            if head is None and path == ROWS:
+                reading = choose_packing(network, model_tokenizer, place, limit, reading)
         if path != ROWS:
             reading = choose_fused_reading(network, model_tokenizer, place, longest, reading)
         way = reading.way

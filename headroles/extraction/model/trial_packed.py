@@ -18,8 +18,8 @@ from headroles.extraction.model.trial import TRIAL_SENTENCE, Reading
 from headroles.records.rules.names import EAGER, FORMED
 from headroles.records.view import SELF
 
-TEXTS = (TRIAL_SENTENCE, "Words differ.", TRIAL_SENTENCE)
-"""Examples of two lengths, one after another."""
+TEXTS = (TRIAL_SENTENCE, "Words differ.")
+"""Examples of two lengths, which are read alone, and twice in a row."""
 TOLERANCE = 1e-5
 """Largest difference of packed from plain weights: products of other shapes round differently."""
 SHORT_LIMIT = 1024
@@ -65,7 +65,7 @@ def choose_packing(
     alone = [_read_row(network, reading, [text])[0] for text in texts]
     for first in dict.fromkeys((0, *_first_positions(network))):
         packed = replace(reading, way=replace(reading.way, packs=Packing(first, limit)))
-        if _reads_rows(network, packed, texts, alone):
+        if _reads_rows(network, packed, texts * 2, alone * 2):
             break
     else:
         return reading
