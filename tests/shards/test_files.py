@@ -23,7 +23,7 @@ from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
 from headroles.progress import ignore_advance
 from headroles.records.passage import Passage, Words
-from headroles.shards.engines import threads_per_worker
+from headroles.shards.engines import has_idle_processor, threads_per_worker
 from headroles.shards.engines.process import error_of_worker
 from headroles.shards.engines.processes import Processes
 from headroles.shards.files import (
@@ -198,6 +198,27 @@ def test_threads_are_shared_among_workers_and_as_told(monkeypatch: pytest.Monkey
         assert threads_per_worker(options) == each
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert threads_per_worker(record_of(LabelOptions, task="QNLI", workers=2)) == max(1, cpu_count() // 2)
+
+
+@pytest.mark.parametrize(
+    ("processors", "given", "idle"),
+    [
+        (1, {"workers": 1}, False),
+        (2, {"workers": 1}, True),
+        (2, {"workers": 2}, False),
+        (2, {"workers": 3}, False),
+        (3, {"workers": 2}, True),
+        (4, {"workers": 2}, True),
+        (2, {"workers": 1, "threads": 1}, True),
+        (2, {"workers": 2, "threads": 2}, True),
+        (2, {"workers": 2, "engine": "ray"}, True),
+    ],
+)
+def test_a_worker_finds_an_idle_processor_where_workers_of_one_thread_do_not_take_all(
+    processors: int, given: dict[str, Any], idle: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headroles.extraction.model.threads.cpu_count", lambda: processors)
+    assert has_idle_processor(record_of(LabelOptions, task="QNLI", **given)) is idle
 
 
 def _contents(folder: Path) -> dict[str, bytes]:

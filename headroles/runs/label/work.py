@@ -23,6 +23,7 @@ from headroles.records.passage import Passage
 from headroles.records.rules.rule import Rule
 from headroles.runs.label.sieves import selection_of_run
 from headroles.runs.sources import MapsCorpus, longest_input, norms_of, open_source
+from headroles.shards.engines import has_idle_processor
 from headroles.shards.identity import sieves_digest
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
@@ -86,6 +87,7 @@ class SieveWork:
             batch_size=self.batch_size,
             advance=advance,
             prepared=partial(advance, phase=PARSE),
+            ahead=has_idle_processor(self.options),
         )
         (result,) = shards
         return result

@@ -18,6 +18,7 @@ from headroles.records.rules.rule import Rule
 from headroles.runs.probe.inputs import ProbeCorpus
 from headroles.runs.probe.judging import column_rules, margin_of
 from headroles.runs.sources import longest_input, norms_of, open_source
+from headroles.shards.engines import has_idle_processor
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.storage.probes import counts_bytes, parse_counts
 
@@ -42,6 +43,7 @@ class ProbeWork:
             BadInput: When the model or the stored maps cannot be used.
         """
         self._size, self._batch_size = corpus.inputs.size, options.batch_size
+        self._ahead = has_idle_processor(options)
         norms = norms_of(options.weights)
         self.source: AttentionSource = open_source(options, corpus, corpus.inputs.size, options.kind, norms)
         self._job = ProbeJob(self.source, corpus.probes, corpus.inputs.windows)
@@ -55,7 +57,12 @@ class ProbeWork:
         """Ask every head about the windows of a shard."""
         tokenised = tokenise(self.source.tokenizer, task.passages, self._size)
         (answers,) = stream_tokenised(
-            self.source, iter([tokenised]), self._job, batch_size=self._batch_size, advance=advance
+            self.source,
+            iter([tokenised]),
+            self._job,
+            batch_size=self._batch_size,
+            advance=advance,
+            ahead=self._ahead,
         )
         cells = answers.items[self._job.rows].astype(np.float64)
         scores = Scores(

@@ -29,6 +29,7 @@ from headroles.records.rules.rule import Rule
 from headroles.runs.losses import loss_options, model_with_loss
 from headroles.runs.sources import longest_input, norms_of, open_source
 from headroles.runs.surface.manifest import UNEQUAL
+from headroles.shards.engines import has_idle_processor
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
 from headroles.sieves.surface import COLUMNS, importance_rules, kinds, lay_surface, rules
@@ -92,7 +93,12 @@ class SurfaceWork:
         job = SurfaceJob(source, surface_counting(options.marks, options.smoothing))
         tokenised = tokenise(source.tokenizer, task.passages, options.max_length)
         shards: Iterable[Shard] = stream_tokenised(
-            source, iter([tokenised]), job, batch_size=options.batch_size, advance=advance
+            source,
+            iter([tokenised]),
+            job,
+            batch_size=options.batch_size,
+            advance=advance,
+            ahead=has_idle_processor(options),
         )
         if isinstance(source, LossModel):
             second = importance_shards(source, task.passages, options, self._losses, advance)

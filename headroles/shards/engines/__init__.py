@@ -90,3 +90,13 @@ def threads_per_worker(options: CommonOptions) -> int | None:
 
         threads = cpu_count()
     return max(1, threads // options.workers)
+
+
+def has_idle_processor(options: CommonOptions) -> bool:
+    """Return whether a worker may find another processor free while its model computes.
+
+    That is not so where workers of one thread each take all processors of this machine.
+    """
+    from headroles.extraction.model.threads import cpu_count
+
+    return options.engine != "local" or (options.threads or 1) > 1 or cpu_count() > options.workers

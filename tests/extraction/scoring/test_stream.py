@@ -1,5 +1,6 @@
 """Scores of the streamed path are those of the plain arrays, however the inputs are batched."""
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ from headroles.extraction.scoring.batches import reading as batch_reading
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.scoring.reader import Reader, Shard, Table
-from headroles.extraction.texts.tokens import example_of, tokenise
+from headroles.extraction.texts.tokens import Tokenised, example_of, tokenise
 from headroles.records.passage import Passage, Words
 from headroles.records.rules.names import FORMED
 from headroles.sieves.selection import Selection
@@ -450,3 +451,34 @@ def test_free_memory_is_returned_when_the_process_has_grown(monkeypatch: pytest.
         memory.trim()
         counts.append(len(returned))
     assert counts == [0, 1, 1, 2]
+
+
+def test_batches_are_prepared_in_the_own_thread_where_none_is_free_and_scores_are_the_same_bits(
+    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, passages, prepare = _load(model_of("bert")), _passages(1), SieveJob.prepare
+    threads: list[int] = []
+
+    def note_thread(job: SieveJob, tokenised: Sequence[Tokenised], places: np.ndarray) -> list[Prepared]:
+        threads.append(threading.get_ident())
+        return prepare(job, tokenised, places)
+
+    monkeypatch.setattr(SieveJob, "prepare", note_thread)
+    values, ready = {}, dict[bool, list[int]]()
+    for ahead in (True, False):
+        threads.clear()
+        ready[ahead] = []
+        (shard,) = stream.stream_tokenised(
+            model,
+            [tokenise(model.tokenizer, passages, 96)],
+            SieveJob(model, selection_of(None), Annotator(None)),
+            batch_size=5,
+            advance=lambda count: None,
+            prepared=ready[ahead].append,
+            ahead=ahead,
+        )
+        values[ahead] = shard.values
+        assert len(threads) == 4
+        assert (set(threads) == {threading.get_ident()}) is not ahead
+    np.testing.assert_array_equal(values[True], values[False])
+    assert ready[True] == ready[False] == [5, 5, 5, 3]
