@@ -112,16 +112,21 @@ def label_in_turns(call: dict[str, Any], forward: PlainForward, turn: float, pau
             start = time.perf_counter()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(turn)
-            os.killpg(process.pid, signal.SIGSTOP) if process.returncode is None else None
+            _send(process, signal.SIGSTOP)
             seconds += time.perf_counter() - start
             forward.run(pause)
-            os.killpg(process.pid, signal.SIGCONT) if process.returncode is None else None
+            _send(process, signal.SIGCONT)
     finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
+        _send(process, signal.SIGKILL)
     if process.returncode:
         raise SystemExit(f"the run ended with {process.returncode}")
     return seconds
+
+
+def _send(process: "subprocess.Popen[bytes]", kind: signal.Signals) -> None:
+    """Send a signal to a run and its workers, unless the run has ended."""
+    if process.poll() is None:
+        os.killpg(process.pid, kind)
 
 
 @click.command()

@@ -6,13 +6,14 @@ runs that use them. ``engine_of`` chooses the engine; a newcomer starts with ``h
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
 from headroles.options.run import CommonOptions
 from headroles.progress import Advance
 from headroles.records.objects import ModelObject
+from headroles.shards.engines.loading import without_collection
 from headroles.shards.work import Engine, Order
 from headroles.storage.places import Place
 
@@ -32,21 +33,25 @@ def engine_of(order: Order, place: Place, corpus: Corpus, advance: Advance) -> I
         MissingExtra: When the engine is not installed.
         HeadrolesError: When the worker raised it while it loaded.
     """
-    engine: Engine
+    with ExitStack() as stack:
+        with without_collection():
+            engine = stack.enter_context(_engine(order, place, corpus, advance))
+        yield engine
+
+
+def _engine(order: Order, place: Place, corpus: Corpus, advance: Advance) -> Engine:
+    """Import and return the engine that the options name."""
     if order.options.engine == "ray":
         from headroles.shards.engines.on_ray.data import RayEngine
 
-        engine = RayEngine(order, advance)
-    elif order.options.workers == 1:
+        return RayEngine(order, advance)
+    if order.options.workers == 1:
         from headroles.shards.engines.here import InProcess
 
-        engine = InProcess(order, place, corpus, advance)
-    else:
-        from headroles.shards.engines.processes import Processes
+        return InProcess(order, place, corpus, advance)
+    from headroles.shards.engines.processes import Processes
 
-        engine = Processes(order, advance)
-    with engine as ready:
-        yield ready
+    return Processes(order, advance)
 
 
 def uses_other_processes(options: CommonOptions) -> bool:

@@ -4,13 +4,14 @@ import os
 import pickle
 import signal
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, BinaryIO
 
 from headroles.errors import HeadrolesError
 from headroles.progress import SCORE
+from headroles.shards.engines.loading import without_collection
 
 
 def serve() -> None:
@@ -55,11 +56,13 @@ def _answer(answers: _Answers, messages: "SimpleQueue[Any]") -> None:
     """Answer messages one after the other; an error is sent as an answer."""
     try:
         order = messages.get()
-        from headroles.extraction.model.machine import use_threads
-        from headroles.shards.worker import Worker
+        with ExitStack() as stack:
+            with without_collection():
+                from headroles.extraction.model.machine import use_threads
+                from headroles.shards.worker import Worker
 
-        with use_threads(order.threads):
-            worker = Worker(order)
+                stack.enter_context(use_threads(order.threads))
+                worker = Worker(order)
             answers.send("facts", worker.facts)
             while True:
                 kind, *content = messages.get()
