@@ -36,9 +36,7 @@ def as_mask(returned: object, size: int, sieve: str, key: str, unit: str = "toke
     Raises:
         BadSieve: When it is neither, or has another shape.
     """
-    if isinstance(returned, (Pairs, Band)) and returned.size == size:
-        return returned
-    if isinstance(returned, Same) and returned.labels.shape == (size,):
+    if isinstance(returned, (Pairs, Band, Same, Keys, Without)) and _has_size(returned, size):
         return returned
     if not isinstance(returned, np.ndarray) and isinstance(
         returned, (*KINDS, Mask)
@@ -59,3 +57,14 @@ def as_mask(returned: object, size: int, sieve: str, key: str, unit: str = "toke
         f"sieve {sieve!r} made a mask of shape {shape} and type {kind} for example {key!r}, which has "
         f"{size} {unit}; a mask is bool of shape ({unit}, {unit}) = ({size}, {size}) or ({unit},) = ({size},)"
     )
+
+
+def _has_size(mask: Mask, size: int) -> bool:
+    """Return whether a mask of a kind that knows its size has so many units; no row of it is laid out."""
+    if isinstance(mask, Pairs | Band):
+        return mask.size == size
+    if isinstance(mask, Same):
+        return mask.labels.shape == (size,)
+    if isinstance(mask, Keys):
+        return mask.keys.shape == (size,) and mask.keys.dtype == np.bool_
+    return isinstance(mask, Without) and _has_size(mask.mask, size) and _has_size(mask.taken, size)

@@ -196,8 +196,8 @@ def design_effect(
         >>> design_effect(alike, np.array([0, 0, 1, 1, 2, 2])).round(2).tolist()
         [2.5]
     """
-    each = describe(values.astype(np.float64, copy=False))
-    group = describe(unit_means(values, units)) if means is None else means
+    each = describe(values.astype(np.float64, copy=False), shape=False)
+    group = describe(unit_means(values, units), shape=False) if means is None else means
     ratio = variance_ratio(each, group)
     return np.where(np.isnan(ratio) | (group.count < each.count), ratio, 1.0)
 

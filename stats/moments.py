@@ -100,8 +100,13 @@ def unit_sums(
     return sums.reshape(total, *values.shape[1:])
 
 
-def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:
+def describe(values: Float[np.ndarray, "units *shape"], *, shape: bool = True) -> Sample:
     """Return count, mean, standard deviation and skewness over the first axis, NaN left out.
+
+    Args:
+        values: One number per unit and head.
+        shape: Whether skewness and carriers are computed, which takes half of the time. Without them,
+            skewness is NaN.
 
     Example:
         >>> sample = describe(np.array([[1.0], [2.0], [6.0], [np.nan]]))
@@ -118,12 +123,14 @@ def describe(values: Float[np.ndarray, "units *shape"]) -> Sample:
         deviation[~present] = 0.0
     square = deviation * deviation
     second = square.sum(axis=0) / safe
+    sd = np.where(count > 1, np.sqrt(second * safe / np.maximum(count - 1, 1)), np.nan)
+    mean = np.where(count > 0, mean, np.nan)
+    if not shape:
+        return Sample(count=count, mean=mean, sd=sd, skew=np.full_like(second, np.nan))
     fourth = np.einsum("u...,u...->...", square, square) / safe
     third = np.multiply(square, deviation, out=square).sum(axis=0) / safe
-    sd = np.where(count > 1, np.sqrt(second * safe / np.maximum(count - 1, 1)), np.nan)
     skew = np.divide(third, second**1.5, out=np.zeros_like(second), where=second > 1e-30)
-    carriers = _carriers(safe, second, fourth)
-    return Sample(count=count, mean=np.where(count > 0, mean, np.nan), sd=sd, skew=skew, carriers=carriers)
+    return Sample(count=count, mean=mean, sd=sd, skew=skew, carriers=_carriers(safe, second, fourth))
 
 
 def _carriers(count: np.ndarray, second: np.ndarray, fourth: np.ndarray) -> np.ndarray:

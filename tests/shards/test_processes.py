@@ -1,6 +1,8 @@
 """Processes beside a run: what they import, and how many may be lost."""
 
+import io
 import os
+import pickle
 import subprocess
 import sys
 from collections import Counter
@@ -14,11 +16,11 @@ from headroles.extraction.parsing.pipeline import load_parser
 from headroles.extraction.parsing.pool import ParserPool
 from headroles.options.label import LabelOptions
 from headroles.options.values import record_of
-from headroles.progress import ignore_advance
-from headroles.shards.engines import processes
+from headroles.progress import PARSE, SCORE, ignore_advance
+from headroles.shards.engines import processes, server
 from headroles.shards.engines.process import Process
 from headroles.shards.engines.processes import Processes
-from headroles.shards.work import Facts, Known, Order
+from headroles.shards.work import Facts, Known, Order, Receipt
 
 SIEVE = """
 from beside import asked
@@ -114,3 +116,35 @@ def test_all_workers_that_the_shards_can_use_are_started_at_once(
     with Processes(order, ignore_advance) as engine:
         assert engine.facts.identity == "identity"
     assert len(started) == wanted
+
+
+def test_a_worker_adds_its_progress_up_and_sends_none_beside_a_receipt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(server, "monotonic", lambda: now)
+    pipe = io.BytesIO()
+    answers = server._Answers(pipe)
+
+    def told() -> list[Any]:
+        pipe.seek(0)
+        messages = []
+        while pipe.tell() < len(pipe.getvalue()):
+            messages.append(pickle.load(pipe))
+        pipe.seek(0)
+        pipe.truncate()
+        return messages
+
+    answers.advance(3)
+    answers.advance(4, PARSE)
+    assert told() == []
+    now += server.PAUSE
+    answers.advance(5)
+    assert told() == [("advance", (8, SCORE)), ("advance", (4, PARSE))]
+    answers.advance(6)
+    assert told() == []
+    receipt = Receipt(0, 9, 90, 0, "", "", {}, (), ())
+    answers.receipt(receipt)
+    now += server.PAUSE
+    answers.advance(1)
+    assert told() == [("receipt", receipt), ("advance", (1, SCORE))]

@@ -17,7 +17,7 @@ from headroles.sieves.base import MaskSieve
 from headroles.sieves.built_in.local import within
 from headroles.sieves.built_in.syntactic import relation
 from headroles.sieves.language.relations import CLEARNLP
-from headroles.sieves.masks import Band, Pairs, Same
+from headroles.sieves.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without, as_mask
 from headroles.sieves.weights.reference import apply
 from headroles.testing import check_sieve, made_example
 from tests.sieves.recipes import Recipe, layout, recipes_of
@@ -583,3 +583,33 @@ def test_a_sieves_question_is_the_first_line_of_its_docstring() -> None:
 
     assert isinstance(first, MaskSieve)
     assert (first.question, first.margin, first.needs) == ("Is it the first?", 0.3, frozenset())
+
+
+THREE = np.zeros(3, dtype=np.int64)
+OPEN = np.ones(3, dtype=np.bool_)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        Band(0, 1, 3),
+        Pairs(THREE, THREE, 3),
+        Same(THREE),
+        Match(THREE, THREE),
+        Keys(OPEN),
+        Without(Keys(OPEN), Band(0, 0, 3)),
+        Every((Band(0, 1, 3), Same(THREE))),
+        Cells(np.ones((3, 3), dtype=np.bool_)),
+    ],
+)
+def test_a_mask_of_any_kind_has_as_many_units_as_the_example(mask: Mask) -> None:
+    assert as_mask(mask, 3, "mine", "pair") is mask
+    with pytest.raises(BadSieve, match=r"'mine' made a mask of shape .* for example 'pair', which has 4 tok"):
+        as_mask(mask, 4, "mine", "pair")
+
+
+def test_keys_of_another_type_are_refused_also_within_another_mask() -> None:
+    numbers = Keys(THREE)
+    for mask in (numbers, Without(numbers, Band(0, 0, 3))):
+        with pytest.raises(BadSieve, match="and type int64 for example 'pair'"):
+            as_mask(mask, 3, "mine", "pair")

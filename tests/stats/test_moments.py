@@ -51,6 +51,15 @@ def test_moments_are_those_of_numpy_and_scipy_on_what_is_not_nan(values: np.ndar
         assert skew == pytest.approx(wanted, abs=1e-7)
 
 
+@given(_holed_columns())
+def test_moments_without_shape_are_the_same_bits(values: np.ndarray) -> None:
+    whole, part = describe(values), describe(values, shape=False)
+    for name in ("count", "mean", "sd"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(part, name))
+    assert np.isnan(part.skew).all()
+    assert part.carriers is None
+
+
 def test_columns_with_and_without_holes_do_not_touch_each_other() -> None:
     rng = np.random.default_rng(1)
     values = _holed(rng, 40, 6)

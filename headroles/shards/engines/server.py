@@ -4,14 +4,22 @@ import os
 import pickle
 import signal
 import sys
+from collections import Counter
 from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, BinaryIO
+from time import monotonic
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from headroles.errors import HeadrolesError
 from headroles.progress import SCORE
 from headroles.shards.engines.loading import without_collection
+
+if TYPE_CHECKING:
+    from headroles.shards.work import Receipt
+
+PAUSE = 0.25
+"""Seconds between messages about progress."""
 
 
 def serve() -> None:
@@ -38,18 +46,38 @@ def _listen(pipe: BinaryIO, messages: "SimpleQueue[Any]") -> None:
 
 
 class _Answers:
-    """The pipe to the process of the run, for one message at a time."""
+    """The pipe to the process of the run, for one message at a time.
+
+    Progress is added up and sent every ``PAUSE`` seconds, since every message takes the processor from a
+    worker. Progress that is not sent with a finished shard follows from its receipt.
+    """
 
     def __init__(self, pipe: BinaryIO) -> None:
         self._pipe, self._lock = pipe, Lock()
+        self._advanced: Counter[str] = Counter()
+        self._sent = monotonic()
 
     def send(self, kind: str, content: Any) -> None:
         with self._lock:
-            pickle.dump((kind, content), self._pipe)
-            self._pipe.flush()
+            self._write(kind, content)
+
+    def receipt(self, receipt: "Receipt") -> None:
+        with self._lock:
+            self._advanced.clear()
+            self._write("receipt", receipt)
 
     def advance(self, count: int, phase: str = SCORE) -> None:
-        self.send("advance", (count, phase))
+        with self._lock:
+            self._advanced[phase] += count
+            if monotonic() >= self._sent + PAUSE:
+                for known, number in self._advanced.items():
+                    self._write("advance", (number, known))
+                self._advanced.clear()
+                self._sent = monotonic()
+
+    def _write(self, kind: str, content: Any) -> None:
+        pickle.dump((kind, content), self._pipe)
+        self._pipe.flush()
 
 
 def _answer(answers: _Answers, messages: "SimpleQueue[Any]") -> None:
@@ -68,7 +96,7 @@ def _answer(answers: _Answers, messages: "SimpleQueue[Any]") -> None:
                 kind, *content = messages.get()
                 if kind == "score":
                     receipt = worker.score(content[0], answers.advance)
-                    answers.send("receipt", receipt)
+                    answers.receipt(receipt)
                 else:
                     answers.send("kept", worker.keep(*content))
     except BrokenPipeError:
