@@ -40,7 +40,7 @@ MMAP_THRESHOLD, MMAP_BYTES = -3, 8 * 2**20
 TRIM_THRESHOLD, TRIM_BYTES = -1, 128 * 2**20
 """glibc's number for the free memory kept at the end of its heap, and the value set here, in bytes."""
 MOST_FREE = 64 * 2**20
-"""Bytes by which a process may grow before free memory is returned: twice what a batch of sentences uses."""
+"""Bytes by which a process may grow beyond what a batch needs before free memory is returned."""
 
 
 @runtime_checkable
@@ -270,17 +270,23 @@ class FreeMemory:
 
     Returned to the system after every batch, it costs a run of short inputs 6 % of its time: the next batch
     asks for the same pages again, and the system clears each. Never returned, it grows with the number of
-    batches. So it is returned when the process has grown.
+    batches. So it is returned when the process has grown since the first batch after the last time.
     """
 
     def __init__(self) -> None:
-        """Set the options of the C library, and note how much memory the process has."""
+        """Set the options of the C library."""
         set_memory_options()
-        self._least = _resident_bytes()
+        self._least: int | None = None
 
     def trim(self) -> None:
-        """Return all free pages when the process has ``MOST_FREE`` bytes more than after the last time."""
-        if _resident_bytes() - self._least >= MOST_FREE:
+        """Return all free pages when the process has grown by ``MOST_FREE`` bytes.
+
+        Called after every batch. What the first batch after a return needs counts as no growth.
+        """
+        size = _resident_bytes()
+        if self._least is None:
+            self._least = size
+        elif size - self._least >= MOST_FREE:
             self.release()
 
     def release(self) -> None:
@@ -288,7 +294,7 @@ class FreeMemory:
         trim = _c_function("malloc_trim")
         if trim is not None:
             trim(0)
-            self._least = _resident_bytes()
+            self._least = None
 
 
 @cache

@@ -439,18 +439,20 @@ def test_single_texts_and_pairs_do_not_mix(model_of: ModelOf) -> None:
         _scores(_load(model_of("bert")), mixed)
 
 
-def test_free_memory_is_returned_when_the_process_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_memory_is_returned_when_the_process_has_grown_beyond_what_a_batch_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     returned: list[int] = []
-    resident = iter([100, 100 + 63, 100 + 64, 90, 90 + 63, 90 + 70, 80])
+    resident = iter([100, 100 + 63, 100 + 64, 190, 190 + 63, 190 + 70, 80])
     monkeypatch.setattr(stream, "_c_function", lambda name: lambda *given: returned.append(len(given)))
     monkeypatch.setattr(stream, "_resident_bytes", lambda: next(resident) * 2**20)
     memory = stream.FreeMemory()
     returned.clear()
     counts = []
-    for _ in range(4):
+    for _ in range(7):
         memory.trim()
         counts.append(len(returned))
-    assert counts == [0, 1, 1, 2]
+    assert counts == [0, 0, 1, 1, 1, 2, 2]
 
 
 def test_batches_are_prepared_in_the_own_thread_where_none_is_free_and_scores_are_the_same_bits(
