@@ -1,4 +1,4 @@
-"""The job of scoring by sieves: a second thread annotates inputs, and attention is scored as it passes by."""
+"""The job of scoring by sieves: inputs are annotated before the model, and scored as attention passes by."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -118,7 +118,7 @@ def batch_plans_of(
 ) -> BatchPlans | None:
     """Return the plans of a batch that is read as one; None where its examples are read one by one.
 
-    The plans made in a second thread are used again unless the batch has been halved since. Examples of
+    The plans made before the model ran are used again unless the batch has been halved since. Examples of
     cross attention and, on a processor, long ones are read one by one, in blocks of rows. The fused path also
     reads examples one by one, without rows.
     """

@@ -1,4 +1,4 @@
-"""Plans of padded batches, made in a second thread, and the scores of a batch layer by layer."""
+"""Plans of padded batches, made before the model runs, and the scores of a batch layer by layer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
