@@ -74,6 +74,10 @@ class PlainForward:
                 for number in shuffle(len(parts))
             ]
             self._batches[size] = itertools.cycle(encoded)
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forget all turns so far."""
         self._texts, self._seconds = dict.fromkeys(BATCHES, 0), dict.fromkeys(BATCHES, 0.0)
 
     def run(self, seconds: float) -> None:
@@ -90,7 +94,7 @@ class PlainForward:
 
     @property
     def rate(self) -> float:
-        """Return the texts a second of the better size of batches, over all passes so far."""
+        """Return the texts a second of the better size of batches, over all turns since the start."""
         return max(self._texts[size] / self._seconds[size] for size in BATCHES)
 
 
@@ -104,6 +108,7 @@ def label_in_turns(call: dict[str, Any], forward: PlainForward, turn: float, pau
         pause: Seconds of each turn of the forward.
     """
     code = f"import headroles, json; headroles.label(**json.loads({json.dumps(call)!r}))"
+    forward.start_again()
     forward.run(pause)
     process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     seconds = 0.0
@@ -153,7 +158,7 @@ def main(
     unique = sentences(*data)
     texts = [unique[number % len(unique)] for number in range(examples)]
     part = np.random.default_rng(0).choice(len(unique), min(baseline, len(unique)), replace=False)
-    chosen = [unique[number] for number in part]
+    forward = PlainForward([unique[number] for number in part])
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         with (place / "corpus.jsonl").open("w") as file:
@@ -170,7 +175,6 @@ def main(
                 "keep": 10**6,
                 "device": "cpu",
             }
-            forward = PlainForward(chosen)
             seconds = label_in_turns(call, forward, turn, pause)
             line = {
                 "benchmark": "corpus, " + ("all parses cached" if number else "first pass over unseen text"),

@@ -36,7 +36,7 @@ def as_mask(returned: object, size: int, sieve: str, key: str, unit: str = "toke
     Raises:
         BadSieve: When it is neither, or has another shape.
     """
-    if isinstance(returned, (Pairs, Band, Same, Keys, Without)) and _has_size(returned, size):
+    if isinstance(returned, KINDS) and _has_size(returned, size):
         return returned
     if not isinstance(returned, np.ndarray) and isinstance(
         returned, (*KINDS, Mask)
@@ -60,7 +60,7 @@ def as_mask(returned: object, size: int, sieve: str, key: str, unit: str = "toke
 
 
 def _has_size(mask: Mask, size: int) -> bool:
-    """Return whether a mask of a kind that knows its size has so many units; no row of it is laid out."""
+    """Return whether a mask has so many units without laying out a row; False where that is not known."""
     if isinstance(mask, Pairs | Band):
         return mask.size == size
     if isinstance(mask, Same):

@@ -123,8 +123,8 @@ def stream_tokenised(
         advance: Called with the number of examples done since the last call.
         prepared: Called with the number of examples whose annotation is ready since the last call.
         ahead: Whether the next batch is prepared in a second thread while the model computes. Without a
-            processor for it, the two threads slow each other down: a run then takes 5 % longer. Other
-            devices always compute beside.
+            processor for it, the two threads slow each other down: a run then takes 5 % longer. For a model
+            on another device it always is.
     """
     ahead = ahead or model.device.type != "cpu"
     whole = isinstance(model, StoredMaps) or model.way.name == RETURNED
@@ -139,12 +139,12 @@ def stream_tokenised(
                 split_into_batches(order, [passage.size for passage in tokenised], size, model.device)
             )
             tasks = [partial(job.prepare, tokenised, places) for places in batches]
-            results = (executor.submit(task).result if ahead else task for task in tasks)
-            pending = next(results, None)
-            while pending is not None:
-                batch = pending()
+            getters = (executor.submit(task).result if ahead else task for task in tasks)
+            get_batch = next(getters, None)
+            while get_batch is not None:
+                batch = get_batch()
                 prepared(len(batch))
-                pending = next(results, None)
+                get_batch = next(getters, None)
                 _run_batch(model, batch, job, table)
                 memory.trim()
                 advance(len(batch))
@@ -281,7 +281,8 @@ class FreeMemory:
     def trim(self) -> None:
         """Return all free pages when the process has grown by ``MOST_FREE`` bytes.
 
-        Called after every batch. What the first batch after a return needs counts as no growth.
+        Called before every shard and after every batch. What the first batch after a return needs counts as
+        no growth, unless a shard ends in between.
         """
         size = _resident_bytes()
         if self._least is None:

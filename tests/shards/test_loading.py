@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from headroles import Labelling
+from headroles.inputs.corpora import Corpus
 from headroles.shards.engines.loading import without_collection
+from headroles.shards.work import Order
 from headroles.shards.worker import Worker
+from headroles.storage.places import Place
 
 
 @pytest.fixture
@@ -45,9 +48,9 @@ def test_a_run_loads_its_model_without_searches_and_scores_with_them(
     start, score = Worker.__init__, Worker.score
     noted = []
 
-    def noted_start(self: Worker, *given: Any, **more: Any) -> None:
+    def noted_start(self: Worker, order: Order, *, place: Place, corpus: Corpus) -> None:
         noted.append(gc.isenabled())
-        start(self, *given, **more)
+        start(self, order, place=place, corpus=corpus)
 
     def noted_score(self: Worker, *given: Any) -> Any:
         noted.append(gc.isenabled())

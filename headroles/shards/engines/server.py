@@ -9,14 +9,12 @@ from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from headroles.errors import HeadrolesError
 from headroles.progress import SCORE
 from headroles.shards.engines.loading import without_collection
-
-if TYPE_CHECKING:
-    from headroles.shards.work import Receipt
+from headroles.shards.work import Receipt
 
 PAUSE = 0.25
 """Seconds between messages about progress."""
@@ -49,7 +47,7 @@ class _Answers:
     """The pipe to the process of the run, for one message at a time.
 
     Progress is added up and sent every ``PAUSE`` seconds, since every message takes the processor from a
-    worker. Progress that is not sent with a finished shard follows from its receipt.
+    worker. A receipt says that all of a shard is done, so progress that was not sent is dropped.
     """
 
     def __init__(self, pipe: BinaryIO) -> None:
@@ -61,7 +59,7 @@ class _Answers:
         with self._lock:
             self._write(kind, content)
 
-    def receipt(self, receipt: "Receipt") -> None:
+    def receipt(self, receipt: Receipt) -> None:
         with self._lock:
             self._advanced.clear()
             self._write("receipt", receipt)
