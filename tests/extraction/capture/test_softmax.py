@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,6 +84,20 @@ def test_the_check_at_load_finds_the_models_whose_attention_is_a_plain_softmax(
     name: str, plain: bool, model_of: ModelOf
 ) -> None:
     assert [ready(model_of(name), longest).way.plain for longest in (128, 512)] == [plain, plain]
+
+
+@pytest.mark.parametrize(("error", "plain"), [(0.0, True), (1e-6, True), (1e-3, False)])
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_the_check_at_load_lets_outputs_round_differently_and_no_more(
+    name: str, error: float, plain: bool, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rounded(*args: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        output, weights = softmax_attention(*args, **rest)
+        return output * (1 + error), weights
+
+    for module in (capture_weights, capture_blocks):
+        monkeypatch.setattr(module, "softmax_attention", rounded)
+    assert [opened(model_of(name), longest).way.plain for longest in (128, 512)] == [plain, plain]
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "mistral", "modernbert"])
