@@ -249,8 +249,8 @@ def _is_softmax(
     """Return whether weights and output are those of a softmax of scaled products, with a mask alone.
 
     Weights are compared as in ``_check_reading``, on equal inputs of every layer, and the output on a usual
-    run. Heads that share keys are formed by one product, which rounds differently from the model's own: the
-    output of a few layers then differs by up to 3e-6 with registers of 256 bits. Only processors in float32
+    run. Heads that share keys are formed by one product, which rounds differently from the model's own:
+    with registers of 256 bits the output of a few layers differs by up to 4e-6. Only processors in float32
     use that.
     """
     if not forms_output(output):

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -91,8 +90,17 @@ def test_the_check_at_load_finds_the_models_whose_attention_is_a_plain_softmax(
 def test_the_check_at_load_lets_outputs_round_differently_and_no_more(
     name: str, error: float, plain: bool, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def rounded(*args: Any, **rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        output, weights = softmax_attention(*args, **rest)
+    def rounded(
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scale: float,
+        additive: torch.Tensor | None = None,
+        inside: Band | None = None,
+        start: int = 0,
+        out: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        output, weights = softmax_attention(query, key, value, scale, additive, inside, start, out)
         return output * (1 + error), weights
 
     for module in (capture_weights, capture_blocks):
