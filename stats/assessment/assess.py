@@ -79,7 +79,10 @@ def assess(
     more = _verdicts(columns, grid, decision, findings, absence) | _shares(columns, scores, rules)
     return Assessment(
         precision=_precision(columns, grid, decision, findings, bayes, more),
-        moved=(*sensitivity_to_margin(columns, grid, decision), *sensitivity_to_alpha(findings, decision)),
+        moved=(
+            *sensitivity_to_margin(columns, grid, decision),
+            *sensitivity_to_alpha(columns, findings, decision),
+        ),
         together=tuple(together),
         depth=tuple(role_depths(names, held, with_contrasts, grid, decision.seed)),
         remarks=(

@@ -9,6 +9,7 @@ from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Columns, label_p
 from headroles.stats.correction import significant
+from headroles.stats.engine import counted_p
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.relabel import Grid, closed_form_decision, deciding, roles_from_p
@@ -56,12 +57,15 @@ def _with_margin(rule: Rule, step: float) -> Rule:
     return replace(rule, margin=(rule.margin or 0.1) * step) if rule.role else rule
 
 
-def sensitivity_to_alpha(findings: Findings, decision: Decision) -> list[SensitivityRow]:
-    """Return the number of labelled heads of every role at levels around the one used, by the run's p."""
+def sensitivity_to_alpha(columns: Columns, findings: Findings, decision: Decision) -> list[SensitivityRow]:
+    """Return the number of labelled heads of every role at levels around the one used, by the run's p.
+
+    Roles that are withheld since they would hinge on few units (``engine.counted_p``) are counted at no level.
+    """
     layers, heads = findings.count.shape[1:]
     families = family_members(findings.rules, layers, heads, decision.family)
     shape = (len(findings.rules), layers * heads)
-    p, q = findings.p.reshape(shape), findings.q.reshape(shape)
+    p, q = (p.reshape(shape) for p in (counted_p(columns, findings, decision)[0], findings.q))
     rows = []
     for alpha in sorted({*ALPHAS, decision.alpha}):
         if decision.correction == "fdr_tsbh":  # the only one whose adjusted p depend on alpha
