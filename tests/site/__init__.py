@@ -1,1 +1,0 @@
-"""Tests of the documentation site as its readers see it."""

@@ -1,0 +1,1 @@
+"""The structure of product and tests: imports, seams, generated pages, examples in docstrings, CI."""

@@ -1,0 +1,104 @@
+"""The price of the tests: processor time of tests and folders, and lines; CI fails above the budget.
+
+Processor time is that of the process and of the programs that it waited for; wall time is never looked at.
+"""
+
+import os
+import resource
+from collections import defaultdict
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+LINES = 30_000
+"""Most lines of Python below ``tests``."""
+TOLD, MOST = 10.0, 30.0
+"""Seconds of processor time from which a test is named, and from which CI fails."""
+FOLDERS = {
+    "attention": 160, "commands": 120, "contract": 90, "faults": 100, "pages": 120, "refusals": 40,
+    "sieves": 50, "statistics": 230, "storage": 150, "strength": 5, "structure": 110, "texts": 70,
+}  # fmt: skip
+"""Seconds of processor time that each folder may take in CI; half as much again fails."""
+
+
+def processor_time() -> float:
+    """Return the processor time of this process and of those it waited for, in seconds."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def lines_of_tests() -> int:
+    """Return the lines of Python below ``tests``."""
+    return sum(len(file.read_bytes().splitlines()) for file in TESTS.rglob("*.py"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Note the processor time of a test, its fixtures included."""
+    began = processor_time()
+    item.user_properties.append(("began", began))
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Let reports carry the time through whichever process runs the test.
+
+    Taking fixtures down is left out: the last test of a session would pay for the browser of all.
+    """
+    report = yield
+    if report.when != "teardown":
+        report.processor_time = processor_time() - dict(item.user_properties)["began"]
+    return report
+
+
+_spent: dict[str, float] = {}
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Collect times, where the session ends."""
+    if hasattr(report, "processor_time"):
+        _spent[report.nodeid] = report.processor_time
+
+
+def _folders() -> dict[str, float]:
+    """Return the processor time of every folder."""
+    folders: dict[str, float] = defaultdict(float)
+    for name, seconds in _spent.items():
+        folders[name.split("/")[1] if name.count("/") > 1 else "tests"] += seconds
+    return dict(sorted(folders.items()))
+
+
+def _over_budget() -> list[str]:
+    """Return a sentence for everything that is over budget."""
+    folders, lines = _folders(), lines_of_tests()
+    told = [f"{name} took {spent:.1f} s, at most {MOST:g}" for name, spent in _spent.items() if spent > MOST]
+    told += [
+        f"the folder {name} took {folders[name]:.0f} s, its budget is {budget}"
+        for name, budget in FOLDERS.items()
+        if folders.get(name, 0) > 1.5 * budget
+    ]
+    return [*told, f"tests have {lines} lines, at most {LINES}"] if lines > LINES else told
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail in CI where something is over budget."""
+    if os.environ.get("CI") == "true" and _spent and _over_budget():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name dear tests, the time of every folder, and what is over budget."""
+    for seconds, name in sorted(
+        ((spent, name) for name, spent in _spent.items() if spent > TOLD), reverse=True
+    ):
+        terminalreporter.write_line(f"{seconds:.1f} s of processor time: {name}")
+    if len(folders := _folders()) > 1:
+        each = ", ".join(f"{name} {seconds:.0f}" for name, seconds in folders.items())
+        terminalreporter.write_line(f"processor time in s: {sum(folders.values()):.0f} in all; {each}")
+    for sentence in _over_budget() if _spent else []:
+        terminalreporter.write_line(f"over budget: {sentence}")

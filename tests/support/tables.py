@@ -1,0 +1,15 @@
+"""Tables of cases, written as text."""
+
+
+def table(text: str) -> list[tuple[str, ...]]:
+    r"""Return the rows of a table whose cells are separated by bars; empty lines and lines after # are left out.
+
+    Example:
+        >>> table('''
+        ... # words   | sentence
+        ... label     | a run needs inputs
+        ... ''')
+        [('label', 'a run needs inputs')]
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    return [tuple(cell.strip() for cell in line.split("|")) for line in lines if line and line[0] != "#"]
