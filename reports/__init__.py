@@ -5,5 +5,29 @@ come first (records.py, summary/, words/), then figures and sections, then pages
 errors and parts of storage, never a model or a test statistic. Start at page.py.
 """
 
+from headroles.public import public_names
+
 if __name__ != "headroles.reports":
     raise ImportError("this folder is the package headroles.reports; import it by that name")
+
+__getattr__, __dir__, __all__ = public_names(
+    __name__,
+    {
+        "causal.pruning_page": "pruning_page",
+        "compare_page": "comparison_page",
+        "figures.cluster_map": "ellipses",
+        "figures.cluster_tree": "brackets leaves",
+        "page": "page_of",
+        "print.figures": "figures_of",
+        "print.files": "files_of",
+        "print.matrix": "matrix",
+        "print.tables": "table_text tables_of",
+        "print.writers": "as_csv as_latex as_markdown latex_text",
+        "sections.head_cards": "cards_json cards_of",
+        "sheets": "Sheet word_cell",
+        "summary.score_spread": "edges_of spreads_of",
+        "summary.summary": "summarise",
+        "views.page": "view_page",
+        "views.svg": "view_svg",
+    },
+)

@@ -5,3 +5,18 @@ groups them into units of inference, and ``annotation`` loads parser, lemmas and
 ``headroles.extraction``, ``headroles.options``, ``headroles.records`` and ``sieves``. Start with
 ``passages``, which picks the reader.
 """
+
+from headroles.public import public_names
+
+__getattr__, __dir__, __all__ = public_names(
+    __name__,
+    {
+        "annotation": "load_annotation",
+        "corpora": "ListCorpus StreamedCorpus first_part",
+        "json_files": "has_trees stream_objects",
+        "order": "ShuffledUnits",
+        "passages": "read_corpus read_inputs",
+        "sketch": "TextSketch shared_share",
+        "units": "unit_names",
+    },
+)

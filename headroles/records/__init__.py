@@ -6,3 +6,31 @@ Here are inputs (``example``, ``passage``, ``documents``), results (``findings``
 Records import only ``headroles.errors`` and each other.
 Start with ``example``: an input, its scores, and the rules that judge them; then ``findings``.
 """
+
+from headroles.public import public_names
+
+__getattr__, __dir__, __all__ = public_names(
+    __name__,
+    {
+        "arrays": "seal_arrays",
+        "assessment": "Assessment Precision RoleOverlap SensitivityRow",
+        "causal.ablation": "Ablation HeadSets HeldRoles VERDICTS",
+        "causal.columns": "CLEAN NORM SITES parse_column",
+        "causal.origins": "Knocked Origins Products Removal",
+        "causal.pruning": "FreshCheck Gain PruneStep Pruning WITHIN",
+        "clusters": "Choice Claim ClusterResults Divergence",
+        "comparison": "Comparison Differences OUTCOMES RoleChange",
+        "documents": "Choices Document Window",
+        "example": "Arc Cleaned Example Lexical Mention Pair Scores",
+        "findings": "COLUMNS DECISIONS Findings Labelling absent_heads stronger_roles",
+        "kept_maps": "KeptMaps TypicalInput",
+        "moments": "ARRAYS GROUPS Moments group_of moments_of unit_by_longest_text",
+        "passage": "Passage Words",
+        "probes": "Baseline BaselineCounts BestHead ConditionGap ProbeComparison ProbeResults ProbeWeight "
+        "TrainedProbe",
+        "rules.rule": "Decision Rule",
+        "shown.looks": "FAMILIES SHADES looks_of tone_of without_wholes",
+        "surface": "LayerMean NoOp SurfaceResults",
+        "view": "Carriers Maps Neurons View ViewOrigins ViewRoles",
+    },
+)

@@ -5,3 +5,7 @@ that ``headroles.kinds`` looks up) and, where the kind has its own, ``judging`` 
 here are what kinds share. They may import from all folders but ``cli``. Start with ``run``, then
 ``surface/kind.py``.
 """
+
+from headroles.public import public_names
+
+__getattr__, __dir__, __all__ = public_names(__name__, {"ablate.columns": "column_rules columns_of"})

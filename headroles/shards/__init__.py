@@ -5,3 +5,36 @@ folder of an unfinished run. The engines in ``engines`` score shards with the ``
 import records, options, inputs, extraction, storage, sieves and judging, but neither ``headroles.runs``,
 which uses them, nor the command line. A newcomer starts with ``work`` and then reads ``worker``.
 """
+
+from headroles.public import public_names
+
+__getattr__, __dir__, __all__ = public_names(
+    __name__,
+    {
+        "engines": "has_idle_processor threads_per_worker",
+        "engines.loading": "without_collection",
+        "engines.losses": "Failure failure_of",
+        "engines.on_ray.data": "RayEngine worker_of",
+        "engines.on_ray.feed": "Feed",
+        "engines.on_ray.session": "check_room connect_to_ray",
+        "engines.process": "error_of_worker",
+        "engines.processes": "Processes",
+        "files": (
+            "find_damaged_file find_finished_shard read_checked_files receipt_bytes receipt_of "
+            "write_shard"
+        ),
+        "identity": "identity_of name_differences sieves_digest",
+        "moment_runs": "read_subsample",
+        "moments": (
+            "LARGEST_RANK RunningSums rank_ceiling ranks_of select_candidates shard_contents "
+            "take_examples"
+        ),
+        "prefix": "PrefixReceipts",
+        "receipts": "Receipts read_shard",
+        "resume": "Work",
+        "survey": "Survey count_inputs cut_into_tasks digest_of",
+        "verify": "Verified",
+        "work": "Facts Known Order Receipt Task",
+        "worker": "Worker",
+    },
+)

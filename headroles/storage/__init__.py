@@ -6,3 +6,32 @@ and repairs them. ``places`` and ``remote`` serve addresses. ``archive`` stores 
 ``headroles.records``, ``headroles.errors`` and ``headroles.addresses``. Start with ``run``, which writes and
 loads a whole run, then ``folder``.
 """
+
+from headroles.public import public_names
+
+__getattr__, __dir__, __all__ = public_names(
+    __name__,
+    {
+        "archive": "archive_bytes arrays_of read_archive record_of",
+        "arrow.arrays": "blobs lists numbers numbers_of numbers_of_rows rows texts",
+        "arrow.files": "parquet_bytes read_parquet",
+        "atlas.folder": "load_atlas",
+        "causal.pruning": "finish_pruning load_pruning",
+        "comparison": "load_comparison write_comparison",
+        "folder": "COMPARISON MANIFEST RUN check_free make_folder read_manifest stage_folder write_files",
+        "integrity.leftovers": "ABANDONED HOST clear_leftovers partial_path",
+        "integrity.lock": "lock_run_folder",
+        "integrity.manifest": "manifest_text parse_manifest",
+        "integrity.origin": "FIGURE_MARKS mark_of",
+        "integrity.reading": "TICK_NS check_files digest_of",
+        "integrity.repair": "repair_run_folder restore_earlier_run",
+        "integrity.switch": "AFTER is_switching replace_files",
+        "map_files": "MapFile",
+        "moments": "moments_bytes parse_moments",
+        "places": "FsspecPlace LocalPlace MemoryPlace place_of",
+        "probes": "counts_bytes probe_texts read_probes",
+        "remote": "local_copy",
+        "run": "write_report write_results",
+        "scores": "examples_bytes part_bytes scores_from_tables",
+    },
+)
