@@ -1,35 +1,118 @@
-"""Kinds of tokens, masses and entropies: by hand, as released, and on maps of real models."""
+"""Surface statistics are their definitions, cell by cell, by hand, as released, and on real maps."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-import headroles
-from headroles import Example
-from headroles.arrays import surface_of
-from headroles.errors import BadInput
-from headroles.sieves.settings import SMOOTHING
-from headroles.sieves.spread import entropies, even_entropy
-from headroles.sieves.surface import COLUMNS, ENTROPIES, KINDS, MASSES, kinds, lay_surface, own_text, rules
-from headroles.testing import made_example, planted
-from tests.support.reference import rounding_bound
+from headroles import Example, surface_of
+from tests.sieves import oracle
+from tests.sieves.oracle import Case, cases
+from tests.support import table
+from tests.support.reference import draws, rounding_bound
 
+SMOOTHING = 1e-4
+RELATED = table("""
+# column              | queries   | keys
+first                 | any       | first
+separator             | any       | separator
+separator→separator   | separator | separator
+other→separator       | other     | separator
+punctuation           | any       | punctuation
+previous              | any       | -1
+next                  | any       | +1
+self                  | any       | 0
+first→first           | first     | first
+first→separator       | first     | separator
+first→text            | first     | text
+separator→first       | separator | first
+separator→self        | separator | 0
+separator→own-text    | separator | own
+separator→other-text  | separator | foreign
+""")
 RELEASED = {
     "first": "cls", "separator": "sep", "separator→separator": "sep_sep", "other→separator": "rest_sep",
     "punctuation": "punct", "previous": "left", "next": "right", "self": "self",
 }  # fmt: skip
 
-ROWS = tuple(name for name in MASSES if name.partition(":")[2] not in RELEASED)
-"""Columns that the released code does not have: those about the rows of special tokens."""
+
+def _kind(example: Example, place: int) -> str:
+    """Return the kind of a token, by the definitions of Clark et al."""
+    if example.first[place] or (place == 0 and not example.first.any()):
+        return "first"
+    if example.special[place]:
+        return "separator"
+    return "punctuation" if example.tokens[place].removeprefix("Ġ") in (".", ",") else "other"
 
 
-def _marked(tokens: list[str], special: tuple[str, ...] = ("[CLS]", "[SEP]")) -> Example:
-    """An example of plain tokens, texts ending at separators."""
+def _ended(example: Example, place: int) -> int:
+    """Return the text that a separator ends: that of the last token of a text before it, else the first."""
+    kinds = [_kind(example, k) for k in range(example.size)]
+    texts = [k for k in range(example.size) if kinds[k] in ("punctuation", "other")]
+    before = [k for k in texts if k < place]
+    return int(example.segment[(before or texts)[-1 if before else 0]]) if texts else -1
+
+
+def _counted(example: Example, i: int, j: int, keys: str) -> bool:
+    kind = _kind(example, j)
+    if keys in ("-1", "+1", "0"):
+        return j - i == int(keys)
+    if keys in ("own", "foreign"):
+        own = _ended(example, i) == example.segment[j]
+        return kind in ("punctuation", "other") and bool(own == (keys == "own"))
+    return kind in ("punctuation", "other") if keys == "text" else kind == keys
+
+
+def _defined(
+    example: Example, rows: np.ndarray, visible: np.ndarray, smoothing: float
+) -> dict[str, np.ndarray]:
+    """Return all statistics by their definitions; NaN where the visible keys leave no choice."""
+    n, heads, found = example.size, len(rows), {}
+    kinds = [_kind(example, place) for place in range(n)]
+    wanted = {"any": set(kinds), "other": set(kinds) - {"separator"}}
+    for name, queries, keys in RELATED:
+        asking = [i for i in range(n) if kinds[i] in wanted.get(queries, {queries})]
+        counted = {
+            i: [j for j in range(n) if visible[i, j] and _counted(example, i, j, keys)] for i in asking
+        }
+        free = any(0 < len(counted[i]) < visible[i].sum() for i in asking)
+        total = np.sum([rows[:, i, counted[i]].sum(axis=1) for i in asking], axis=0) if asking else 0.0
+        found[f"surface:{name}"] = total / len(asking) if free else np.full(heads, np.nan)
+    mixed = (1 - smoothing) * rows + smoothing / n
+    spread = entropy(mixed, axis=-1)
+    first = [i for i in range(n) if kinds[i] == "first"]
+    for name, asking in (("entropy", [*range(n)]), ("entropy-first", first)):
+        free = visible[asking].sum(axis=1).max(initial=0) > 1
+        found[f"surface:{name}"] = spread[:, asking].mean(axis=1) if free else np.full(heads, np.nan)
+    return found
+
+
+@settings(max_examples=draws(20))
+@given(cases, st.booleans(), st.sampled_from([0.0, SMOOTHING, 0.3]))
+def test_every_statistic_is_its_definition(case: Case, clsed: bool, smoothing: float) -> None:
+    example, visible, rng = oracle.made(case)
+    if not clsed:  # without a class token, position 0 is the first
+        example = Example(
+            "bare", example.tokens, example.segment, first=np.zeros(example.size, dtype=np.bool_)
+        )
+    heads = oracle.random_heads(rng, visible)
+    found = surface_of(heads[None], example, visible=visible, smoothing=smoothing)
+    wanted = _defined(example, heads, visible, smoothing)
+    assert list(found) == list(wanted)
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found[name][0], values, rtol=0, atol=1e-10, err_msg=name)
+    parts = [found[f"surface:first→{keys}"] for keys in ("first", "separator", "text")]
+    if all(np.isfinite(part).all() for part in parts):
+        np.testing.assert_allclose(np.sum(parts, axis=0), 1.0, atol=1e-12)
+
+
+def _marked(tokens: str | list[str], special: tuple[str, ...] = ("[CLS]", "[SEP]")) -> Example:
+    """Return an example of plain tokens, texts ending at separators."""
+    tokens = tokens.split() if isinstance(tokens, str) else tokens
     text, segment = 0, []
     for token in tokens:
         segment.append(-1 if token in special else text)
@@ -37,222 +120,89 @@ def _marked(tokens: list[str], special: tuple[str, ...] = ("[CLS]", "[SEP]")) ->
     return Example("made", tuple(tokens), segment=np.array(segment))
 
 
-def _random(rng: np.random.Generator, example: Example, causal: bool) -> np.ndarray:
-    cells = rng.gamma(0.3, size=(2, 3, example.size, example.size)) + 1e-9
-    cells = np.tril(cells) if causal else cells
-    weights: np.ndarray = cells / cells.sum(axis=-1, keepdims=True)
-    return weights
+def test_statistics_of_two_hand_made_heads() -> None:
+    rows = np.array(
+        [[0.5, 0.5, 0.0, 0.0], [0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]]
+    )
+    found = {
+        name: each.item() for name, each in surface_of(rows[None, None], _marked("[CLS] a . [SEP]")).items()
+    }
+    middle = -sum(cell * np.log(cell) for cell in rows[1])
+    wanted = {
+        "first": (0.5 + 0.1 + 0.25) / 4, "separator": (0.4 + 0.25) / 4, "separator→separator": 0.25,
+        "other→separator": 0.4 / 3, "punctuation": (0.3 + 0.25) / 4, "previous": (0.1 + 1 + 0.25) / 4,
+        "next": (0.5 + 0.3) / 4, "self": (0.5 + 0.2 + 0 + 0.25) / 4, "entropy-first": np.log(2),
+        "entropy": (np.log(2) + middle + 0 + np.log(4)) / 4,
+    }  # fmt: skip
+    assert {name: found[f"surface:{name}"] for name in wanted} == pytest.approx(wanted)
+    pair = np.full((6, 6), 1 / 6)
+    pair[0] = [0.3, 0.2, 0.1, 0.25, 0.05, 0.1]
+    pair[3] = [0.4, 0.1, 0.05, 0.25, 0.15, 0.05]
+    pair[5] = [0.1, 0.2, 0.05, 0.25, 0.3, 0.1]
+    both = surface_of(pair[None, None], _marked("[CLS] a . [SEP] b [SEP]"))
+    wanted = {
+        "first→first": 0.3, "first→separator": 0.35, "first→text": 0.35, "separator→first": 0.25,
+        "separator→self": 0.175, "separator→own-text": 0.225, "separator→other-text": 0.2,
+    }  # fmt: skip
+    assert {name: both[f"surface:{name}"].item() for name in wanted} == pytest.approx(wanted)
 
 
-def test_every_token_is_of_one_kind_and_marks_are_known_behind_any_boundary() -> None:
-    tokens = ("[CLS]", "a", ".", "##,", "▁.", "Ġ,", "##", "...", "[SEP]", "b", "[SEP]")
-    found = kinds(Example("x", tokens, segment=np.array([-1, *[0] * 7, -1, 1, -1])))
-    assert tuple(found) == KINDS
-    assert np.array_equal(sum(each.astype(int) for each in found.values()), np.ones(len(tokens)))
-    assert np.flatnonzero(found["first"]).tolist() == [0]
-    assert np.flatnonzero(found["separator"]).tolist() == [8, 10]
-    assert np.flatnonzero(found["punctuation"]).tolist() == [2, 3, 4, 5]
-    assert np.flatnonzero(kinds(Example("x", ("a", ";", "b")), ";")["punctuation"]).tolist() == [1]
+def test_marks_are_those_asked_for_behind_any_boundary() -> None:
+    example = _marked("[CLS] a . ##, ▁. Ġ, ## ... ; [SEP] $ [SEP]")
+    rows = np.eye(12)[None, None]
+    for marks, counted in ((".,", 4), (";", 1), ("all", 7), ("?", 0)):
+        found = surface_of(np.roll(rows, 1, axis=-1) / 2 + rows / 2, example, marks=marks)[
+            "surface:punctuation"
+        ].item()
+        assert found == pytest.approx(counted / 12) if counted else np.isnan(found), marks
 
 
-def test_without_a_class_token_the_first_position_is_first_even_if_it_is_a_mark() -> None:
-    found = kinds(Example("x", (".", "a", ",")))
-    assert [np.flatnonzero(each).tolist() for each in found.values()] == [[0], [], [2], [1]]
-    last = kinds(Example("x", ("a", "<sep>", "<cls>"), np.array([0, -1, -1]), first=np.array([0, 0, 1]) > 0))
-    assert np.flatnonzero(last["first"]).tolist() == [2]
-    assert np.flatnonzero(last["separator"]).tolist() == [1]
-
-
-@pytest.mark.parametrize("marks", ["", ". ,", "abc", ".a"])
-def test_marks_that_no_token_can_be_are_refused(marks: str) -> None:
-    with pytest.raises(BadInput, match="one or more marks in one word"):
-        kinds(Example("x", ("a",)), marks)
-
-
-def test_all_marks_are_tokens_that_are_only_punctuation() -> None:
-    found = kinds(Example("x", ("a", "l", "...", "?", "$", "Ġ,")), "all")
-    assert np.flatnonzero(found["punctuation"]).tolist() == [2, 3, 5]
-
-
-def test_masses_and_entropies_of_a_hand_made_head() -> None:
-    example = _marked(["[CLS]", "a", ".", "[SEP]"])
-    rows = [[0.5, 0.5, 0.0, 0.0], [0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]]
-    found = {name: float(each[0, 0]) for name, each in surface_of(np.array([[rows]]), example).items()}
-    assert tuple(found) == COLUMNS
-    assert found["surface:first"] == pytest.approx((0.5 + 0.1 + 0.25) / 4)
-    assert found["surface:separator"] == pytest.approx((0.4 + 0.25) / 4)
-    assert found["surface:separator→separator"] == pytest.approx(0.25)
-    assert found["surface:other→separator"] == pytest.approx(0.4 / 3)
-    assert found["surface:punctuation"] == pytest.approx((0.3 + 0.25) / 4)
-    assert found["surface:previous"] == pytest.approx((0.1 + 1 + 0.25) / 4)
-    assert found["surface:next"] == pytest.approx((0.5 + 0.3) / 4)
-    assert found["surface:self"] == pytest.approx((0.5 + 0.2 + 0 + 0.25) / 4)
-    middle = -sum(each * np.log(each) for each in rows[1])
-    assert found["surface:entropy"] == pytest.approx((np.log(2) + middle + 0 + np.log(4)) / 4)
-    assert found["surface:entropy-first"] == pytest.approx(np.log(2))
-
-
-def test_rows_of_special_tokens_of_a_hand_made_head() -> None:
-    example = _marked(["[CLS]", "a", ".", "[SEP]", "b", "[SEP]"])
-    rows = np.full((6, 6), 1 / 6)
-    rows[0] = [0.3, 0.2, 0.1, 0.25, 0.05, 0.1]
-    rows[3] = [0.4, 0.1, 0.05, 0.25, 0.15, 0.05]
-    rows[5] = [0.1, 0.2, 0.05, 0.25, 0.3, 0.1]
-    found = {name: float(each[0, 0]) for name, each in surface_of(rows[None, None], example).items()}
-    assert found["surface:first→first"] == pytest.approx(0.3)
-    assert found["surface:first→separator"] == pytest.approx(0.35)
-    assert found["surface:first→text"] == pytest.approx(0.35)
-    assert found["surface:separator→first"] == pytest.approx((0.4 + 0.1) / 2)
-    assert found["surface:separator→self"] == pytest.approx((0.25 + 0.1) / 2)
-    assert found["surface:separator→own-text"] == pytest.approx((0.15 + 0.3) / 2)
-    assert found["surface:separator→other-text"] == pytest.approx((0.15 + 0.25) / 2)
-
-
-@given(st.integers(0, 2**32 - 1), st.booleans())
-def test_rows_of_special_tokens_are_divided_among_all_keys(seed: int, pair: bool) -> None:
-    rng = np.random.default_rng(seed)
-    example = made_example(rng, texts=1 + pair, words=5)
-    attention = _random(rng, example, causal=False)
-    found = {name: np.nan_to_num(each) for name, each in surface_of(attention, example).items()}
-    of = kinds(example)
-    for kind, keys in (
-        ("first", ("first", "separator", "text")),
-        ("separator", ("first", "separator", "own-text", "other-text")),
-    ):
-        if of[kind].any():
-            total = np.sum([found[f"surface:{kind}→{key}"] for key in keys], axis=0)
-            np.testing.assert_allclose(total, 1.0, rtol=0, atol=1e-12)
-            diagonal = attention[..., of[kind], of[kind]].mean(axis=-1)
-            own = found["surface:separator→self" if kind == "separator" else "surface:first→first"]
-            np.testing.assert_allclose(own, diagonal, rtol=0, atol=1e-12)
-    assert (found["surface:separator→other-text"] > 0).all() == (pair and bool(of["separator"].any()))
-
-
-def test_a_separator_ends_the_text_before_it_and_a_leading_one_belongs_to_the_first_text() -> None:
+def test_leading_separators_belong_to_the_first_text_and_what_leaves_no_choice_has_no_value() -> None:
     segment = np.array([-1, -1, 0, -1, -1, 1, 1, -1])
-    separator = np.array([0, 1, 0, 1, 1, 0, 0, 1], dtype=np.bool_)
-    assert own_text(segment, separator, segment >= 0).tolist() == [-1, 0, -1, 0, 0, -1, -1, 1]
-    assert own_text(segment, separator, np.zeros(8, dtype=np.bool_)).tolist() == [-1] * 8
+    first = np.eye(8, dtype=np.bool_)[0]
+    example = Example("odd", tuple("[|a||bb]"), segment=segment, first=first)
+    rows = np.tile(np.array([0, 0, 0.6, 0, 0, 0.3, 0.1, 0]), (8, 1))[None, None]
+    found = surface_of(rows, example)
+    assert found["surface:separator→own-text"].item() == pytest.approx((3 * 0.6 + 0.4) / 4)
+    causal = np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None]
+    silent = {
+        name
+        for name, value in surface_of(causal[None, None], Example("x", tuple("abcd"))).items()
+        if np.isnan(value)
+    }
+    arrows = {f"surface:{name}" for name, _, _ in RELATED if "→" in name}
+    assert silent == arrows | {
+        f"surface:{name}" for name in ("separator", "punctuation", "next", "entropy-first")
+    }
+    alone = surface_of(np.ones((1, 1, 1, 1)), Example("x", ("a",)))
+    assert all(np.isnan(value).all() for value in alone.values())
+
+
+def test_statistics_of_several_examples_are_means_over_those_that_have_a_value() -> None:
+    examples = [_marked(tokens) for tokens in ("[CLS] it rains [SEP]", "it rains now", "[CLS] no [SEP]")]
+    rng = np.random.default_rng(0)
+    arrays = [rng.dirichlet(np.ones(example.size), size=(2, 3, example.size)) for example in examples]
+    found = surface_of(arrays, examples)
+    single = [surface_of(*pair) for pair in zip(arrays, examples, strict=True)]
+    assert np.isnan(single[1]["surface:separator"]).all()
+    for name, values in found.items():
+        known = [statistics[name] for statistics in single if np.isfinite(statistics[name]).all()]
+        np.testing.assert_allclose(
+            values, np.mean(known, axis=0) if known else np.full((2, 3), np.nan), err_msg=name
+        )
 
 
 def test_the_golden_values_come_out(shared: Path) -> None:
     golden = np.load(shared / "golden" / "published.npz")
     about = json.loads((shared / "golden" / "published.json").read_text())["surface"]
-    found = []
-    single = np.zeros((2, 12, 12))
-    for number, tokens in enumerate(about["tokens"]):
-        attention = golden[f"surface_attention_{number}"]
-        found.append(surface_of(attention.astype(np.float64), _marked(tokens), smoothing=SMOOTHING))
-        rows = entropies(attention, SMOOTHING)  # in single precision, as the released code computes
-        single += np.stack([rows.mean(axis=-1), rows[..., 0]]) / len(about["tokens"])
-    mean = {name: np.mean([each[name] for each in found], axis=0) for name in COLUMNS}
+    examples = [_marked(tokens) for tokens in about["tokens"]]
+    arrays = [golden[f"surface_attention_{number}"].astype(np.float64) for number in range(len(examples))]
+    mean = surface_of(arrays, examples, smoothing=SMOOTHING)
     for name, key in RELEASED.items():
         np.testing.assert_allclose(mean[f"surface:{name}"], golden[f"surface_{key}"], rtol=0, atol=1e-12)
-    released = np.stack([golden["surface_entropy"], golden["surface_entropy_cls"]])
-    close = rounding_bound(max(len(tokens) for tokens in about["tokens"]), float(released.max()))
-    np.testing.assert_allclose(single, released, rtol=0, atol=close)
-    for name, key in (("entropy", "entropy"), ("entropy-first", "entropy_cls")):
+    close = rounding_bound(max(map(len, about["tokens"])), float(golden["surface_entropy"].max()))
+    for name, key in (
+        ("entropy", "entropy"),
+        ("entropy-first", "entropy_cls"),
+    ):  # released in single precision
         np.testing.assert_allclose(mean[f"surface:{name}"], golden[f"surface_{key}"], rtol=0, atol=close)
-    even = np.mean([np.log(len(tokens)) for tokens in about["tokens"]])
-    assert even == pytest.approx(about["uniform_entropy"], abs=close)
-
-
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, SMOOTHING]))
-def test_even_attention_gives_what_the_null_says(seed: int, causal: bool, smoothing: float) -> None:
-    example = made_example(np.random.default_rng(seed), texts=1 + seed % 2, words=5)
-    seen = np.tri(example.size, dtype=np.bool_) if causal else np.ones((example.size,) * 2, dtype=np.bool_)
-    even = seen / seen.sum(axis=1, keepdims=True)
-    here = lay_surface(example, seen, smoothing=smoothing)
-    found = surface_of(even[None, None], example, visible=seen, smoothing=smoothing)
-    values = np.array([found[name][0, 0] for name in COLUMNS])
-    np.testing.assert_allclose(values, here.even, rtol=0, atol=1e-12)
-    assert np.array_equal(np.isnan(values), np.isnan(here.plan.cells))
-
-
-@given(st.integers(0, 2**32 - 1), st.booleans())
-def test_scores_lie_within_their_bounds_and_entropies_below_the_even_line(seed: int, causal: bool) -> None:
-    rng = np.random.default_rng(seed)
-    example = made_example(rng, texts=1 + seed % 2, words=5)
-    attention = _random(rng, example, causal)
-    seen = np.tri(example.size, dtype=np.bool_) if causal else None
-    here = lay_surface(example, seen)
-    for column, (name, values) in enumerate(surface_of(attention, example, visible=seen).items()):
-        if np.isnan(here.even[column]):
-            assert np.isnan(values).all()
-            continue
-        assert (values >= here.plan.low[column] - 1e-9).all(), name
-        assert (values <= here.plan.high[column] + 1e-9).all(), name
-        assert here.plan.low[column] <= here.even[column] <= here.plan.high[column] + 1e-12
-        if name in ENTROPIES:
-            assert (values <= here.even[column] + 1e-9).all()
-
-
-def test_what_leaves_no_choice_is_not_applicable() -> None:
-    example = Example("x", tuple("abcd"))
-    found = surface_of(_random(np.random.default_rng(0), example, causal=True), example)
-    none = {name for name, each in found.items() if np.isnan(each).all()}
-    assert none == {
-        "surface:separator", "surface:separator→separator", "surface:other→separator", "surface:punctuation",
-        "surface:next", "surface:entropy-first", *ROWS,
-    }  # fmt: skip
-    alone = surface_of(np.ones((1, 1, 1, 1)), Example("x", ("a",)))
-    assert all(np.isnan(each).all() for each in alone.values())
-
-
-def test_planted_heads_score_highest_where_they_look() -> None:
-    example = made_example(np.random.default_rng(3), words=8)
-    heads = np.stack([planted(example, kind) for kind in ("previous", "next", "separator", "even")])[None]
-    found = surface_of(heads, example)
-    for place, name in enumerate(("previous", "next", "separator")):
-        assert found[f"surface:{name}"][0].argmax() == place
-        assert found[f"surface:{name}"][0, place] > 0.9
-    assert found["surface:entropy"][0].argmax() == 3
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.001, 0.5]))
-def test_entropies_are_those_of_scipy_and_smoothing_is_a_mixture(seed: int, smoothing: float) -> None:
-    rng = np.random.default_rng(seed)
-    rows = rng.dirichlet(np.full(6, 0.2), size=(2, 4))
-    mixed = (1 - smoothing) * rows + smoothing / 6
-    np.testing.assert_allclose(entropies(rows, smoothing), entropy(mixed, axis=-1), atol=1e-12)
-    even = np.tri(6) / np.arange(1, 7)[:, None]
-    wanted = entropies(even, smoothing)
-    np.testing.assert_allclose(even_entropy(np.arange(1, 7), 6, smoothing), wanted, atol=1e-12)
-
-
-def test_rules_ask_about_even_attention_and_say_that_entropy_cannot_exceed_it() -> None:
-    made = rules(64)
-    assert tuple(rule.sieve for rule in made) == COLUMNS
-    assert all(rule.role and rule.margin == 0 for rule in made)
-    assert all("even attention" in rule.question for rule in made)
-    assert {rule.sieve for rule in made if "cannot lie above" in rule.question} == set(ENTROPIES)
-    assert [rule.high for rule in made] == [1.0] * len(MASSES) + [np.log(64)] * len(ENTROPIES)
-
-
-def test_known_heads_of_real_models_are_found(shared: Path) -> None:
-    folder = shared / "data" / "head_attention"
-    maps = [each for each in json.loads((folder / "index.json").read_text()) if each.get("part") == "self"]
-    seen = {"gpt2": 0, "bert-base-uncased": 0}
-    for each in maps:
-        if each["model"] not in seen:
-            continue
-        seen[each["model"]] += 1
-        attention = np.load(folder / each["file"])["attn"]
-        found = headroles.surface_of(attention, _marked(each["queries"]))
-        n = len(each["queries"])
-        if each["model"] == "gpt2":
-            assert found["surface:previous"][4, 11] > 0.997 * (n - 1) / n
-            assert found["surface:previous"].argmax() == 4 * 12 + 11
-            assert found["surface:first"].max() > 0.9
-            assert np.isnan(found["surface:next"]).all()
-        else:
-            assert (found["surface:next"][2, [0, 9]] > 0.75 * (n - 1) / n).all()
-            assert set(np.argsort(found["surface:next"].ravel())[-2:]) == {24, 33}
-            onto = found["surface:first"] + found["surface:separator"]
-            assert 0.55 < onto[5:10].mean() < 0.85
-    assert seen == {"gpt2": 6, "bert-base-uncased": 4}
-
-
-def test_arrays_that_are_no_attention_are_refused() -> None:
-    with pytest.raises(BadInput, match="sums to 1"):
-        surface_of(np.full((1, 1, 2, 2), 0.4), Example("x", ("a", "b")))

@@ -1,293 +1,214 @@
-"""Contrasts against word class: the formula, heads that know no syntax, and heads that do."""
+"""Contrasts against word class: the formula pair by pair, heads that know no syntax, and heads that do."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from importlib.resources import files
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from headroles import Example
+import headroles
+from headroles import Arc, Example, score
 from headroles.arrays import selection_of
-from headroles.errors import BadSieve
-from headroles.plans.class_profile import LEAST, SHRINKAGE, split_in_halves
-from headroles.plans.word_pairs import (
-    KINDS,
-    LONGEST,
-    MOST,
-    InputWords,
-    WordPairs,
-    coarser,
-    with_frequency,
-    word_classes,
-    word_pairs,
-)
-from headroles.records.example import Arc
-from headroles.records.passage import Passage
-from headroles.sieves.base import ClassContrast, Contrast, MaskSieve, both_texts
-from headroles.sieves.built_in.syntactic import sentences_of, syntactic
-from headroles.sieves.language.relations import LEFT_OUT, canonical
-from headroles.sieves.weights.reference import apply
-from headroles.sieves.weights.word_class import pairs_of, reference
-from tests.fakes.word_class import FAKES, ORACLES, Reading
+from tests.support.fakes import SYNTAX, WORDS, Reading
 
-CLASSES = ("NOUN", "VERB", "DET", "ADJ", "PRON", "ADP")
+if TYPE_CHECKING:
+    from headroles.records import Passage
+
+CLASSES = ("NOUN", "VERB", "DET", "ADJ", "PRON", "ADP", "AUX", "X")
+KINDS = {"PROPN": "NOUN", "PRON": "NOUN", "AUX": "VERB"}
+STEPS = (1, 2, 3, 4, 5, 7, 10, 15)
 
 
-def _sentences(count: int, seed: int = 0) -> list[Example]:
-    """Sentences of random words and trees."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        size = int(rng.integers(4, 12))
+def cell_of(upos: Sequence[str], count: np.ndarray, i: int, j: int) -> list[tuple[object, ...]]:
+    """Return the cell of a pair of words of one sentence on each level, the coarsest first."""
+    kinds = [KINDS.get(name, name) for name in upos]
+    reach, side = abs(j - i), j > i
+    between = range(min(i, j) + 1, max(i, j))
+    passed = sum(kinds[k] == kinds[j] for k in between)
+    nearer = any(kinds[k] == kinds[j] for k in range(len(upos)) if k != i and abs(k - i) < reach)
+    crossed = any(kinds[k] in ("NOUN", "VERB") for k in between)
+    near = (min(passed, 2) + 1 if passed else int(nearer), crossed)
+    distance = (side, sum(reach >= step for step in STEPS))
+    often = int(count[j] > 2) + int(count[j] > 20)
+    return [
+        distance,
+        (side, upos[j], near),
+        (distance, upos[j], near),
+        (side, upos[i], upos[j], near),
+        (distance, upos[i], upos[j], near),
+        (distance, upos[i], upos[j], near, often),
+    ]
+
+
+def class_contrasts(
+    readings: Sequence[Reading], attention: Sequence[np.ndarray], sizes: Sequence[int]
+) -> list[np.ndarray]:
+    """Return the mean attention on head words beyond what the other half of the sentences gives by cells."""
+    halves, weight = [], [0, 0]
+    for size in sizes:
+        halves.append(int(weight[1] < weight[0]))
+        weight[halves[-1]] += size
+    numbers: list[dict[object, int]] = [{} for _ in range(6)]
+    pairs, places = [], []
+    for own in readings:
+        both = [(i, j) for i in range(len(own.forms)) for j in range(len(own.forms)) if i != j]
+        cells = [cell_of(own.upos, own.count, i, j) for i, j in both]
+        pairs.append(np.array(both).T)
+        places.append(
+            [[known.setdefault(cell[k], len(known)) for cell in cells] for k, known in enumerate(numbers)]
+        )
+    sums = [np.zeros((2, len(known), len(attention[0]))) for known in numbers]
+    counts = [np.zeros((2, len(known), 1)) for known in numbers]
+    for half, own, (i, j), levels, rows in zip(halves, readings, pairs, places, attention, strict=True):
+        for level, place in enumerate(levels):
+            np.add.at(sums[level][half], place, len(own.forms) * rows[:, i, j].T)
+            np.add.at(counts[level][half], place, 1)
+    found = []
+    for half, own, (i, j), levels, rows in zip(halves, readings, pairs, places, attention, strict=True):
+        curve = np.zeros((len(i), len(rows)))
+        for level, place in enumerate(levels):  # each level is drawn to the coarser one by two pairs
+            total, count = (table[level][1 - half][place] for table in (sums, counts))
+            curve = (total + 2.0 * (level > 0) * curve) / np.maximum(count + 2.0 * (level > 0), 1)
+        beyond = []
+        for word in np.flatnonzero(own.heads >= 0):
+            row, head = i == word, int(own.heads[word])
+            mass, level = rows[:, word, j[row]].sum(axis=1), curve[row].sum(axis=0)
+            rate = np.divide(mass, level, out=np.zeros(len(rows)), where=level > 0)
+            beyond.append(rows[:, word, head] - rate * curve[row & (j == head)][0])
+        found.append(np.mean(beyond, axis=0) if beyond else np.full(len(rows), np.nan))
+    return found
+
+
+def _written(count: int, seed: int) -> list[Reading]:
+    """Return sentences of random letters, classes and trees."""
+    rng, made = np.random.default_rng(seed), []
+    words = [
+        rng.choice(list("abcdefghijklmnop"), size=int(rng.integers(3, 12)), p=np.arange(1, 17) / 136)
+        for _ in range(count)
+    ]
+    often = Counter(word for own in words for word in own.tolist())
+    for own in words:
+        size, order = len(own), rng.permutation(len(own))
+        heads = np.full(size, -1)
+        for place in range(1, size):
+            heads[order[place]] = order[rng.integers(place)]
         upos = tuple(rng.choice(CLASSES, size=size).tolist())
-        order = rng.permutation(size)
-        arcs = [
-            Arc(int(word), int(order[rng.integers(place)]), "obj")
-            for place, word in enumerate(order)
-            if place
-        ]
         made.append(
-            Example(
-                f"made/{number}",
-                ("[CLS]", *(f"w{rng.integers(40)}" for _ in range(size)), "[SEP]"),
-                segment=np.array([-1, *[0] * size, -1]),
-                word=np.array([-1, *range(size), -1]),
-                arcs=tuple(arcs),
-                upos=upos,
-            )
+            Reading(tuple(own.tolist()), upos, heads, np.array([often[word] for word in own.tolist()]))
         )
     return made
 
 
-def _naive(
-    pairs: Sequence[WordPairs],
-    cells: Sequence[np.ndarray],
-    attention: Sequence[np.ndarray],
-    halves: np.ndarray,
-) -> list[np.ndarray]:
-    """Return the contrasts pair by pair, with dictionaries."""
-    found = []
-    for place, (own, weights) in enumerate(zip(pairs, attention, strict=True)):
-        others = [other for other in range(len(pairs)) if halves[other] != halves[place]]
-        sums: list[dict[int, np.ndarray]] = [{} for _ in range(6)]
-        counts: list[Counter[int]] = [Counter() for _ in range(6)]
-        for other in others:
-            levels = coarser(cells[other])
-            for number, (query, key) in enumerate(zip(pairs[other].query, pairs[other].key, strict=True)):
-                value = attention[other][:, query, key] * pairs[other].size[number]
-                for level, codes in enumerate(levels):
-                    code = int(codes[number])
-                    sums[level][code] = sums[level].get(code, 0.0) + value
-                    counts[level][code] += 1
-        profile = np.zeros((len(own.query), len(weights)))
-        for number in range(len(own.query)):
-            value = np.zeros(len(weights))
-            for level, codes in enumerate(coarser(cells[place])):
-                code, weight = int(codes[number]), SHRINKAGE * (level > 0)
-                total = sums[level].get(code, 0.0) + weight * value
-                value = total / max(counts[level][code] + weight, 1)
-            profile[number] = value
-        differences = []
-        for pair in own.counted[0]:
-            row = own.query == own.query[pair]
-            mass = weights[:, own.query[pair], own.key[row]].sum(axis=1)
-            expected = mass * profile[pair] / profile[row].sum(axis=0)
-            differences.append(weights[:, own.query[pair], own.key[pair]] - expected)
-        found.append(np.mean(differences, axis=0))
-    return found
-
-
-def test_the_reference_follows_the_formula_pair_by_pair() -> None:
-    examples = _sentences(2 * LEAST + 3)
-    rng = np.random.default_rng(1)
-    pairs = [own for (own,) in pairs_of([syntactic], examples) if own is not None]
-    counts = [rng.integers(1, 40, len(example.upos or ())) for example in examples]
-    attention = [rng.dirichlet(np.ones(len(count)), (3, len(count))) for count in counts]
-    halves = np.arange(len(examples)) % 2 == 1
-    cells = [with_frequency(own.cell, count[own.key]) for own, count in zip(pairs, counts, strict=True)]
-    got = reference(pairs, counts, attention, halves)
-    wanted = _naive(pairs, cells, attention, halves)
-    np.testing.assert_allclose(np.stack(got)[:, 0], np.stack(wanted), atol=1e-12)
-
-
-def test_too_few_sentences_in_a_half_say_nothing() -> None:
-    examples = _sentences(2 * LEAST)
-    pairs = [own for (own,) in pairs_of([syntactic], examples) if own is not None]
-    counts = [np.ones(len(example.upos or ()), dtype=np.int64) for example in examples]
-    even = [np.full((1, len(count), len(count)), 1 / len(count)) for count in counts]
-    enough = reference(pairs, counts, even, np.arange(len(examples)) % 2 == 1)
-    lacking = reference(pairs, counts, even, np.arange(len(examples)) >= LEAST - 1)
-    np.testing.assert_allclose(np.stack(enough), 0, atol=0.03)
-    assert np.isnan(np.stack(lacking)).all()
-
-
-def test_cells_tell_the_nearest_noun_from_the_next_one_and_from_later_ones() -> None:
-    # "the dog saw a cat" from the verb: both nouns are nearest on their side, "dog" is nearest of all
-    classes = word_classes(("DET", "NOUN", "VERB", "DET", "NOUN", "PROPN"))
-    (pairs,) = word_pairs([InputWords(np.zeros(6, dtype=np.int64), classes, [])])
-    nearness = {
-        (int(query), int(key)): int(cell) % 8
-        for query, key, cell in zip(pairs.query, pairs.key, pairs.cell, strict=True)
+@pytest.mark.xdist_group("planted")
+@pytest.mark.parametrize("count", [48, 38])
+def test_a_run_scores_the_contrast_less_a_share_of_that_against_distance(
+    count: int, planted: Path, tmp_path: Path
+) -> None:
+    readings, lines = _written(count, 1), []
+    for own in readings:
+        for word, (form, upos, head) in enumerate(
+            zip(own.forms, own.upos, own.heads.tolist(), strict=True), 1
+        ):
+            relation = "root" if head < 0 else "obj"
+            lines.append(f"{word}\t{form}\t_\t{upos}\t_\t_\t{head + 1}\t{relation}\t_\t_")
+        lines.append("")
+    (tmp_path / "made.conllu").write_text("\n".join(lines) + "\n")
+    (tmp_path / "made.json").write_text(json.dumps([{"words": own.forms} for own in readings]))
+    run = headroles.label(
+        data=tmp_path / "made.conllu",
+        model=planted,
+        max_length=48,
+        sieve=["syntactic", "syntactic:obj"],
+        maps=0,
+    )
+    headroles.extract(
+        tmp_path / "made.json", out=tmp_path / "maps.npz", model=planted, max_length=48, precision="float32"
+    )
+    with np.load(tmp_path / "maps.npz") as arrays:
+        maps = [arrays[str(number)].reshape(6, len(own.forms) + 2, -1) for number, own in enumerate(readings)]
+    inner = [given[:, 1:-1, 1:-1].astype(np.float64) for given in maps]
+    wanted = np.array(class_contrasts(readings, inner, [given.shape[-1] for given in maps]))
+    values = {
+        name: run.scores.values[run.scores.sieves.index(name)].reshape(count, 6) for name in run.scores.sieves
     }
-    assert nearness[2, 1] == 0  # nearest of all, nothing in between
-    assert nearness[2, 4] == 2  # nearest on its side
-    assert nearness[2, 5] == 5  # one noun in between
-    assert nearness[0, 5] == 7  # two nouns, and a verb
+    for name, share in (("syntactic", 0.2), ("syntactic:obj", 0.3)):
+        found = values[f"{name}:class"]
+        if count < 40:  # fewer than 20 sentences in a half say nothing
+            assert np.isnan(found).all()
+            continue
+        np.testing.assert_allclose(found, wanted - share * values[f"{name}:matched"], rtol=0, atol=1e-5)
 
 
-def test_an_arc_between_words_that_are_not_compared_counts_no_pair_that_follows() -> None:
-    first, second = ([0, 2], [1, 3]), ([0], [1])
-    counted = [(np.array(asking), np.array(asked)) for asking, asked in (first, second)]
-    words = InputWords(np.array([0, 0, 1, 1, 1]), np.zeros(5, dtype=np.int64), counted)
-    (pairs,) = word_pairs([words])
-    assert [counted.tolist() for counted in pairs.counted] == [[0], []]
-    assert (pairs.query[0], pairs.key[0]) == (2, 3)
+def test_sentences_that_are_too_small_too_long_or_behind_the_last_word_are_not_compared() -> None:
+    sizes = (2, 257, 3, 256, 256, 256)
+    starts = np.cumsum(sizes) - sizes
+    arcs = [
+        Arc(int(start) + k, int(start), "obj")
+        for start, size in zip(starts, sizes, strict=True)
+        for k in range(1, size)
+    ]
+    total = sum(sizes)
+    example = Example("long", ("w",) * total, word=np.arange(total), arcs=tuple(arcs), upos=("X",) * total)
+    ((pairs,),) = selection_of("syntactic").word_pairs_of([example])
+    assert pairs is not None
+    assert set(np.searchsorted(starts, pairs.query, side="right") - 1) == {2, 3}
+    assert len(pairs.query) == 3 * 2 + 256 * 255
+    assert selection_of("syntactic").word_pairs_of([replace(example, upos=None)]) == [(None,)]
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 5))
-def test_inputs_have_the_same_pairs_alone_and_together(seed: int, count: int) -> None:
-    rng = np.random.default_rng(seed)
-    inputs = []
-    for size in rng.integers(0, 12, count).tolist():
-        asking = rng.integers(0, max(size, 1), 3)[: size and 3]
-        asked = rng.integers(0, max(size, 1), 3)[: size and 3]
-        groups = rng.integers(-1, 3, size)
-        inputs.append(InputWords(groups, rng.integers(0, KINDS, size), [(asking, asked), (asked, asking)]))
-    for own, (alone,) in zip(word_pairs(inputs), ([*word_pairs([own])] for own in inputs), strict=True):
-        for name in ("query", "key", "cell", "size", "groups"):
-            np.testing.assert_array_equal(getattr(own, name), getattr(alone, name))
-        for ours, theirs in zip(own.counted, alone.counted, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-
-
-def test_groups_that_are_too_small_too_long_or_behind_the_last_word_are_left_out() -> None:
-    sizes = (2, LONGEST + 1, 3, *[LONGEST] * 3)
-    groups = np.repeat(np.arange(len(sizes)), sizes)
-    (pairs,) = word_pairs([InputWords(groups, np.zeros(len(groups), dtype=np.int64), [])])
-    kept = np.unique(groups[pairs.query])
-    assert kept.tolist() == [2, 3]
-    assert sum(sizes[group] for group in kept) <= MOST
-
-
-def test_halves_keep_units_whole_and_weigh_about_the_same() -> None:
-    rng = np.random.default_rng(0)
-    units, sizes = [f"u{number}" for number in rng.integers(30, size=200)], rng.integers(5, 60, 200).tolist()
-    halves = split_in_halves(units, sizes)
-    assert all(len({*halves[np.array(units) == unit]}) == 1 for unit in set(units))
-    assert 0.4 < np.sum(np.array(sizes)[halves]) / np.sum(sizes) < 0.6
-
-
-def test_sentences_are_what_arcs_join_even_in_trees_with_a_circle() -> None:
-    arcs = (Arc(0, 1, "a"), Arc(1, 2, "a"), Arc(2, 0, "a"), Arc(3, 4, "a"))
-    labels = sentences_of(Example("circle", tuple("abcdef"), word=np.arange(6), arcs=arcs))
-    assert labels[3] == labels[4] != labels[5]
-
-
-def test_words_without_classes_and_cross_attention_have_no_pairs() -> None:
-    (example,) = _sentences(1)
-    plain = Example(example.key, example.tokens, word=example.word, arcs=example.arcs)
-    assert pairs_of([syntactic], [plain]) == [(None,)]
-
-
-def test_a_contrast_against_word_class_needs_one_between_words() -> None:
-    beyond = Contrast(margin=0.1, cells=both_texts, scope=both_texts)
-    with pytest.raises(BadSieve, match="none between words"):
-        MaskSieve("tokens", both_texts, contrast=beyond, word_class=ClassContrast(sentences_of, 0.2))
-
-
-def _bench(examples: Sequence[Example], heads: Sequence[Reading]) -> dict[str, np.ndarray]:
-    """Return selectivity, contrast against distance and score against word class of fakes and oracles."""
-    makers = {**FAKES, **ORACLES}
-    attention = [np.stack([make(reading) for make in makers.values()]) for reading in heads]
-    selection = selection_of(["syntactic"])
-    pairs = [own for (own,) in selection.word_pairs_of(examples) if own is not None]
-    halves = split_in_halves(
-        [example.group or example.key for example in examples], [e.size for e in examples]
-    )
-    beyond = reference(pairs, [reading.count for reading in heads], attention, halves)
-    rows = []
-    for example, between, contrast in zip(examples, attention, beyond, strict=True):
-        whole = np.full((len(makers), example.size, example.size), 1 / example.size)
-        whole[:, 1:-1] = 0
-        whole[:, 1:-1, 1:-1] = between
-        scores = apply(selection.plan(example, None, np.float64), whole)
-        rows.append([scores[0], scores[1], contrast[0] - selection.class_spaces[0].share[0] * scores[1]])
-    return dict(zip(makers, np.array(rows).transpose(2, 1, 0), strict=True))
-
-
-def _beyond(scores: np.ndarray) -> bool:
-    """Return whether contrasts lie beyond their margins: t of at least 1.65 for both."""
-    return all(
-        (own.mean() - margin) / (own.std(ddof=1) / np.sqrt(len(own))) > 1.65
-        for own, margin in ((scores[1], 0.05), (scores[2], 0.0))
-    )
-
-
-def _judged(passages: Sequence[Passage]) -> tuple[set[str], set[str]]:
-    """Return the fakes and the oracles whose contrasts against distance and word class hold on some texts."""
+def _strong(passages: "Sequence[Passage]") -> set[str]:
+    """Return the heads whose contrasts against distance and against word class hold on some texts."""
+    readings: list[Reading] = []
+    examples: list[Example] = []
     spelled = [
         [
-            text[start:stop].lower()
+            text[i:j].lower()
             for text, words in zip(passage.texts, passage.words or (), strict=True)
-            for start, stop in words.spans
+            for i, j in words.spans
         ]
         for passage in passages
     ]
-    counts = Counter(form for forms in spelled for form in forms)
-    examples, readings = [], []
+    often = Counter(form for forms in spelled for form in forms)
     for passage, forms in zip(passages, spelled, strict=True):
-        arcs: list[Arc] = []
-        classes: list[str] = []
-        for words in passage.words or ():
-            pairs = zip(words.heads.tolist(), words.relations, strict=True)
-            arcs += [
-                Arc(len(classes) + word, len(classes) + head, relation)
-                for word, (head, relation) in enumerate(pairs)
-                if head >= 0
-            ]
-            classes += words.upos or ()
+        (words,) = passage.words or ()
+        arcs = [
+            (i, int(head), name)
+            for i, (head, name) in enumerate(zip(words.heads, words.relations, strict=True))
+            if head >= 0
+        ]
         heads = np.full(len(forms), -1)
-        for arc in arcs:
-            heads[arc.dependent] = -1 if canonical(arc.relation) in LEFT_OUT else arc.head
-        example = Example(
-            passage.key,
-            ("[CLS]", *forms, "[SEP]"),
-            segment=np.array([-1, *[0] * len(forms), -1]),
-            word=np.array([-1, *range(len(forms)), -1]),
-            arcs=tuple(arcs),
-            group=passage.group,
-            upos=tuple(classes),
-        )
+        for i, head, name in arcs:
+            heads[i] = -1 if name == "punct" else head
         if len(forms) > 2 and (heads >= 0).any():
-            examples.append(example)
-            count = np.array([counts[form] for form in forms])
-            readings.append(Reading(tuple(forms), tuple(classes), heads, count))
-    strong = {name for name, scores in _bench(examples, readings).items() if _beyond(scores)}
-    return strong & FAKES.keys(), strong & ORACLES.keys()
+            place = np.array([-1, *range(len(forms)), -1])
+            known = tuple(Arc(*arc) for arc in arcs)
+            examples.append(
+                Example(passage.key, ("[CLS]", *forms, "[SEP]"), np.minimum(place, 0), word=place, arcs=known)
+            )
+            readings.append(
+                Reading(tuple(forms), words.upos or (), heads, np.array([often[form] for form in forms]))
+            )
+    heads_of = WORDS | SYNTAX
+    attention = [np.stack([make(own) for make in heads_of.values()]) for own in readings]
+    beyond = class_contrasts(readings, attention, [example.size for example in examples])
+    share = selection_of("syntactic").class_spaces[0].share[0]
+    both = []
+    for example, between, contrast in zip(examples, attention, beyond, strict=True):
+        whole = np.full((1, len(heads_of), example.size, example.size), 1 / example.size)
+        whole[..., 1:-1, :] = 0
+        whole[0, :, 1:-1, 1:-1] = between
+        distance = score(whole, example, ["syntactic"])["syntactic:matched"][0]
+        both.append([distance - 0.05, contrast - share * distance])
+    mean, error = np.mean(both, axis=0), np.std(both, axis=0, ddof=1) / np.sqrt(len(both))
+    return {name for name, t in zip(heads_of, (mean / error).min(axis=0), strict=True) if t > 1.65}
 
 
-def test_on_gold_trees_no_fake_is_beyond_word_class_and_every_oracle_is(shared: Path) -> None:
-    from headroles.extraction.texts.conllu import read_conllu
+def test_on_gold_trees_no_fake_is_beyond_word_class_and_every_head_of_syntax_is(shared: Path) -> None:
+    from headroles.extraction import read_conllu
 
-    passages = read_conllu(shared / "data" / "ud_english_ewt" / "en_ewt-ud-dev.conllu.gz", "EWT")[:256]
-    fakes, oracles = _judged(passages)
-    assert not fakes
-    assert oracles == ORACLES.keys()
-
-
-def test_on_parsed_samples_no_fake_is_beyond_word_class_and_every_oracle_is() -> None:
-    from headroles.extraction.parsing.pipeline import load_parser, parse_texts
-
-    parser, _ = load_parser(None)
-    rows = (files("headroles") / "samples" / "QNLI.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    texts = [row.split("\t")[2] for row in rows]
-    trees = parse_texts(parser, texts)
-    passages = [Passage(text, (text,), None, (words,)) for text, words in zip(texts, trees, strict=True)]
-    fakes, oracles = _judged(passages)
-    assert not fakes
-    assert oracles == ORACLES.keys()
+    file = shared / "data" / "ud_english_ewt" / "en_ewt-ud-dev.conllu.gz"
+    assert _strong(read_conllu(file, "EWT")[:160]) == set(SYNTAX)

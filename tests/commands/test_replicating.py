@@ -1,0 +1,364 @@
+"""Roles of one run on the inputs of another: which families, which errors, how often they fail to hold."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+import headroles
+from headroles import Labelling, replicate, save
+from headroles.inputs import TextSketch
+from headroles.records import (
+    GROUPS,
+    BestHead,
+    ConditionGap,
+    Decision,
+    ProbeResults,
+    Rule,
+    Scores,
+    moments_of,
+)
+from headroles.shards import take_examples
+from headroles.stats import judge
+from tests.conftest import Command
+from tests.support.scores import scored
+
+Saved = Callable[..., Path]
+LAYERS, HEADS = 3, 8
+USUAL = Decision()
+NAMES = ("local", "block", "block:matched", "dependency:obj:→", "dependency:obj:←")
+RULES = {
+    "block": Rule("block", contrast="block:matched"),
+    "block:matched": Rule("block:matched", margin=0.02, role=False),
+    "dependency:obj:→": Rule("dependency:obj:→", together="dependency:obj"),
+    "dependency:obj:←": Rule("dependency:obj:←", together="dependency:obj"),
+}
+
+
+def _rules(names: Sequence[str] = NAMES) -> list[Rule]:
+    return [RULES.get(name, Rule(name)) for name in names]
+
+
+def _means(names: Sequence[str] = NAMES) -> np.ndarray:
+    """Return means of which a third is clearly beyond every margin, a third at it, and a third 0."""
+    level = np.tile([0.25, 0.1, 0.0], LAYERS * HEADS // 3)
+    turns = {"block": 1, "block:matched": 1, "dependency:obj:→": 2}
+    return np.stack([np.roll(level, turns.get(name, 0)) for name in names]).reshape(-1, LAYERS, HEADS)
+
+
+def _scores(
+    seed: int, *, names: Sequence[str] = NAMES, units: int = 60, spread: float = 0.15, level: float = 1
+) -> Scores:
+    """Return scores around the means, of units whose names begin with the seed."""
+    noise = np.random.default_rng(seed).normal(0, spread, (len(names), units, LAYERS, HEADS))
+    made = scored(level * _means(names)[:, None] + noise, _rules(names), cells=1)
+    keys = tuple(f"file {seed}/{unit}" for unit in range(units))
+    return replace(made, examples=keys, units=keys)
+
+
+def _labelling(scores: Scores, rules: Sequence[Rule] | None = None, decision: Decision = USUAL) -> Labelling:
+    model = {"name": "tiny", "layers": LAYERS, "heads": HEADS, "weights_sha256": "w"}
+    facts: dict[str, Any] = {
+        "headroles": "0.1.0",
+        "model": model | {"architecture": "Bert", "origin": "a folder"},
+        "source": {"kind": "file", "name": scores.examples[0].split("/")[0], "sha256": scores.examples[0]},
+        "counts": {"examples": len(scores.examples), "units": len(scores.units)},
+        "preset": "calibrated",
+        "statistic": "selectivity",
+        "task": None,
+        "parser": {"name": "parser", "version": "1"},
+    }
+    return Labelling(scores, judge(scores, rules or _rules(scores.sieves), decision), decision, facts)
+
+
+def _with_manifest(run: Labelling, **entries: Any) -> Labelling:
+    return replace(run, manifest=dict(run.manifest) | entries)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Saved:
+    """Write a labelling as a run folder."""
+
+    def write(name: str, labelling: Labelling) -> Path:
+        save(labelling, tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def pair(saved: Saved) -> Callable[..., tuple[Path, Path]]:
+    """Folders of two runs with the same means on other inputs, B changed at will."""
+
+    def write(change: Callable[[Labelling], Labelling] = lambda run: run) -> tuple[Path, Path]:
+        return saved("a", _labelling(_scores(1))), saved("b", change(_labelling(_scores(2))))
+
+    return write
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize(("correction", "family"), [("holm", "sieve"), ("fdr_bh", "layer"), ("none", "run")])
+def test_p_of_b_are_its_own_and_corrected_over_the_roles_of_a_only(
+    correction: str, family: str, saved: Saved
+) -> None:
+    before = _labelling(_scores(1), decision=Decision(family=family))
+    after = _labelling(_scores(2, spread=0.5), decision=Decision(family=family, correction=correction))
+    found = replicate(saved("a", before), saved("b", after), correction=correction)
+    proposed, whole = before.findings, after.findings
+    assert len(found.replicates) == int((proposed.decision == 0).sum()) > 20
+    families: dict[str, list[int]] = {}
+    for place, row in enumerate(found.replicates):
+        k = proposed.of(row.sieve)
+        here = (k, row.layer, row.head)
+        assert proposed.decision[here] == 0
+        assert (row.mean_a, row.q_a) == pytest.approx((proposed.mean[here], proposed.q[here]))
+        for name in ("mean", "low", "high", "statistic", "p", "p_not"):
+            assert getattr(row, name) == pytest.approx(getattr(whole, name)[here], rel=1e-9)
+        question = proposed.rules[k].together or row.sieve
+        key = {"sieve": question, "layer": f"{question} {row.layer}", "run": ""}[family]
+        families.setdefault(key, []).append(place)
+    for members in families.values():
+        for name in ("", "_not"):
+            p, q = ([getattr(found.replicates[k], f"{kind}{name}") for k in members] for kind in "pq")
+            wanted = p if correction == "none" else multipletests(p, method=correction)[1]
+            np.testing.assert_allclose(q, wanted, rtol=1e-9)
+    assert [row.decision == "role" for row in found.replicates] == [r.q <= 0.05 for r in found.replicates]
+    assert {row.decision for row in found.replicates} >= {"role", "undetermined"}
+
+
+@pytest.mark.parametrize("test", ["t-skew", "sign-flip"])
+def test_max_t_resamples_the_roles_of_a_together(test: str, saved: Saved) -> None:
+    decision = Decision(test=test, correction="maxT", resamples=499)
+    before, scores = _labelling(_scores(1), decision=decision), _scores(2)
+    found = replicate(saved("a", before), saved("b", _labelling(scores)))
+    proposed = before.findings
+    kept = proposed.decision == 0
+    kept[proposed.of("block:matched")] = kept[proposed.of("block")]
+    masked = np.where(kept[:, None], scores.values, np.nan).astype(np.float32)
+    wanted = judge(replace(scores, values=masked), _rules(), decision)
+    assert found.replicates
+    for row in found.replicates:
+        assert row.q == pytest.approx(wanted.q[proposed.of(row.sieve), row.layer, row.head])
+
+
+@pytest.mark.ci
+def test_where_b_holds_nothing_a_family_replicates_falsely_at_most_at_alpha(saved: Saved) -> None:
+    names, wrong = ("local",), []
+    before = saved("a", _labelling(_scores(1, names=names), decision=Decision(test="t")))
+    for seed in range(60):
+        scores = _scores(10_000 + seed, names=names, units=30, level=0)
+        at_margin = replace(scores, values=scores.values + np.float32(0.1))
+        after = saved(f"b{seed}", _labelling(at_margin))
+        found = replicate(before, after, correction="holm")
+        assert len(found.replicates) >= 8
+        wrong.append(any(row.decision == "role" for row in found.replicates))
+    assert np.mean(wrong) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+
+
+def test_what_a_searched_through_costs_nothing_on_b(saved: Saved) -> None:
+    before, scores = _labelling(_scores(1)), _scores(2, spread=0.4)
+    found = replicate(saved("a", before), saved("b", _labelling(scores)), correction="holm").replicates
+    searched = judge(scores, _rules(), Decision(correction="holm"))
+    places = [(before.findings.of(row.sieve), row.layer, row.head) for row in found]
+    assert all(row.q <= searched.q[here] + 1e-12 for row, here in zip(found, places, strict=True))
+    held = sum(row.decision == "role" for row in found)
+    assert held > sum(int(searched.decision[here] == 0) for here in places)
+
+
+def test_roles_without_units_in_b_are_untestable_and_stand_outside_the_family(saved: Saved) -> None:
+    first = saved("a", _labelling(_scores(1)))
+    place = headroles.load(first).findings
+    layer, head = (int(k) for k in np.argwhere(place.decision[0] == 0)[0])
+    scores = _scores(2)
+    values = scores.values.copy()
+    values[0, :, layer, head] = np.nan
+    found = replicate(first, saved("b", _labelling(replace(scores, values=values))), correction="bonferroni")
+    local = [row for row in found.replicates if row.sieve == "local"]
+    assert (local[0].layer, local[0].head, local[0].decision) == (layer, head, "untestable")
+    assert np.isnan([local[0].p, local[0].q]).all()
+    assert local[1].q == pytest.approx(min(1.0, local[1].p * (len(local) - 1)))
+
+
+def test_rows_count_both_directions_and_correlate_all_their_heads(
+    pair: Callable[..., tuple[Path, Path]],
+) -> None:
+    first, second = pair()
+    found = replicate(first, second)
+    row = next(row for row in found.rows if row.name == "dependency:obj")
+    own = [each for each in found.replicates if each.sieve.startswith("dependency:obj")]
+    assert (row.columns, row.roles, row.heads) == (2, len(own), 2 * LAYERS * HEADS)
+    counted = {name: sum(each.decision == name for each in own) for name in ("role", "undetermined")}
+    assert (row.role, row.undetermined) == (counted["role"], counted["undetermined"])
+    assert row.roles == row.role + row.not_role + row.undetermined + row.untestable + row.explained
+    means = [headroles.load(folder).findings.mean[3:].ravel() for folder in (first, second)]
+    assert row.correlation == pytest.approx(np.corrcoef(*means)[0, 1])
+    assert found.outcomes["role"] == sum(each.decision == "role" for each in found.replicates)
+    assert len(found.frame()) == len(found.replicates)
+
+
+def test_a_correlation_needs_spread(saved: Saved) -> None:
+    flat = replace(_scores(2), values=np.full_like(_scores(2).values, 0.25))
+    found = replicate(saved("a", _labelling(_scores(1))), saved("b", _labelling(flat)))
+    assert all(np.isnan(row.correlation) for row in found.rows)
+
+
+def _best(row: str, layer: int, head: int, decision: str, direction: str = "→") -> BestHead:
+    values: dict[str, Any] = dict.fromkeys((field.name for field in fields(BestHead)), 0.5)
+    told = {"row": row, "direction": direction, "layer": layer, "head": head, "decision": decision}
+    return BestHead(**values | told | {"items": 9, "units": 9, "baseline": "-1"})
+
+
+def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_others_only_shown(
+    saved: Saved, command: Command
+) -> None:
+    best = (
+        _best("dependency:obj", 0, 0, "beyond"),
+        _best("dependency:obj", 1, 2, "undetermined", "←"),
+        _best("dependency:obj", 2, 1, "beyond", "←"),
+        _best("dependency:none", 0, 0, "beyond"),
+        _best("dependency:obj", -1, -1, "untestable", ""),
+    )
+    scores = _scores(2)
+    proposed = _labelling(_scores(1), decision=Decision(family="run"))
+    first = saved("a", replace(proposed, probed=ProbeResults(None, best)))
+    second = saved("b", _labelling(scores))
+    found = replicate(first, second, correction="bonferroni").best
+    plain = judge(scores, _rules(), Decision(correction="none"))
+    assert [(row.layer, row.head) for row in found] == [(0, 0), (1, 2), (2, 1)]
+    for row, k in zip(found, (3, 4, 4), strict=True):
+        here = (k, row.layer, row.head)
+        assert row.accuracy == pytest.approx(plain.mean[here])
+        assert row.difference == pytest.approx(plain.mean[here] - plain.null[here])
+        assert row.p == pytest.approx(plain.p[here])
+    assert [row.q for row in found[::2]] == pytest.approx([min(1, 2 * row.p) for row in found[::2]])
+    assert (found[1].decision, bool(np.isnan(found[1].q))) == ("", True)
+    out = command("replicate", first, second)[1]
+    held = sum(row.decision == "beyond" for row in replicate(first, second).best)
+    assert f"Of the best heads of 2 rows beyond their baselines in A, {held} are on B." in out
+
+
+def _gap(head: int, difference: float, q: float = 0.01) -> ConditionGap:
+    ends = (difference - 0.1, difference + 0.1)
+    return ConditionGap(0, head, "accuracy", "pro", "anti", 0.5, 0.5, 0.5, difference, *ends, 0.001, q)
+
+
+def test_gaps_between_conditions_are_replicated_and_shown(saved: Saved, command: Command) -> None:
+    gaps = (_gap(0, 0.2), _gap(1, -0.2))
+    folders = [
+        saved(name, replace(_labelling(_scores(seed)), probed=ProbeResults(None, (), gaps=gaps[:kept])))
+        for name, seed, kept in (("a", 1, 2), ("b", 2, 1))
+    ]
+    assert replicate(*folders).condition_gaps()["decision"].tolist() == ["gap", "untestable"]
+    out = command("replicate", *folders)[1]
+    assert "Of 2 gaps between conditions in A, 1 hold on B." in " ".join(out.split())
+
+
+def test_b_is_judged_by_the_margins_test_and_level_of_a(saved: Saved) -> None:
+    own = Decision(test="t", alpha=0.2, correction="holm")
+    rules = [replace(rule, margin=0.05) for rule in _rules()]
+    first, second = saved("a", _labelling(_scores(1), rules, own)), saved("b", _labelling(_scores(2)))
+    found = replicate(first, second)
+    assert found.decision == own
+    wanted = judge(_scores(2), rules, own)
+    for row in found.replicates:
+        assert row.margin == 0.05
+        assert row.p == pytest.approx(wanted.p[wanted.of(row.sieve), row.layer, row.head])
+        assert (row.decision == "role") == (row.q <= 0.2)
+    assert "B is judged by the margins of A; its own differ in 5 columns." in found.notes
+    assert replicate(first, second, correction="bonferroni").decision == replace(own, correction="bonferroni")
+    betting = Decision(test="betting")
+    stated = [replace(rule, stated_low=-2.0, stated_high=2.0) for rule in _rules()]
+    bets = saved("bets", _labelling(_scores(3, units=900), stated, betting))
+    assert replicate(bets, second).decision.test == "t-skew"
+
+
+def _summed(scores: Scores, decision: Decision = USUAL) -> Labelling:
+    """Return a run that kept sums of all scores, and the scores of a random 40."""
+    sums = moments_of(scores, _rules(), 0)
+    sample = take_examples(scores, np.arange(0, len(scores.examples), 7)[:40])
+    kept = {"mode": "moments", "groups": GROUPS, "examples": len(scores.examples), "subsample": 40}
+    run = replace(_labelling(sample, decision=decision), findings=judge(sample, _rules(), decision, sums))
+    return _with_manifest(replace(run, moments=sums), kept=kept)
+
+
+@pytest.mark.parametrize("family", ["sieve", "layer"])
+def test_roles_are_tested_on_all_inputs_of_a_run_that_kept_sums(family: str, saved: Saved) -> None:
+    own, scores = Decision(family=family), _scores(2, units=900, spread=0.9)
+    found = replicate(saved("a", _labelling(_scores(1), decision=own)), saved("b", _summed(scores)))
+    wanted = judge(scores, _rules(), own, moments_of(scores, _rules(), 0))
+    for row in found.replicates:
+        here = (wanted.of(row.sieve), row.layer, row.head)
+        assert row.count == 900
+        for name in ("mean", "null", "low", "high", "statistic", "p", "p_not"):
+            assert getattr(row, name) == pytest.approx(getattr(wanted, name)[here], rel=1e-9, abs=1e-12)
+    assert found.outcomes["role"] > 0.9 * len(found.replicates)  # of which a random 40 would show few
+    (said,) = found.notes
+    assert said.startswith("B kept sums of 900 inputs. Its roles are tested on all of them")
+
+
+def test_medians_are_tested_on_the_subsample_of_sums_with_a_note(saved: Saved) -> None:
+    own = Decision(test="sign")
+    second = _summed(_scores(2, units=900), own)
+    found = replicate(saved("a", _labelling(_scores(1), decision=own)), saved("b", second))
+    wanted = judge(second.scores, _rules(), own)
+    for row in found.replicates:
+        assert row.count == 40
+        assert row.p == pytest.approx(wanted.p[wanted.of(row.sieve), row.layer, row.head], rel=1e-9)
+    assert "sign tests its roles on a random 40 of them" in found.notes[0]
+    assert found.notes[1].startswith("B has 40 units; below 50, roles that do not hold stay undetermined")
+
+
+def _sketch(*texts: str) -> str:
+    sketch = TextSketch()
+    for text in texts:
+        sketch.add(text)
+    return sketch.encode()
+
+
+def test_what_else_differs_and_shared_inputs_are_said(
+    pair: Callable[..., tuple[Path, Path]], saved: Saved
+) -> None:
+    tuned = {"weights_sha256": "v", "name": "tuned", "layers": LAYERS, "heads": HEADS}
+    found = replicate(*pair(lambda run: _with_manifest(run, model=tuned, parser={"name": "other"})))
+    assert any("weights of the models differ (A tiny, B tuned)" in note for note in found.notes)
+    assert any("the parser is parser in A and other in B" in note for note in found.notes)
+    one, two = _labelling(_scores(1)), _labelling(_scores(2))
+    for texts, share in ((("x", "z"), "50"), (("y", "x"), "100"), (("z", "w"), "")):
+        folders = [
+            saved(f"{name} {share}", _with_manifest(run, source={"sha256": name, "texts": sketch}))
+            for name, run, sketch in (("a", one, _sketch("x", "y")), ("b", two, _sketch(*texts)))
+        ]
+        told = f"about {share}.0\u00a0% of the texts of B are texts of A, by their hashes: "
+        notes = (f"{told}B is no independent test.",) if share else ()
+        assert replicate(*folders).notes == notes
+
+
+def test_the_command_prints_counts_and_writes_a_row_per_role(
+    pair: Callable[..., tuple[Path, Path]], command: Command, tmp_path: Path
+) -> None:
+    first, second = pair()
+    table = tmp_path / "found.csv"
+    code, out, err = command("replicate", first, second, "--correction", "holm", "--out", table)
+    assert (code, err) == (0, "")
+    found = replicate(first, second, correction="holm")
+    pd.testing.assert_frame_equal(pd.read_csv(table), found.frame(), check_dtype=False)
+    assert f"{found.outcomes['role']} of {len(found.replicates)} roles of A hold on B" in out
+    for row in found.rows:
+        (line,) = [line.split() for line in out.splitlines() if line.startswith(f"{row.name} ")]
+        counts = (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
+        assert line[1:6] == [str(number) for number in counts]
+
+
+def test_without_a_role_in_a_there_is_nothing_to_replicate(
+    saved: Saved, command: Command, tmp_path: Path
+) -> None:
+    first, second = saved("a", _labelling(_scores(1, level=0))), saved("b", _labelling(_scores(2)))
+    code, out, _ = command("replicate", first, second, "--out", tmp_path / "none.csv")
+    assert code == 0
+    assert "A has no role in the columns of both" in out
+    assert pd.read_csv(tmp_path / "none.csv").empty

@@ -1,1 +1,0 @@
-"""Tests of converting files of older tools."""

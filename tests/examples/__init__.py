@@ -1,1 +1,0 @@
-"""Tests of the examples that ship beside the package."""

@@ -1,1 +1,0 @@
-"""Tests of options: descriptions, keywords, and what is made from them."""

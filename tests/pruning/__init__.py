@@ -1,1 +1,0 @@
-"""Tests of removing heads with a certificate."""

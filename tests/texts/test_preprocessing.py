@@ -1,0 +1,314 @@
+"""Running text becomes pairs that fit, and words with trees; gold trees pass through as they are."""
+
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroles import preprocess_depparse, preprocess_unlabeled
+from headroles.errors import BadInput
+from headroles.extraction import load_parser, read_documents, read_file, read_running_text, tokenise
+from headroles.records import Document, Passage
+from tests.support.reference import draws
+from tests.support.texts import conllu, rows_of, write
+
+WIKI = (
+    " \n = Lobster = \n \n The lobster has a big claw . \n It = a lot . \n"
+    " \n = = Life = = \n \n It lives . \n"
+    " \n = = = Young = = = \n \n = Crab = \n \n A crab @-@ like thing = = x . \n"
+)
+WORDS = "the committee decide about an unbelievable treaty , it was signed in Paris ! naïve 東京 🙂 re-open"
+KINDS = ("bert", "roberta", "gpt2", "t5", "xlnet")
+
+
+def text_of(seed: int, words: int, blanks: tuple[str, ...] = (" ", "  ", " \n", "\t")) -> str:
+    """Return random words with blanks of several kinds between them."""
+    rng = np.random.default_rng(seed)
+    own = rng.choice(blanks, size=words, p=[0.85, 0.05, 0.05, 0.05])
+    return "".join(map("".join, zip(rng.choice(WORDS.split(), size=words), own, strict=True)))
+
+
+def test_articles_begin_at_titles_and_lose_their_headings_elsewhere_blank_lines_divide(
+    tmp_path: Path,
+) -> None:
+    lobster, crab = read_running_text(write(tmp_path / "wiki.raw.gz", WIKI))
+    assert (lobster.name, crab.name) == ("Lobster", "Crab")
+    assert lobster.text == " The lobster has a big claw . \n It = a lot . \n It lives . \n"
+    assert lobster.paragraphs == tuple(lobster.text.splitlines(keepends=True))
+    assert crab.text == " A crab @-@ like thing = = x . \n"
+    text = "\n\none line\nand another\n \n\t\nnext\n\n= Not a title =\n"
+    found = [(own.name, own.paragraphs) for own in read_running_text(write(tmp_path / "plain.txt", text))]
+    texts = ("one line\nand another\n", "next\n", "= Not a title =\n")
+    assert found == [(f"document {number}", (own,)) for number, own in enumerate(texts, start=1)]
+
+
+@pytest.fixture(scope="module")
+def models(tokenizer_of: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of models that have no more than a tokenizer."""
+    from safetensors.numpy import save_file
+
+    root = tmp_path_factory.mktemp("tokenizers")
+    for kind in KINDS:
+        tokenizer_of(kind).save_pretrained(root / kind)
+        write(root / kind / "config.json", json.dumps({"model_type": "bert"}))
+        save_file({"no": np.zeros(1)}, root / kind / "model.safetensors")
+    return {kind: root / kind for kind in KINDS}
+
+
+@settings(max_examples=draws(60))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    words=st.integers(1, 120),
+    length=st.integers(8, 40),
+    kind=st.sampled_from(KINDS),
+)
+def test_pairs_are_slices_in_a_row_that_fit_whatever_the_tokenizer(
+    seed: int,
+    words: int,
+    length: int,
+    kind: str,
+    tokenizer_of: Callable[[str], Any],
+    models: dict[str, Path],
+) -> None:
+    text, tokenizer = text_of(seed, words), tokenizer_of(kind)
+    file, out = write(models[kind] / "text.txt", text), models[kind] / "pairs.jsonl"
+    whole = len(tokenizer(text, add_special_tokens=False)["input_ids"])
+    room = length - tokenizer.num_special_tokens_to_add(pair=True)
+    try:
+        preprocess_unlabeled(file, out=out, model=models[kind], max_length=length, seed=seed, overwrite=True)
+        rows = rows_of(out)
+    except BadInput:
+        assert whole < 3 * room or kind != "bert"
+        return
+    place, sizes = 0, []
+    for row in rows:
+        first, second = row["text_a"], row["text_b"]
+        assert first == first.strip() != ""
+        assert second == second.strip() != ""
+        found = re.compile(rf"{re.escape(first)}\s*{re.escape(second)}").search(text, place)
+        assert found
+        place = found.end()
+        (read,) = tokenise(tokenizer, [Passage("pair", (first, second))], 512)
+        sizes.append(read.size)
+    assert max(sizes) <= length
+
+
+def test_pairs_lose_nothing_between_them_and_first_segments_end_anywhere_in_the_middle_half(
+    tokenizer_of: Callable[[str], Any], models: dict[str, Path], tmp_path: Path
+) -> None:
+    def pairs(text: str, length: int) -> list[dict[str, Any]]:
+        out = tmp_path / "pairs.jsonl"
+        file = write(tmp_path / "text.txt", text)
+        done = preprocess_unlabeled(file, out=out, model=models["bert"], max_length=length, overwrite=True)
+        assert done.shortest > 0.5 * length
+        return rows_of(out)
+
+    text = text_of(3, 200)
+    rows = pairs(text, 40)
+    joined = "".join("".join((row["text_a"] + row["text_b"]).split()) for row in rows)
+    assert "".join(text.split()).startswith(joined)
+    assert len(rows) >= 5
+    tokenizer = tokenizer_of("bert")
+    counts = [
+        [len(tokenizer.tokenize(row[name])) for name in ("text_a", "text_b")]
+        for row in pairs("a , " * 3000, 64)
+    ]
+    shares = [first / (first + second) for first, second in counts]
+    assert 0.25 <= min(shares) < 0.3 < 0.7 < max(shares) <= 0.75
+    assert abs(np.mean(shares) - 0.5) < 0.05
+    long = "the debate was long , " + "t" * 60 + " it was signed in the long debate !"
+    assert not any("ttt" in row["text_a"] + row["text_b"] for row in pairs(long, 15))
+
+
+@pytest.fixture(scope="module")
+def text_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five documents of 100 words and two of three."""
+    texts = [" ".join(text_of(seed, 100 if seed < 5 else 3).split()) for seed in range(7)]
+    return write(tmp_path_factory.mktemp("texts") / "plain.txt", "\n\n".join(texts))
+
+
+def test_pairs_are_what_a_run_reads_given_by_the_seed_all_or_some_in_order(
+    text_file: Path, models: dict[str, Path], tokenizer_of: Callable[[str], Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "new" / "pairs.jsonl"
+
+    def prepare(**options: Any) -> tuple[Any, list[dict[str, Any]]]:
+        how: dict[str, Any] = {"max_length": 40, "overwrite": True, "model": models["bert"]}
+        return preprocess_unlabeled(text_file, out=out, **how | options), rows_of(out)
+
+    done, everything = prepare()
+    passages = read_file(out, ["text_a", "text_b"], "group", "pairs")
+    assert [passage.texts for passage in passages] == [(row["text_a"], row["text_b"]) for row in everything]
+    assert done.count == done.found == len(passages) > 10
+    assert (done.documents, done.short) == (7, 2)
+    assert {passage.group for passage in passages} == {f"document {number}" for number in range(1, 6)}
+    sizes = [read.size for read in tokenise(tokenizer_of("bert"), passages, 512)]
+    assert (done.shortest, done.longest) == (min(sizes), max(sizes))
+    assert done.mean == pytest.approx(np.mean(sizes))
+    assert prepare()[1] == everything
+    assert prepare(seed=1)[1] != everything
+    first, rows = prepare(first=4)
+    assert rows == everything[:4]
+    assert first.count == first.found == 4
+    seen: set[int] = set()
+    for seed in range(8):
+        _, everything = prepare(seed=seed)
+        done, rows = prepare(seed=seed, limit=4)
+        places = [everything.index(row) for row in rows]
+        assert places == sorted(set(places))
+        assert (len(places), done.count, done.found) == (4, 4, len(everything))
+        seen |= set(places)
+    assert len(seen) > 8
+
+
+def arcs(document: Document) -> list[tuple[str, int, str]]:
+    """Return word, head and relation of each word."""
+    assert document.heads is not None
+    assert document.relations is not None
+    return list(zip(document.words, document.heads.tolist(), document.relations, strict=True))
+
+
+TREES = [
+    "# newdoc id = one",
+    "# global.Entity = eid-etype-head-other",
+    "1\tShe\tshe\tPRON\tPRP\tCase=Nom\t2\tnsubj\t_\tEntity=(e1-person-1-)",
+    conllu(2, "sleeps", 0, "root", "SpaceAfter=No"),
+    conllu(3, ".", 2, "punct"),
+    "",
+    conllu("1-2", "can't"),
+    conllu(1, "ca", 3, "aux"),
+    conllu(2, "n't", 3, "advmod"),
+    conllu(3, "wake", 0, "root"),
+    conllu(4, "her", 3, "obj", "Entity=(e1-person-1-)"),
+    "",
+    "# newdoc id = two",
+    conllu("1-2", "au"),
+    conllu(1, "à", 3, "case"),
+    conllu(2, "le", 3, "det"),
+    conllu(3, "lit", 0, "root"),
+]
+
+
+def test_gold_trees_pass_through_with_all_that_is_annotated(tmp_path: Path) -> None:
+    file, out = write(tmp_path / "data.conllu", "\n".join([*TREES, ""])), tmp_path / "trees.jsonl"
+    done = preprocess_depparse(file, out=out)
+    assert (done.file, done.documents, done.found, done.sentences, done.words) == (out, 2, 2, 3, 10)
+    assert done.parser is None
+    before, after = read_documents(file, "a"), read_documents(out, "a")
+    assert [document.text for document in after] == ["She sleeps. can't wake her", "à le lit"]
+    for gold, again in zip(before, after, strict=True):
+        assert (again.key, again.tags, again.features) == (gold.key, gold.tags, gold.features)
+        assert arcs(again) == arcs(gold)
+        assert again.sentences.tolist() == gold.sentences.tolist()
+    mentions = [(mention.start, mention.stop) for mention in after[0].mentions or ()]
+    assert mentions == [(0, 1), (6, 7)]
+    assert len({mention.entity for mention in after[0].mentions or ()}) == 1
+    assert after[1].mentions == ()
+    assert {row["trees"] for row in rows_of(out)} == {"gold"}
+    write(file, "\n".join([*TREES, ""]).replace("= two", "= one"))
+    preprocess_depparse(file, out=out, overwrite=True)
+    keys = [[(d.key, d.group) for d in read_documents(name, "a")] for name in (file, out)]
+    assert keys[0] == keys[1]
+
+
+@pytest.mark.xdist_group("spacy")
+def test_running_text_is_parsed_into_sentences_with_a_tree_each(tmp_path: Path, plain: Any) -> None:
+    text = "The dog saw it. A cat\nslept, naïvely 😀 .\n\n\nIt rains.\n"
+    out = tmp_path / "trees.jsonl"
+    done = preprocess_depparse(write(tmp_path / "text.txt", text), out=out)
+    rows = rows_of(out)
+    assert [row["document"] for row in rows] == ["document 1", "document 2"]
+    assert rows[0]["sentences"] == [5, 7]
+    described = load_parser(None)[1]
+    assert {row["trees"] for row in rows} == {"automatic"}
+    assert {row["parser"] for row in rows} == {f"{described['name']} {described['version']}"} == {done.parser}
+    first, second = read_documents(out, "a")
+    assert first.text == "The dog saw it. A cat slept, naïvely 😀 ."
+    assert second.words == ("It", "rains", ".")
+    found, spoken = arcs(first), [token for token in plain(text.split("\n\n")[0]) if not token.is_space]
+    assert [word for word, _, _ in found] == [token.text for token in spoken]
+    places = {token.i: place for place, token in enumerate(spoken)}
+    for (_, head, relation), token in zip(found, spoken, strict=True):
+        own = (-1, "root") if token.head.i == token.i else (places[token.head.i], token.dep_)
+        assert (head, relation) == own
+
+
+@pytest.mark.xdist_group("spacy")
+def test_rows_of_a_table_are_documents_and_a_limit_keeps_some_in_order(tmp_path: Path) -> None:
+    table = "q\ts\td\nWho slept ?\tThe cat slept .\tx\nWhy ?\tIt rains .\tx\nSo ?\tYes .\t\n"
+    file, out = write(tmp_path / "table.tsv", table), tmp_path / "trees.jsonl"
+    preprocess_depparse(file, out=out, text_a="q", text_b="s", group="d")
+    documents = read_documents(out, "a")
+    keys = [("a/x", ""), ("a/x (2)", "a/x"), ("a/2", "")]
+    assert [(document.key, document.group) for document in documents] == keys
+    assert documents[0].words == ("Who", "slept", "?", "The", "cat", "slept", ".")
+    assert 3 in documents[0].sentences.tolist()
+    text = write(tmp_path / "text.txt", "\n\n".join(f"It rains {number} times." for number in range(40)))
+    drawn = []
+    for seed in (0, 0, 1):
+        done = preprocess_depparse(text, out=out, limit=7, seed=seed, overwrite=True)
+        assert (done.documents, done.found) == (7, 40)
+        drawn.append([int(row["document"].split()[1]) for row in rows_of(out)])
+    assert drawn[0] == drawn[1] == sorted(drawn[1]) != drawn[2]
+    done = preprocess_depparse(text, out=out, first=7, overwrite=True)
+    assert (done.documents, done.found) == (7, 7)
+    assert [row["document"] for row in rows_of(out)] == [f"document {number}" for number in range(1, 8)]
+
+
+@pytest.mark.xdist_group("spacy")
+def test_every_sentence_is_a_tree_whatever_the_parser_says(tmp_path: Path) -> None:
+    import spacy
+    from spacy.language import Language
+
+    class Told:
+        """A parser that takes the head of each word from the word: w3 hangs on the fourth."""
+
+        def __call__(self, doc: Any) -> Any:
+            for token in doc:
+                token.head, token.dep_ = doc[int(token.text[1:] or token.i)], "told"
+            return doc
+
+    Language.factory("told", func=lambda nlp, name: Told())
+    made = spacy.blank("en")
+    made.add_pipe("told", name="parser")
+    made.to_disk(tmp_path / "parser")
+    rng, forests = np.random.default_rng(0), []
+    for _ in range(120):  # heads come earlier in a random order: no circle, but many roots and crossing arcs
+        order = rng.permutation(rng.integers(1, 20)).tolist()
+        heads = {
+            w: w if at == 0 or rng.random() < 0.3 else order[rng.integers(at)] for at, w in enumerate(order)
+        }
+        forests.append([heads[word] for word in range(len(order))])
+    forests.append([2, 1, 2, 1, 4])
+    text = "\n\n".join(" ".join(f"w{head}" for head in heads) for heads in forests)
+    file, out = write(tmp_path / "text.txt", text), tmp_path / "trees.jsonl"
+    preprocess_depparse(file, out=out, parser=str(tmp_path / "parser"))
+    documents = read_documents(out, "a")
+    for asked, document in zip(forests, documents, strict=True):
+        assert document.heads is not None
+        heads, bounds = document.heads.tolist(), [*document.sentences.tolist(), len(asked)]
+        assert bounds[0] == 0
+        for start, stop in pairwise(bounds):
+            assert heads[start:stop].count(-1) == 1
+            assert all(head == -1 or start <= head < stop for head in heads[start:stop])
+            crossed = {
+                cut
+                for word, head in enumerate(asked)
+                for cut in range(min(word, head) + 1, max(word, head) + 1)
+            }
+            assert set(range(start + 1, stop)) <= crossed  # no sentence could have been two
+        for word, (head, relation) in enumerate(zip(heads, document.relations or (), strict=True)):
+            if asked[word] != word:
+                assert (head, relation) == (asked[word], "told")
+            else:
+                assert relation == ("root" if head < 0 else "dep")
+    assert documents[-1].sentences.tolist() == [0, 4]
+    assert documents[-1].heads is not None
+    assert documents[-1].heads.tolist() == [2, -1, 1, 1, -1]

@@ -1,0 +1,156 @@
+"""Units of inference, their random order, and sketches that find the texts two runs share."""
+
+import base64
+from collections import Counter
+from itertools import groupby
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroles.errors import BadInput
+from headroles.inputs import ListCorpus, ShuffledUnits, TextSketch, first_part, shared_share, unit_names
+from headroles.records import Passage
+
+GROUPS = st.one_of(st.none(), st.sampled_from(["group a", "group b", "group c"]))
+TEXTS = st.lists(st.sampled_from([f"text {number}" for number in range(12)]), min_size=1, max_size=2)
+INPUTS = st.lists(st.tuples(GROUPS, TEXTS), max_size=14)
+Inputs = list[tuple[str | None, list[str]]]
+
+
+def names_of(inputs: Inputs) -> list[str]:
+    """Return the unit of each input."""
+    keys = [f"key {place}" for place in range(len(inputs))]
+    names: list[str] = unit_names([group for group, _ in inputs], [texts for _, texts in inputs], keys)
+    return names
+
+
+def reachable(inputs: Inputs) -> list[frozenset[int]]:
+    """Return the inputs that each one is joined to, by growing its set until nothing is added."""
+    found = []
+    for place in range(len(inputs)):
+        mine, before = {place}, set[int]()
+        while mine != before:
+            before = set(mine)
+            groups = {inputs[other][0] for other in before} - {None}
+            texts = {text for other in before for text in inputs[other][1]}
+            mine |= {k for k, (group, own) in enumerate(inputs) if group in groups or texts & set(own)}
+        found.append(frozenset(mine))
+    return found
+
+
+@given(INPUTS, st.randoms(use_true_random=False))
+def test_units_are_what_groups_and_texts_join_named_by_the_first_input_in_any_order(
+    inputs: Inputs, random: Random
+) -> None:
+    names, joined = names_of(inputs), reachable(inputs)
+    for place, name in enumerate(names):
+        assert {other for other, theirs in enumerate(names) if theirs == name} == joined[place]
+        first = min(joined[place])
+        assert name == (inputs[first][0] or f"key {first}")
+    order = list(range(len(inputs)))
+    random.shuffle(order)
+    turned = names_of([inputs[place] for place in order])
+    for a, first in enumerate(order):
+        for b, second in enumerate(order):
+            assert (names[first] == names[second]) == (turned[a] == turned[b])
+
+
+def test_a_group_without_a_name_joins_nothing_and_a_text_is_never_a_group() -> None:
+    assert names_of([(None, ["one"]), (None, ["two"])]) == ["key 0", "key 1"]
+    assert names_of([("same", ["one"]), (None, ["same"]), (None, ["One"])]) == ["same", "key 1", "key 2"]
+    chain: Inputs = [(None, [f"{place}", f"{place + 1}"]) for place in range(3000)]
+    assert set(names_of(chain[::-1])) == {"key 0"}
+    assert len(set(names_of(chain[::2]))) == 1500
+
+
+LETTERS = st.lists(st.none() | st.sampled_from("abcdef"), min_size=1, max_size=40)
+
+
+def corpus(groups: list[str | None]) -> ListCorpus:
+    """Return a corpus of inputs of some groups."""
+    passages = [Passage(f"x/{place}", (f"text {place}",), group) for place, group in enumerate(groups)]
+    return ListCorpus(passages, {"kind": "file", "name": "x.tsv", "sha256": "of all inputs"})
+
+
+@given(LETTERS, st.integers(0, 5))
+def test_shuffled_units_stay_together_and_their_inputs_in_order(groups: list[str | None], seed: int) -> None:
+    shuffled = ShuffledUnits(corpus(groups), seed, 100)
+    keys, units = [passage.key for passage in shuffled], list(shuffled.units or ())
+    assert sorted(keys) == sorted(passage.key for passage in corpus(groups))
+    assert units == [passage.group or passage.key for passage in shuffled]
+    runs = [name for name, _ in groupby(units)]
+    assert len(runs) == len(set(runs))
+    for name in runs:
+        own = [int(key[2:]) for key, unit in zip(keys, units, strict=True) if unit == name]
+        assert own == sorted(own)
+
+
+def test_the_order_depends_on_the_seed_alone_and_every_unit_comes_first_equally_often() -> None:
+    forward = [Passage(f"x/{place}", (f"text {place}",)) for place in range(50)]
+    cases = ((forward, 0), (forward[::-1], 0), (forward, 1))
+    same, reversed_, other = (
+        [passage.key for passage in ShuffledUnits(ListCorpus(passages, {}), seed, 50)]
+        for passages, seed in cases
+    )
+    assert same == reversed_
+    assert same not in (other, [passage.key for passage in forward])
+    few = ListCorpus(forward[:4], {})
+    first = Counter(next(iter(ShuffledUnits(few, seed, 4))).key for seed in range(2000))
+    assert len(first) == 4
+    assert sum((count - 500) ** 2 / 500 for count in first.values()) < 16.27  # p = 0.001
+
+
+def test_the_first_inputs_are_a_corpus_of_their_own_and_no_more_are_kept_than_asked() -> None:
+    shuffled = ShuffledUnits(corpus([*"aabbcc"]), 3, 6)
+    part = first_part(shuffled, 4)
+    assert [passage.key for passage in part] == [passage.key for passage in shuffled][:4]
+    assert part.units == (shuffled.units or [])[:4]
+    assert part.source == {"kind": "file", "name": "x.tsv"}
+    assert first_part(corpus([None] * 3), 2).units is None
+    assert len([*ShuffledUnits(corpus([None] * 5), 0, 5)]) == 5
+    with pytest.raises(BadInput, match="more than --keep 4; give --limit 4"):
+        ShuffledUnits(corpus([None] * 5), 0, 4)
+
+
+def sketch(*texts: str) -> str:
+    """Return the sketch of some texts."""
+    made = TextSketch()
+    for text in texts:
+        made.add(text)
+    return str(made.encode())
+
+
+WORDS = st.lists(st.text(max_size=4), min_size=1, max_size=30)
+
+
+@given(first=WORDS, second=WORDS)
+def test_the_share_of_few_texts_is_exact_whatever_their_order_and_repeats(
+    first: list[str], second: list[str]
+) -> None:
+    wanted = len(set(first) & set(second)) / len(set(second))
+    assert shared_share(sketch(*first), sketch(*second)) == pytest.approx(wanted)
+    assert sketch(*first) == sketch(*reversed(first), *first)
+
+
+def test_of_many_texts_a_sketch_of_bounded_size_estimates_the_share() -> None:
+    size = len(base64.b64decode(sketch(*map(str, range(20_000))))) // 8
+    full = sketch(*map(str, range(size)))
+    assert len(base64.b64decode(full)) == 8 * size
+    assert shared_share(full, sketch("0", "17", str(size - 1), "other")) == 0.75  # none was left out
+    numbers = {name: map(str, range(*bounds)) for name, bounds in {
+        "one": (0, 20_000), "other": (15_000, 35_000), "apart": (50_000, 70_000), "few": (0, 400),
+    }.items()}  # fmt: skip
+    one, other, apart, few = (sketch(*texts) for texts in numbers.values())
+    for share in (shared_share(one, other), shared_share(other, one)):
+        assert share == pytest.approx(0.25, abs=4 * np.sqrt(0.25 * 0.75 / size))
+    assert shared_share(one, apart) == 0
+    assert shared_share(one, few) == 1  # a small run within a large one is seen
+    assert shared_share(few, one) == pytest.approx(400 / 20_000, abs=0.02)
+    for pair in (("", few), (few, ""), ("", "")):
+        assert np.isnan(shared_share(*pair))
+    for wrong in ("no base64!", "YWJj"):
+        with pytest.raises(ValueError, match=r"."):
+            shared_share(few, wrong)
