@@ -12,10 +12,9 @@ import numpy as np
 
 from headroles.arrays import selection_of
 from headroles.sieves.weights.reference import apply
-from tests.fakes.layouts import read_layouts, read_pairs
-from tests.fakes.positions import ORACLES, POSITIONS, PUNCTUATION, SENTENCES
+from tests.support.fakes import POSITIONS, PUNCTUATION, SENTENCES, TEXTS, read_layouts
 
-FAKES = {**POSITIONS, **PUNCTUATION, **SENTENCES, **ORACLES}
+FAKES = {**POSITIONS, **PUNCTUATION, **SENTENCES, **TEXTS}
 SAMPLES = Path(__file__).resolve().parents[1] / "headroles" / "samples"
 
 
@@ -25,7 +24,7 @@ SAMPLES = Path(__file__).resolve().parents[1] / "headroles" / "samples"
 @click.option("--limit", default=256, show_default=True, help="Rows.")
 def main(task: str, data: Path | None, limit: int) -> None:
     """Measure the fakes."""
-    examples, pairs = read_layouts(read_pairs(task, data or SAMPLES / f"{task}.tsv", limit))
+    examples, pairs = read_layouts(task, data or SAMPLES / f"{task}.tsv", limit)
     sieves = replace(selection_of(["block"]), paired=True)
     scores = np.array(
         [

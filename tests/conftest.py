@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 pytest_plugins = (
     "tests.support.browser",
+    "tests.support.budget",
     "tests.support.made_runs",
     "tests.support.object_store",
     "tests.support.planted",
+    "tests.support.prunable",
     "tests.support.reference",
     "tests.support.tiny_models",
 )
@@ -38,6 +40,12 @@ EVERYTHING = os.environ.get("HEADROLES_REQUIRE_ALL") == "1"
 settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("repeatable", max_examples=100, derandomize=True, deadline=None)
 settings.load_profile("repeatable" if EVERYTHING else "quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Shuffle tests, and seed no library before each: the seeding of one imports torch everywhere."""
+    if hasattr(config.option, "randomly_reset_seed"):
+        config.option.randomly_reset_seed = False
 
 
 def needed(path: Path, what: str) -> Path:
@@ -119,10 +127,11 @@ def unchecked() -> Iterator[None]:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Let runs write a small page in place of the report, which takes longer to draw than a tiny run.
 
-    Tests of reports draw the real one: those below tests/reports, and those with the marker
+    Tests of reports draw the real one: those in folders of reports, and those with the marker
     ``with_report``. So do fixtures that ask for it (``tests.support.planted.real_report``).
     """
-    if ROOT / "tests" / "reports" in item.path.parents or item.get_closest_marker("with_report"):
+    folder = item.path.relative_to(ROOT / "tests").parts[0]
+    if folder in ("reports", "pages", "words", "contract") or item.get_closest_marker("with_report"):
         return (yield)
     from headroles.reports import clusters_page, page, probes_page, surface_page
     from headroles.reports.causal import page as ablation

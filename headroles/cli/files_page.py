@@ -1,7 +1,7 @@
 """The page of files and columns, made from the records that runs write.
 
 ``FOLDERS`` says in words what a file is for. Its columns and their meaning are the fields and documentation
-of a record, so the page follows the code. ``tests/cli/test_reference_pages.py`` compares it with runs.
+of a record, so the page follows the code. ``tests/structure/test_reference.py`` compares it with runs.
 """
 
 from dataclasses import dataclass, fields

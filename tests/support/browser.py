@@ -3,7 +3,6 @@
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,36 +10,29 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 DRAW = "Promise.all(plots.map(draw))"
 """Draws every plot of a report, which otherwise waits until it is scrolled to."""
-FIRST = "chosen.layer = 0; headView.choose(0); leaveOut(); show(open)"
-"""Shows the first head of the first layer of a view, whichever it opens with."""
+UNFOLD = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+FEW_ROWS = """document.querySelectorAll("tbody").forEach((body) => {
+  [...body.rows].slice(4).forEach((row) => row.remove()); })"""
+"""Leaves four rows of every table: they are alike, and axe-core takes its time."""
+UNSTUCK = """(() => { const style = document.createElement("style");
+  style.textContent = "* { position: static !important; } .unseen, .skip { display: none !important; }";
+  document.head.append(style); })()"""
+"""axe-core gives no verdict on text that something sticky may lie on."""
 Opened = Callable[..., "Page"]
 
 
-def wait_until(page: "Page", condition: str) -> None:
-    """Wait until an expression is true; Playwright's own waiting evaluates text, which pages forbid."""
-    for _ in range(200):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"never true: {condition}")
-
-
-@contextmanager
-def chromium(*libraries: str) -> Iterator["Browser"]:
-    """Open a headless Chromium; skip the test without one, or fail where everything is required.
-
-    Args:
-        *libraries: Modules that the tests need beside Playwright.
-    """
-    lacking = [name for name in ("playwright", *libraries) if importlib.util.find_spec(name) is None]
-    if lacking or not CHROMIUM.exists():
-        reason = f"these tests need {', '.join(('playwright', *libraries))} and a browser at {CHROMIUM}"
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """One headless Chromium for the tests of a worker; they skip without, or fail where all is required."""
+    needed = ("playwright", "axe_playwright_python")
+    if not CHROMIUM.exists() or any(importlib.util.find_spec(name) is None for name in needed):
+        reason = f"these tests need {' and '.join(needed)}, and a browser at {CHROMIUM}"
         pytest.fail(reason) if os.environ.get("HEADROLES_REQUIRE_ALL") == "1" else pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 
@@ -68,82 +60,80 @@ class Listener:
     def check(self, *allowed: str) -> None:
         """Fail on any complaint, and on requests whose addresses do not begin as allowed."""
         assert self.complaints == []
-        assert [each for each in self.requests if not each.startswith(allowed)] == []
+        assert [address for address in self.requests if not address.startswith(allowed)] == []
 
 
-class Visit(Listener):
-    """One opened page, and everything it asked for and complained about."""
+@pytest.fixture
+def opened(browser: "Browser", tmp_path: Path) -> Iterator[Opened]:
+    """Opens pages, each in a context of its own; fails in the end on any complaint, dialog or request."""
+    heard, files = Listener(), ["blob:", "about:srcdoc"]
+    contexts: list[BrowserContext] = []
 
-    def __init__(self, opened: "Page", address: str) -> None:
-        """Open the page of an address."""
-        super().__init__()
-        self.page = opened
-        self.listen(opened)
-        opened.goto(address)
+    def open_(
+        page: Path | str, place: str = "", *, width: int = 1280, height: int = 900, scheme: Any = "light"
+    ) -> "Page":
+        """Open a file or a text as a page, at a place such as "#head-1-2"."""
+        file = page if isinstance(page, Path) else tmp_path / f"page-{len(contexts)}.html"
+        if not isinstance(page, Path):
+            file.write_text(page, encoding="utf-8")
+        files.append(file.as_uri())
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        window = context.new_page()
+        heard.listen(window)
+        window.goto(file.as_uri() + place)
+        return window
 
-    def again(self, width: int, height: int, scheme: Any) -> None:
-        """Load the page anew in a window of some size and theme, and forget what was heard."""
-        self.page.set_viewport_size({"width": width, "height": height})
-        self.page.emulate_media(color_scheme=scheme)
-        self.page.mouse.move(0, 0)
-        self.complaints.clear()
-        self.requests.clear()
-        self.page.reload()
-
-
-WIDE, NARROW, DARK = (1280, 900, "light"), (400, 800, "light"), (1280, 900, "dark")
-"""Width, height and theme of a window."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    """One headless Chromium for all tests of a file."""
-    with chromium() as opened:
-        yield opened
-
-
-@cache
-def view_html(name: str) -> str:
-    """The page of a made view, made once."""
-    from headroles.reports.views.page import view_page
-    from tests.support import made_views
-
-    return view_page(getattr(made_views, name)())
+    yield open_
+    for context in contexts:
+        context.close()
+    heard.check(*files)
 
 
-def view_windows(folder: Path) -> Iterator[Opened]:
-    """Opens pages of views in one browser; fails in the end on any complaint or request."""
-    file, heard = folder / "view.html", Listener()
-    with chromium() as browser:
-
-        def open_(
-            name: str = "usual",
-            place: str = "",
-            width: int = 1280,
-            scheme: Any = "light",
-            text: str = "",
-            first: bool = True,
-        ) -> "Page":
-            file.write_text(text or view_html(name), encoding="utf-8")
-            window = browser.new_page(
-                viewport={"width": width, "height": 900},
-                color_scheme=scheme,
-                reduced_motion="reduce",
-            )
-            heard.listen(window)
-            window.goto(file.as_uri() + place)
-            if not text:
-                window.evaluate(FIRST if first else "show(open)")
-            return window
-
-        yield open_
-    heard.check(file.as_uri(), "about:srcdoc")
-
-
-def until(window: "Page", script: str) -> None:
-    """Wait for a script to be true; the page's policy keeps it from waiting by itself."""
+def wait_until(window: "Page", script: str) -> None:
+    """Wait for a script to be true; the page's policy keeps Playwright from waiting by itself."""
     for _ in range(800):
         if window.evaluate(script):
             return
         window.wait_for_timeout(20)
     pytest.fail(f"never true: {script}")
+
+
+def download(window: "Page", name: str) -> str:
+    """Return the text of one of the files that a page offers."""
+    with window.expect_download() as waiting:
+        window.click(f'#downloads [data-file="{name}"]')
+    return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+@cache
+def axe() -> str:
+    """Return the script of axe-core."""
+    from importlib.resources import files
+
+    (path,) = files("axe_playwright_python").joinpath("").rglob("axe.min.js")  # type: ignore[attr-defined]
+    text: str = path.read_text(encoding="utf-8")
+    return text
+
+
+def serious(window: "Page", place: str = "document") -> list[tuple[str, list[str]]]:
+    """Return the serious violations of accessibility that axe-core finds, with the markup of each."""
+    window.evaluate(axe())
+    found = window.evaluate(f"axe.run({place}, {{ resultTypes: ['violations'] }})")
+    assert "color-contrast" in [each["id"] for each in found["passes"]]
+    return [
+        (each["id"], [node["html"][:160] for node in each["nodes"][:3]])
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+def widening(window: "Page") -> int:
+    """Return by how many pixels a page is wider than its window."""
+    wide, seen = window.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    return int(max(wide - seen, 0))

@@ -1,6 +1,8 @@
-"""Made-up scores, and made-up runs of probes and of the surface job."""
+"""Made-up scores and runs: of sieves, of probes, and of the surface job."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,41 +10,81 @@ import pytest
 
 if TYPE_CHECKING:
     from headroles import Labelling
-    from headroles.records.example import Scores
-    from headroles.records.rules.rule import Rule
+    from headroles.records import Decision, Rule, Scores
+
+
+def made_scores(
+    names: Sequence[str],
+    values: np.ndarray,
+    *,
+    units: Sequence[str] = (),
+    key: str = "e",
+    tokens: int = 20,
+    cells: float = 12.5,
+    null: float | np.ndarray = 0.0,
+) -> "Scores":
+    """Return scores from values by column, example, layer and head; units are examples unless given."""
+    from headroles.records import Scores
+
+    columns, examples = values.shape[:2]
+    keys = tuple(f"{key}{number}" for number in range(examples))
+    return Scores(
+        sieves=tuple(names),
+        examples=keys,
+        units=tuple(units) or keys,
+        tokens=np.full(examples, tokens),
+        cells=np.full((columns, examples), cells),
+        values=values.astype(np.float32),
+        null=np.zeros((columns, examples)) + null,
+    )
+
+
+def made_run(
+    rules: "Sequence[Rule]",
+    values: np.ndarray,
+    *,
+    decision: "Decision | None" = None,
+    facts: Mapping[str, Any] | None = None,
+    skipped: tuple[str, ...] = (),
+    assessed: bool = False,
+    bayes: bool = False,
+    **how: Any,
+) -> "Labelling":
+    """Return the run that judges values by rules; ``how`` are keywords of ``made_scores``."""
+    from headroles.records import Decision, Labelling
+    from headroles.stats import assess, judge
+
+    decision = decision or Decision()
+    scores = made_scores([rule.sieve for rule in rules], values, **how)
+    with np.errstate(all="ignore"):
+        findings = judge(scores, rules, decision)
+        assessment = assess(scores, rules, decision, findings, bayes=bayes) if assessed else None
+    run: Labelling = Labelling(scores, findings, decision, dict(facts or {}), skipped, assessment)
+    return run
 
 
 @pytest.fixture(scope="session")
 def scores_of() -> "Callable[..., tuple[Scores, list[Rule]]]":
     """Random scores of four columns (s0 with contrast s1, s2 and s3), heads around their margins."""
-    from headroles.records.example import Scores
-    from headroles.records.rules.rule import Rule
+    from headroles.records import Rule
 
     def made(
         seed: int, *, units: int = 60, layers: int = 2, heads: int = 6, per_unit: int = 1
-    ) -> tuple[Scores, list[Rule]]:
+    ) -> "tuple[Scores, list[Rule]]":
         rng = np.random.default_rng(seed)
         examples = units * per_unit
         means = rng.uniform(0.0, 0.25, size=(4, 1, layers, heads))
         own = rng.gamma(2, 0.07, size=(4, examples, layers, heads)) - 0.14
         common = np.repeat(rng.normal(0, 0.05, size=(4, units, 1, 1)), per_unit, axis=1)
-        names = tuple(f"x{k}" for k in range(examples))
         rules = [
             Rule("s0", contrast="s1", low=-1.0, high=1.0),
             Rule("s1", margin=0.02, role=False, low=-1.0, high=1.0),
             Rule("s2", low=-1.0, high=1.0),
             Rule("s3", low=-1.0, high=1.0),
         ]
-        scores = Scores(
-            sieves=("s0", "s1", "s2", "s3"),
-            examples=names,
-            units=tuple(f"u{k // per_unit}" for k in range(examples)),
-            tokens=np.full(examples, 12),
-            cells=np.full((4, examples), 5.0),
-            values=(means + own + common).astype(np.float32),
-            null=np.zeros((4, examples)),
-        )
-        return scores, rules
+        names = [f"u{number // per_unit}" for number in range(examples)]
+        values, columns = means + own + common, [rule.sieve for rule in rules]
+        return made_scores(columns, values, units=names, key="x", tokens=12, cells=5.0), rules
 
     return made
 
@@ -51,15 +93,17 @@ RELATIONS = (
     "all", "case", "det", "nsubj", "amod", "advmod", "obj", "compound", "nmod:poss", "conj", "mark", "aux",
 )  # fmt: skip
 KINDS_OF_MENTION = ("all", "pronoun", "proper", "nominal")
+PROBE = {
+    "halves": {"selection": 31, "test": 29, "seed": 3},
+    "scheme": "ud",
+    "windows": {"size": 128, "stride": 64, "lost": {"coreference:pronoun": 12}},
+}
 
 
 @pytest.fixture(scope="session")
 def probed_run() -> "Callable[..., Labelling]":
     """A made-up run of probes on 6 layers of 12 heads; relations of any number and name, made once."""
-    from dataclasses import replace
-    from functools import cache
-
-    cached = cache(_probed_run)
+    cached = cache(probed_labelling)
 
     def made(relations: "tuple[str, ...]" = RELATIONS, **options: Any) -> "Labelling":
         shaped = {name: options.pop(name) for name in ("shape", "assessed") if name in options}
@@ -69,37 +113,22 @@ def probed_run() -> "Callable[..., Labelling]":
     return made
 
 
-def _probed_run(
+def probed_labelling(
     relations: "tuple[str, ...]" = RELATIONS,
     *,
     shape: tuple[int, int, int] = (60, 6, 12),
     assessed: bool = False,
 ) -> "Labelling":
-    from headroles.records.findings import Labelling
-    from headroles.records.probes import ProbeResults
-    from headroles.records.rules.rule import Decision
-    from headroles.stats.assessment.assess import assess
-    from headroles.stats.engine import judge
+    """Return a run of probes with everything that runs of probes may find."""
+    from headroles.records import ProbeResults
 
     chance = np.random.default_rng(11)
     rows = [f"dependency:{each}" for each in relations]
     rows += [f"coreference:{kind}" for kind in KINDS_OF_MENTION] + ["trees:uas"]
-    scores, rules = _probed_scores(rows, shape, chance)
-    decision = Decision()
-    with np.errstate(all="ignore"):
-        findings = judge(scores, rules, decision)
-        assessment = assess(scores, rules, decision, findings) if assessed else None
-    best = tuple(_best(row, scores, chance) for row in rows)
     published: dict[str, Any] = {row: {"accuracy": 0.585, "head": "8-2"} for row in rows[:4]}
     published |= {
         "trained:attention": 0.61,
         "coreference:all": {"accuracy": 0.65, "baselines": {"rules": 0.69}},
-    }
-    probe = {
-        "published": published,
-        "halves": {"selection": 31, "test": 29, "seed": 3},
-        "scheme": "ud",
-        "windows": {"size": 128, "stride": 64, "lost": {"coreference:pronoun": 12}},
     }
     facts = {
         "headroles": "0.1.0",
@@ -110,18 +139,22 @@ def _probed_run(
         "counts": {"examples": shape[0], "units": shape[0]},
         "preset": "calibrated",
         "statistic": "accuracy",
-        "probe": probe,
+        "probe": {"published": published, **PROBE},
     }
-    probed = ProbeResults(_tallies(rows, shape[0], chance), best, *_beyond(rows, shape, chance))
-    return Labelling(scores, findings, decision, facts, (), assessment, probed)
+    rules, values, null = _accuracies(rows, shape, chance)
+    how: dict[str, Any] = {"key": "dev/GUM_", "tokens": 40, "cells": 7.0, "null": null}
+    run = made_run(rules, values, facts=facts, assessed=assessed, **how)
+    best = tuple(_best(row, run.scores, chance) for row in rows)
+    return replace(
+        run, probed=ProbeResults(_tallies(rows, shape[0], chance), best, *_beyond(rows, shape, chance))
+    )
 
 
-def _probed_scores(
+def _accuracies(
     rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator
-) -> "tuple[Scores, list[Rule]]":
-    """Accuracies per example between 0 and 1, with the best baseline beside, and contrasts."""
-    from headroles.records.example import Scores
-    from headroles.records.rules.rule import Rule
+) -> "tuple[list[Rule], np.ndarray, np.ndarray]":
+    """Return rules, accuracies between 0 and 1, and those of the best baseline; contrasts come last."""
+    from headroles.records import Rule
 
     directions = {"dependency": ("→", "←"), "trees": ("→", "←"), "coreference": ("",)}
     columns = [f"{row}:{way}".removesuffix(":") for row in rows for way in directions[row.partition(":")[0]]]
@@ -130,25 +163,15 @@ def _probed_scores(
     rules = [Rule(name, asked, margin=0.0, low=0.0, high=1.0) for name in columns]
     rules += [Rule(name, margin=0.05, role=False, low=-1.0, high=1.0) for name in matched]
     level = chance.beta(0.5, 2.5, size=(len(rules), 1, *shape[1:]))
-    values = (level + chance.normal(0, 0.12, size=(len(rules), *shape))).clip(0, 1).astype(np.float32)
+    values = (level + chance.normal(0, 0.12, size=(len(rules), *shape))).clip(0, 1)
     null = chance.beta(6, 8, size=(len(rules), 1)) * np.ones((1, shape[0]))
     null[len(columns) :] = 0
-    examples = tuple(f"dev/GUM_{number}" for number in range(shape[0]))
-    scores = Scores(
-        sieves=tuple(rule.sieve for rule in rules),
-        examples=examples,
-        units=examples,
-        tokens=np.full(shape[0], 40),
-        cells=np.full((len(rules), shape[0]), 7.0),
-        values=values,
-        null=null,
-    )
-    return scores, rules
+    return rules, values, null
 
 
 def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
-    """The head with the largest mean on the first half of the examples, on the second half."""
-    from headroles.records.probes import BestHead
+    """Return the head with the largest mean on the first half of the examples, on the second half."""
+    from headroles.records import BestHead
 
     names = [name for name in scores.sieves if name.removesuffix(":→").removesuffix(":←") == row]
     half = len(scores.examples) // 2
@@ -171,7 +194,7 @@ def _best(row: str, scores: "Scores", chance: np.random.Generator) -> Any:
 
 
 def _tallies(rows: list[str], examples: int, chance: np.random.Generator) -> Any:
-    from headroles.records.probes import BaselineCounts
+    from headroles.records import BaselineCounts
 
     items = chance.integers(0, 9, size=(len(rows), examples))
     hits = chance.integers(0, 9, size=(len(rows), examples, 3)).clip(max=items[..., None])
@@ -180,37 +203,37 @@ def _tallies(rows: list[str], examples: int, chance: np.random.Generator) -> Any
     return BaselineCounts(tuple(rows), ("-1", "nearest", "rules"), ((0, 1),) * len(rows), hits, items, lost)
 
 
+TRAINED = (
+    ("right-branching", "", 0.26), ("distances+words", "trained", 0.55), ("attention", "random", 0.31),
+    ("attention", "trained", 0.61), ("attention+words", "trained", 0.75),
+)  # fmt: skip
+"""Classifier, weights and accuracy of trained probes."""
+
+
 def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Generator) -> tuple[Any, ...]:
-    """Baselines, gaps, trained probes, contests and weights."""
-    from headroles.records.probes import Baseline, ConditionGap, ProbeComparison, ProbeWeight, TrainedProbe
+    """Return baselines, gaps, trained probes, contests and weights."""
+    from headroles.records import Baseline, ConditionGap, ProbeComparison, ProbeWeight, TrainedProbe
 
     names = {
         "dependency": ("-3", "-2", "-1", "+1", "+2", "+3"),
         "trees": ("right-branching", "left-branching", "random tree"),
+        "coreference": ("nearest", "head match", "rules"),
     }
-    coreference = ("nearest", "head match", "rules")
     baselines = tuple(
         Baseline(row, name, 900, shape[0], 0.08 * k + 0.2, 0.08 * k + 0.17, 0.08 * k + 0.23)
         for row in rows
-        for k, name in enumerate(names.get(row.partition(":")[0], coreference))
+        for k, name in enumerate(names[row.partition(":")[0]])
     )
-    grid = [(layer, head) for layer in range(shape[1]) for head in range(shape[2])]
+    grid = list(np.ndindex(shape[1:]))
     shifts = chance.normal(0, 0.06, size=len(grid)).tolist()
     gaps = tuple(
         ConditionGap(*place, "accuracy", "pro", "anti", 0.4 + shift, 0.4 + shift, 0.4, shift, shift - 0.05,
             shift + 0.05, 0.2, 0.6)
         for place, shift in zip(grid, shifts, strict=True)
     )  # fmt: skip
-    told = (
-        ("right-branching", "", 0.26),
-        ("distances+words", "trained", 0.55),
-        ("attention", "random", 0.31),
-        ("attention", "trained", 0.61),
-        ("attention+words", "trained", 0.75),
-    )
     trained = tuple(
         TrainedProbe(name, weights, uas, uas - 0.02, uas + 0.02, 20_000, shape[0], 9000 * bool(weights), 7, 0)
-        for name, weights, uas in told
+        for name, weights, uas in TRAINED
     )
     contests = (
         ProbeComparison("attention+words", "attention", 0.14, 0.11, 0.17, 9.1, 1e-12, 2e-12),
@@ -228,8 +251,6 @@ def _beyond(rows: list[str], shape: tuple[int, int, int], chance: np.random.Gene
 @pytest.fixture(scope="session")
 def surface_run() -> "Callable[..., Labelling]":
     """A made-up surface run: separators draw attention in the middle layers, where they matter little."""
-    from functools import cache
-
     return cache(surface_labelling)
 
 
@@ -247,17 +268,7 @@ def surface_labelling(
     gradients: bool = True,
     rows: tuple[str, ...] = (),
 ) -> "Labelling":
-    """A surface run; columns that are lacking have no value, gradients may be left out, rows added."""
-    from headroles.records.findings import Labelling
-    from headroles.records.rules.rule import Decision
-    from headroles.stats.assessment.assess import assess
-    from headroles.stats.engine import judge
-
-    scores, rules = _surface_scores(shape, lacking, gradients, rows)
-    decision = Decision()
-    with np.errstate(all="ignore"):
-        findings = judge(scores, rules, decision)
-        assessment = assess(scores, rules, decision, findings)
+    """Return a surface run; columns that are lacking have no value, gradients may be left out, rows added."""
     facts = {
         "headroles": "0.1.0",
         "command": "headroles surface --task QNLI",
@@ -269,17 +280,17 @@ def surface_labelling(
         "statistic": "mean attention",
         "notes": [f"a note about {LOUD}"],
     }
-    return Labelling(
-        scores, findings, decision, facts, (f"{LOUD}: left out.",), assessment, surface=_surface(scores)
-    )
+    rules, values, null = _surface_values(shape, lacking, gradients, rows)
+    how: dict[str, Any] = {"key": "QNLI/", "tokens": 64, "cells": 64.0, "null": null}
+    run = made_run(rules, values, facts=facts, skipped=(f"{LOUD}: left out.",), assessed=True, **how)
+    return replace(run, surface=_surface(run.scores))
 
 
-def _surface_scores(
+def _surface_values(
     shape: tuple[int, int, int], lacking: tuple[str, ...], gradients: bool, rows: tuple[str, ...]
-) -> "tuple[Scores, list[Rule]]":
-    """Mean attention and entropies of inputs of 64 tokens, importances where asked for."""
-    from headroles.records.example import Scores
-    from headroles.records.rules.rule import Rule
+) -> "tuple[list[Rule], np.ndarray, np.ndarray]":
+    """Return rules, values and chance: mean attention and entropies of inputs of 64 tokens, importances."""
+    from headroles.records import Rule
 
     chance = np.random.default_rng(5)
     examples, layers, heads = shape
@@ -307,25 +318,21 @@ def _surface_scores(
             null[place] = 0
         if name in lacking:
             values[place] = np.nan
-    keys = tuple(f"QNLI/{number}" for number in range(examples))
-    cells = np.full((len(names), examples), 64.0)
-    found = Scores(tuple(names), keys, keys, np.full(examples, 64), cells, values.astype(np.float32), null)
-    return found, rules
+    return rules, values, null
 
 
 def _surface(scores: "Scores") -> Any:
-    """Means over layers, and tests of separators that do not matter."""
+    """Return means over layers, and tests of separators that do not matter."""
     from scipy import stats
 
-    from headroles.records.surface import LayerMean, NoOp, SurfaceResults
+    from headroles.records import LayerMean, NoOp, SurfaceResults
 
     layers, noop = [], []
     for place, name in enumerate(scores.sieves):
         even = float(scores.null[place].mean()) if name.startswith("surface") else float("nan")
         for layer in range(scores.layers):
             units = scores.values[place, :, layer].astype(float).mean(axis=1)
-            mean, error = float(units.mean()), float(stats.sem(units))
-            reach = 2.0 * error
+            mean, reach = float(units.mean()), 2 * float(stats.sem(units))
             layers.append(LayerMean(name, layer, units.size, mean, mean - reach, mean + reach, even))
     for measure in ("gradient", "attention×gradient"):
         if f"{measure}:other" not in scores.sieves:

@@ -5,36 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from headroles.records.example import Example
-from headroles.records.view import (
-    CROSS,
-    DECODER,
-    ENCODER,
-    SELF,
-    Carriers,
-    Maps,
-    Neurons,
-    View,
-    ViewOrigins,
-    ViewRoles,
-)
+from headroles.records import Carriers, Example, Maps, Neurons, View, ViewOrigins, ViewRoles
 
 HOSTILE = "<script>alert(1)</script>"
 LONG = "a" * 10_000
 PIECES = (
-    "[CLS]",
-    "the",
-    "un",
-    "##believ",
-    "##able",
-    HOSTILE,
-    "[SEP]",
-    "שלום",
-    "😀",
-    "\u202eit",
-    LONG,
-    "[SEP]",
-)
+    "[CLS]", "the", "un", "##believ", "##able", HOSTILE, "[SEP]", "שלום", "😀", "\u202eit", LONG, "[SEP]",
+)  # fmt: skip
 SEGMENT = np.array([-1, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, -1])
 WORD = np.array([-1, 0, 1, 1, 1, 2, -1, 3, 4, 5, 6, -1])
 CAP = 20.0
@@ -52,7 +29,7 @@ def plain(pieces: Sequence[str]) -> Example:
     return Example("plain", tuple(pieces), word=np.arange(len(pieces)))
 
 
-def maps_of(queries: Example, keys: Example | None = None, kind: str = SELF, seed: int = 0) -> Maps:
+def maps_of(queries: Example, keys: Example | None = None, kind: str = "self", seed: int = 0) -> Maps:
     """Random attention of three layers of four heads, numbered 2, 3, 5 and 0, 1, 2, 7."""
     keys = keys or queries
     chance = np.random.default_rng(seed)
@@ -80,7 +57,7 @@ def neurons_of(size: int, group: Sequence[int] = (0, 0, 1, 1), seed: int = 1) ->
 def products_of(neurons: Neurons, layer: int, head: int) -> np.ndarray:
     """What weights are the softmax of, from 16-bit copies, per query and key."""
     query, key = (
-        array[layer, head].astype(np.float16).astype(np.float64) for array in (neurons.query, neurons.key)
+        array[layer, head].astype(np.float16).astype(float) for array in (neurons.query, neurons.key)
     )
     scaled = neurons.scaling[layer] * query @ key.T
     cap = neurons.softcap[layer]
@@ -99,7 +76,9 @@ def with_neurons(pieces: Sequence[str]) -> Maps:
         raw = np.where(neurons.visible[layer], products_of(neurons, layer, head), -np.inf)
         weights[layer, head] = np.exp(raw - raw.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
-    return Maps(SELF, (0, 1), (0, 1, 2, 3), tokens, tokens, np.round(weights * 255).astype(np.uint8), neurons)
+    return Maps(
+        "self", (0, 1), (0, 1, 2, 3), tokens, tokens, np.round(weights * 255).astype(np.uint8), neurons
+    )
 
 
 def usual() -> View:
@@ -120,7 +99,7 @@ def roles_of() -> ViewRoles:
     near = np.abs(np.subtract.outer(np.arange(12), np.arange(12))) == 1
     near &= np.logical_and.outer(SEGMENT >= 0, SEGMENT >= 0)
     keys = (None, np.broadcast_to(np.arange(12) == 0, (12, 12)), near, np.zeros((12, 12), dtype=bool))
-    return ViewRoles("runs/<b>x</b>", SELF, names, decision, mean, ("", "", "", "distance"), keys)
+    return ViewRoles("runs/<b>x</b>", "self", names, decision, mean, ("", "", "", "distance"), keys)
 
 
 def with_roles() -> View:
@@ -128,20 +107,12 @@ def with_roles() -> View:
     return replace(usual(), roles=roles_of())
 
 
-def sunk() -> View:
-    """A text whose first token, no special one, gets four fifths of all attention."""
-    weights = np.full((2, 2, 4, 4), 17, dtype=np.uint8)
-    weights[..., 0] = 204
-    tokens = plain("abcd")
-    return View("tiny/sunk", ("a b c d",), (Maps(SELF, (0, 1), (0, 1), tokens, tokens, weights),))
-
-
 def grouped() -> View:
     """One text, with queries and keys."""
     return View("tiny/grouped", ("a b c",), (with_neurons([f"▁t{number}" for number in range(7)]),))
 
 
-def carried(*, paired: bool = False) -> View:
+def carried() -> View:
     """The text of ``grouped`` with roles of two heads, and the dimensions that carry them."""
     maps = with_neurons([f"▁t{number}" for number in range(7)])
     names = ("delimiter:sep", "local")
@@ -149,45 +120,20 @@ def carried(*, paired: bool = False) -> View:
     decision[:, 0, 1] = decision[1, 1, 3] = 0
     keys = (np.broadcast_to(np.arange(7) == 6, (7, 7)), None)
     mean = np.where(decision == 0, [[[0.9]], [[0.4]]], 0.05)
-    roles = ViewRoles("runs/why", SELF, names, decision, mean, ("", ""), keys)
-    group = np.arange(8) % 4 if paired else np.arange(8)
-    share = np.array([0.02, 0.6, 0.1, -0.05, 0.03, 0.25, 0.04, 0.01])[: 4 if paired else 8]
+    roles = ViewRoles("runs/why", "self", names, decision, mean, ("", ""), keys)
+    share = np.array([0.02, 0.6, 0.1, -0.05, 0.03, 0.25, 0.04, 0.01])
     found = share > 0.2
     both = [
         Carriers("delimiter:sep", 0, 1, share, np.where(found, 0.0001, 0.8), found, "0-1: <b>vertical</b>."),
         Carriers("local", 0, 1, share * np.nan, share * np.nan, found & False, "0-1: not tested."),
-        Carriers(
-            "local", 1, 3, share[::-1].copy(), np.full(len(share), 0.5), found & False, "1-3: by query."
-        ),
+        Carriers("local", 1, 3, share[::-1].copy(), share * 0 + 0.5, found & False, "1-3: by query."),
     ]
-    origins = ViewOrigins(SELF, group, tuple(both))
+    origins = ViewOrigins("self", np.arange(8), tuple(both))
     return View("tiny/carried", ("a b c",), (maps,), roles=roles, origins=origins)
-
-
-def paired() -> View:
-    """The same with frequency pairs."""
-    return carried(paired=True)
 
 
 def encoder_decoder() -> View:
     """Three kinds of attention; five tokens are read, three are written."""
     read, written = plain("abcde"), plain("xyz")
-    kinds = (maps_of(read, kind=ENCODER), maps_of(written, kind=DECODER), maps_of(written, read, CROSS))
+    kinds = (maps_of(read, kind="encoder"), maps_of(written, kind="decoder"), maps_of(written, read, "cross"))
     return View("tiny/seq2seq", ("a b c d e", "x y z"), kinds)
-
-
-def large() -> View:
-    """512 tokens, six layers of twelve heads."""
-    tokens = plain([f"token{number}" for number in range(512)])
-    chance = np.random.default_rng(5)
-    weights = np.zeros((6, 12, 512, 512), dtype=np.uint8)
-    for share in (120, 80, 40):
-        places = chance.integers(512, size=(6, 12, 512, 1))
-        np.put_along_axis(weights, places, share, axis=-1)
-    maps = Maps(SELF, tuple(range(6)), tuple(range(12)), tokens, tokens, weights)
-    return View("tiny/large", (" ".join(tokens.tokens),), (maps,))
-
-
-def long() -> View:
-    """90 tokens: more than a window shows."""
-    return View("tiny/long", ("long",), (maps_of(plain([f"token{number}" for number in range(90)])),))

@@ -2,7 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     import torch
 
     from headroles import Labelling
-    from headroles.stats.moments import Sample
 
 SAMPLES = Path(__file__).resolve().parents[2] / "headroles" / "samples"
 
@@ -75,49 +75,27 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def real_report() -> Iterator[None]:
-    """Draw the real report, also where a test's own runs write a small page."""
-    from headroles.reports import clusters_page, page, probes_page, surface_page
-    from headroles.reports.causal import page as ablation
-    from headroles.reports.why import page as origins
-
-    drawings = (
-        (page, "page"), (surface_page, "surface_page"), (probes_page, "probes_page"),
-        (clusters_page, "clusters_page"), (ablation, "ablation_page"),
-        (origins, "why_page"),
-    )  # fmt: skip
+    """Draw the real report, also where a test's own runs write a small page (``tests.conftest``)."""
+    modules = [module for name, module in [*sys.modules.items()] if name.startswith("headroles.reports")]
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in drawings:
-            drawn = getattr(module, name)
-            patch.setattr(module, name, getattr(drawn, "__wrapped__", drawn))
+        for module in modules:
+            for name, drawing in [*vars(module).items()]:
+                if getattr(getattr(drawing, "__code__", None), "co_name", "") == "small":
+                    patch.setattr(module, name, drawing.__wrapped__)
         yield
 
 
 def save_planted(folder: Path) -> Path:
     """Write the model of the fixture ``planted`` into a new folder, and return the folder."""
-    _save_bert(folder, _plant)
+    _save_bert(folder, plant)
     return folder
 
 
 def write_pairs(file: Path, count: int = 60) -> Path:
     """Write the table of the fixture ``table``, or one of another length, and return its file."""
     rng = np.random.default_rng(7)
-    words = [
-        "the",
-        "a",
-        "cat",
-        "dog",
-        "house",
-        "rain",
-        "who",
-        "did",
-        "sat",
-        "on",
-        "in",
-        "small",
-        "red",
-        "is",
-        "it",
-    ]
+    words = ["the", "a", "cat", "dog", "house", "rain", "who", "did", "sat", "on", "in", "small", "red"]
+    words += ["is", "it"]
     rows = ["question\tsentence\tdocument"]
     for row in range(count):
         first = " ".join(rng.choice(words, size=rng.integers(5, 9)))
@@ -127,46 +105,51 @@ def write_pairs(file: Path, count: int = 60) -> Path:
     return file
 
 
-def _save_bert(folder: Path, plant: "Callable[[torch.nn.Module], None]") -> None:
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
+def write_tokenizer(folder: Path, words: Collection[str]) -> int:
+    """Write a tokenizer of whole words and letters for 64 tokens, and return the size of its vocabulary."""
+    from transformers import BertTokenizer
 
-    folder.mkdir()
-    samples = "".join(file.read_text() for file in sorted(SAMPLES.glob("*.tsv")))
     signs = list("abcdefghijklmnopqrstuvwxyz0123456789")
-    known = sorted({*re.findall(r"[a-z]+|[^\sa-z]", samples.lower()), *signs}) + [
-        f"##{each}" for each in signs
-    ]
+    known = sorted({*words, *signs}) + [f"##{sign}" for sign in signs]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *known]
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
     tokenizer = BertTokenizer.from_pretrained(str(folder))
     tokenizer.model_max_length = 64
     tokenizer.save_pretrained(folder)
+    return len(vocabulary)
+
+
+def _save_bert(folder: Path, change: "Callable[[torch.nn.Module], None]") -> None:
+    import torch
+    from transformers import BertConfig, BertModel
+
+    folder.mkdir()
+    samples = "".join(file.read_text() for file in sorted(SAMPLES.glob("*.tsv")))
+    vocabulary = write_tokenizer(folder, set(re.findall(r"[a-z]+|[^\sa-z]", samples.lower())))
     torch.manual_seed(0)
     model = BertModel(
         BertConfig(
-            vocab_size=len(vocabulary),
-            hidden_size=24,
-            num_hidden_layers=2,
-            num_attention_heads=3,
-            intermediate_size=8,
-            max_position_embeddings=64,
+            vocab_size=vocabulary, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
+            intermediate_size=8, max_position_embeddings=64,
         )
-    )
+    )  # fmt: skip
     with torch.no_grad():
         for name, weights in model.named_parameters():
             if "embeddings" not in name and "LayerNorm" not in name:
                 weights.zero_()
-        plant(model)
+        change(model)
     model.save_pretrained(folder)
 
 
-def _plant(model: "torch.nn.Module") -> None:
-    """Position in dimensions 0 to 15, special tokens in 16 and 17, the text in 18 and 19."""
+def plant(model: "torch.nn.Module") -> None:
+    """Write the heads of the fixture ``planted`` into a BERT of 2 layers x 3 heads of size 8; no gradients.
+
+    Position is in dimensions 0 to 15, special tokens in 16 and 17, the text in 18 and 19.
+    """
     import torch
 
     weights = dict(model.named_parameters())
-    steps = torch.tensor([1.0, 0.5, 0.25, 0.11])
+    steps = torch.tensor([1.0, 0.5, 0.25, 0.11], dtype=torch.float64)
     angles = torch.arange(64)[:, None] * steps
     waves = torch.cat([angles.cos(), angles.sin()], dim=1)
     weights["embeddings.position_embeddings.weight"].zero_()[:, :16] = torch.cat([waves, -waves], dim=1)
@@ -214,11 +197,13 @@ def unguarded() -> Iterator[None]:
 
 @contextmanager
 def _without_guard() -> Iterator[None]:
+    from headroles.stats import Columns
+
     with pytest.MonkeyPatch.context() as patch:
         for name in ("reliable_above", "reliable_below"):
-            patch.setattr(f"headroles.stats.columns.{name}", _everywhere)
+            patch.setattr(sys.modules[Columns.__module__], name, _everywhere)
         yield
 
 
-def _everywhere(sample: "Sample", *_: float) -> np.ndarray:
+def _everywhere(sample: Any, *_: float) -> np.ndarray:
     return np.ones(sample.mean.shape, dtype=np.bool_)

@@ -6,53 +6,29 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModel
 
-from headroles import Example
-from headroles.extraction.model.checkpoint import find_checkpoint
-from headroles.extraction.model.load import Model, load
-from headroles.extraction.texts.tokens import example_of, tokenise
-from headroles.records.example import Arc
-from headroles.records.passage import Passage, Words
+from headroles import Arc, Example
+from headroles.extraction import Model, example_of, tokenise
+from headroles.records import Passage
+from tests.support.architectures import configured
+from tests.support.read_models import opened
+from tests.support.streams import passages
 
-WIDTH = {"d_model": 32, "vocab_size": 400}
-T5 = WIDTH | {"d_kv": 8, "d_ff": 48, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4}
-SIDES = {
-    f"{side}_{what}": number
-    for side, layers in (("encoder", 2), ("decoder", 3))
-    for what, number in (("layers", layers), ("attention_heads", 4), ("ffn_dim", 48))
-}
-BART = WIDTH | SIDES | {"max_position_embeddings": 600}
-ENDS = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
-STARTS = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
-FSMT = {"langs": ["en", "de"], "src_vocab_size": 400, "tgt_vocab_size": 400, "decoder_start_token_id": 2}
-MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "t5": ("t5", "T5", T5),
-    "mt5": ("t5", "MT5", T5),
-    "umt5": ("t5", "UMT5", T5),
-    "bart": ("roberta", "Bart", BART | ENDS),
-    "mbart": ("roberta", "MBart", BART | ENDS),
-    "marian": ("t5", "Marian", BART | STARTS),
-    "pegasus": ("t5", "Pegasus", BART | STARTS),
-    "fsmt": ("roberta", "FSMT", SIDES | ENDS | FSMT | {"d_model": 32, "max_position_embeddings": 600}),
-}
-"""Kind of tokenizer, name of the configuration, and its settings; encoders of 2 layers, decoders of 3."""
+DEEPER = {"num_decoder_layers": 3, "decoder_layers": 3}
+"""Settings by which decoders have 3 layers, where encoders have 2."""
+MODELS = ("t5", "mt5", "umt5", "bart", "mbart", "marian", "pegasus", "fsmt")
 KINDS = ("encoder", "decoder", "cross")
 RETURNED = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
-VOCABULARY = (
-    "the", "committee", "didn't", "decide", "about", "unbelievable", "treaty", "it", "was", "signed", "in",
-    "Paris", "long", "debate", ",", "!",
-)  # fmt: skip
-RELATIONS = ("nsubj", "obj", "amod", "advmod", "det")
 
 
 def saved(name: str, folder: Path, tokenizer_of: Callable[[str], Any]) -> Path:
     """A model with random weights; with "even " before its name one whose queries, keys and biases are 0."""
     import transformers as library
 
-    kind, config, settings = MODELS[name.removeprefix("even ")]
+    kind, config, settings = configured(name.removeprefix("even "))
+    deeper = {key: layers for key, layers in DEEPER.items() if ("num" in key) == ("T5" in config)}
     torch.manual_seed(1)
-    model = AutoModel.from_config(getattr(library, f"{config}Config")(**settings)).eval()  # type: ignore[no-untyped-call]
+    model = library.AutoModel.from_config(getattr(library, f"{config}Config")(**settings | deeper)).eval()  # type: ignore[no-untyped-call]
     with torch.no_grad():
         for path, weights in model.named_parameters():
             if weights.dim() > 1:
@@ -66,29 +42,14 @@ def saved(name: str, folder: Path, tokenizer_of: Callable[[str], Any]) -> Path:
     return place
 
 
-def loaded(folder: Path, kind: str, max_length: int = 96) -> Model:
+def loaded(folder: Path, kind: str | None, max_length: int = 96, dtype: str = "float32") -> Model:
     """The model, ready to be read."""
-    return load(
-        find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=max_length, kind=kind
-    )
+    return opened(folder, max_length, dtype, kind=kind)
 
 
 def pairs(count: int = 8, seed: int = 3) -> list[Passage]:
     """Random pairs with trees, of 2 to 20 words each, of several pieces where they are long."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        texts, trees = [], []
-        for _ in range(2):
-            words = rng.choice(VOCABULARY, size=rng.integers(2, 21)).tolist()
-            ends = np.cumsum([len(word) + 1 for word in words]) - 1
-            spans = np.stack([ends - [len(word) for word in words], ends], axis=1)
-            heads = rng.integers(0, len(words), size=len(words))
-            heads[heads == np.arange(len(words))] = -1
-            texts.append(" ".join(words))
-            trees.append(Words(spans, heads, tuple(rng.choice(RELATIONS, size=len(words)).tolist())))
-        made.append(Passage(f"made/{number}", (texts[0], texts[1]), None, (trees[0], trees[1])))
-    return made
+    return passages(2, count, fewest=2, most=20, seed=seed)
 
 
 def plain(
@@ -103,6 +64,8 @@ def plain(
         tokenizer: The plain one.
         left: Padding put before either text, whose rows and columns are cut off again.
     """
+    from transformers import AutoModel
+
     network = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     start, pad = getattr(network.config, "decoder_start_token_id", None), network.config.pad_token_id
     found = []

@@ -16,23 +16,14 @@ TEXTS = (
     "Don't stop: she can't believe it isn't unbelievable, re-opening co-ops.",
 )
 SPECIAL = {
-    "bert": {
-        "pad_token": "[PAD]",
-        "unk_token": "[UNK]",
-        "cls_token": "[CLS]",
-        "sep_token": "[SEP]",
-        "mask_token": "[MASK]",
-    },
-    "roberta": {
-        "cls_token": "<s>",
-        "pad_token": "<pad>",
-        "sep_token": "</s>",
-        "unk_token": "<unk>",
-        "mask_token": "<mask>",
-    },
-    "gpt2": {"eos_token": "<|endoftext|>"},
-    "t5": {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"},
-    "xlnet": {"unk_token": "<unk>", "cls_token": "<cls>", "sep_token": "<sep>", "pad_token": "<pad>"},
+    kind: {f"{name}_token": token for name, token in zip(names.split(), tokens.split(), strict=True)}
+    for kind, names, tokens in (
+        ("bert", "pad unk cls sep mask", "[PAD] [UNK] [CLS] [SEP] [MASK]"),
+        ("roberta", "cls pad sep unk mask", "<s> <pad> </s> <unk> <mask>"),
+        ("gpt2", "eos", "<|endoftext|>"),
+        ("t5", "pad eos unk", "<pad> </s> <unk>"),
+        ("xlnet", "unk cls sep pad", "<unk> <cls> <sep> <pad>"),
+    )
 }
 """Special tokens by kind of tokenizer, in the order of their ids."""
 
@@ -130,15 +121,16 @@ def model_of(tokenizer_of: Callable[[str], Any], tmp_path_factory: pytest.TempPa
     from functools import cache
 
     import torch
+    import transformers as library
     from transformers import AutoModel
 
     root = tmp_path_factory.mktemp("zoo")
 
     @cache
     def folder(name: str) -> Path:
-        kind, config = _configured(name.removeprefix("even "))
+        kind, config, settings = configured(name.removeprefix("even "))
         torch.manual_seed(0)
-        model = AutoModel.from_config(config).eval()  # type: ignore[no-untyped-call]
+        model = AutoModel.from_config(getattr(library, f"{config}Config")(**settings)).eval()  # type: ignore[no-untyped-call]
         with torch.no_grad():
             for path, weights in model.named_parameters():
                 if weights.dim() > 1 and weights.requires_grad:  # tables of sines stay as they are
@@ -180,53 +172,3 @@ def headed(model_of: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
         return place
 
     return folder
-
-
-def _configured(name: str) -> tuple[str, Any]:
-    """The kind of tokenizer of a tiny model, and its configuration."""
-    import transformers as library
-
-    size: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 48}
-    size |= {"num_hidden_layers": 2, "vocab_size": 400, "max_position_embeddings": 600}
-    short = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400, "n_positions": 600}
-    deep = size | {"num_hidden_layers": 3, "num_key_value_heads": 2, "pad_token_id": 0}
-    ends = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
-    bloom = {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400}
-    width = {"d_model": 32, "vocab_size": 400}
-    bart = {f"{side}_{what}": number for side in ("encoder", "decoder") for what, number in (
-        ("layers", 2), ("attention_heads", 4), ("ffn_dim", 48))}  # fmt: skip
-    modern = {"local_attention": 8, "global_attn_every_n_layers": 3, "pad_token_id": 0}
-    modern |= {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-    capped = {"head_dim": 8, "sliding_window": 6, "query_pre_attn_scalar": 8}
-    relative = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}
-    local = {"attention_types": [[["global", "local"], 1]], "window_size": 6, "num_layers": 2, "num_heads": 4}
-    experts = {"num_local_experts": 2, "num_experts_per_tok": 1, "head_dim": 8, "sliding_window": 6}
-    known = {
-        "bert": ("bert", "Bert", size),
-        "roberta": ("roberta", "Roberta", size | ends),
-        "distilbert": ("bert", "DistilBert", {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}),
-        "albert": ("bert", "Albert", size | {"num_hidden_layers": 3, "embedding_size": 16}),
-        "electra": ("bert", "Electra", size | {"embedding_size": 16}),
-        "modernbert": ("bert", "ModernBert", size | {"num_hidden_layers": 4} | modern),
-        "gpt2": ("gpt2", "GPT2", short),
-        "llama": ("gpt2", "Llama", deep),
-        "mistral": ("gpt2", "Mistral", deep | {"sliding_window": 6}),
-        "gemma2": ("gpt2", "Gemma2", deep | capped | {"attn_logit_softcapping": 2.0}),
-        "gpt-oss": ("gpt2", "GptOss", deep | experts),
-        "t5": ("t5", "T5", width | {"d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}),
-        "bart": ("roberta", "Bart", width | bart | {"max_position_embeddings": 600} | ends),
-        "mpnet": ("roberta", "MPNet", size),
-        "deberta-v2": ("bert", "DebertaV2", size | relative),
-        "xlnet": ("xlnet", "XLNet", width | {"n_layer": 2, "n_head": 4, "d_inner": 48}),
-        "gptj": ("gpt2", "GPTJ", short | {"rotary_dim": 4}),
-        "bloom": ("gpt2", "Bloom", bloom),
-        "falcon": ("gpt2", "Falcon", {**size, "num_kv_heads": 4}),
-        "gpt-neo": ("gpt2", "GPTNeo", width | {"hidden_size": 32, "max_position_embeddings": 600} | local),
-        "longformer": ("roberta", "Longformer", size | {"attention_window": 8}),
-        "bigbird": ("bert", "BigBird", size | {"block_size": 4, "num_random_blocks": 1}),
-        "mamba": ("gpt2", "Mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 400}),
-        "clip": ("gpt2", "CLIP", {"text_config": size, "vision_config": size | {"image_size": 32}}),
-    }  # fmt: skip
-    kind, config, settings = known[name] if name in known else configured(name)
-    made = getattr(library, f"{config}Config")(**settings)
-    return kind, made

@@ -7,8 +7,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from headroles import Labelling
-    from headroles.records.causal.ablation import HeadSets, HeldRoles
-    from headroles.records.example import Scores
+    from headroles.records import HeadSets, HeldRoles, Scores
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 ROLES = ("local", "delimiter", "first", "syntactic", "syntactic:obj")
@@ -51,10 +50,8 @@ def ablated_run(
         groups: Whether sets of heads were taken out.
         screened: Heads of each layer that were not taken out.
     """
-    from headroles.records.findings import Labelling
-    from headroles.records.rules.rule import Decision
-    from headroles.stats.assessment.assess import assess
-    from headroles.stats.causal.judge import judge_ablation
+    from headroles.records import Decision, Labelling
+    from headroles.stats import assess, judge_ablation
 
     held = _held(shape, roles) if roles else None
     scores, rules = _scores(shape, held, outcome, by, screened)
@@ -72,8 +69,8 @@ def _scores(
     shape: tuple[int, int, int], held: "HeldRoles | None", outcome: str, by: tuple[str, ...], screened: int
 ) -> "tuple[Scores, tuple[Any, ...]]":
     """Damages that grow with depth, larger at sites of the relations, and the clean loss."""
-    from headroles.records.example import Scores
-    from headroles.runs.ablate.columns import column_rules, columns_of
+    from headroles.records import Scores
+    from headroles.runs import column_rules, columns_of
 
     chance = np.random.default_rng(7)
     units, layers, heads = shape
@@ -114,7 +111,7 @@ def _scores(
 
 def _held(shape: tuple[int, int, int], roles: tuple[str, ...]) -> "HeldRoles":
     """Roles by random scores, decided on every other unit."""
-    from headroles.records.causal.ablation import HeldRoles
+    from headroles.records import HeldRoles
 
     chance = np.random.default_rng(3)
     score = chance.beta(0.7, 2.5, size=(len(roles), *shape[1:]))
@@ -127,7 +124,7 @@ def _held(shape: tuple[int, int, int], roles: tuple[str, ...]) -> "HeldRoles":
 
 def _sets(scores: "Scores", held: "HeldRoles", arm: str) -> "HeadSets":
     """The heads of each role, which do more together than alone, and 99 random sets as large."""
-    from headroles.records.causal.ablation import HeadSets
+    from headroles.records import HeadSets
 
     chance = np.random.default_rng(11)
     values = np.nan_to_num(scores.values[scores.sieves.index(arm)])

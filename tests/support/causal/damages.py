@@ -4,11 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headroles.records.causal.ablation import HeadSets, HeldRoles
-from headroles.records.causal.columns import CLEAN, NORM, SITES, parse_column
-from headroles.records.example import Scores
-from headroles.records.rules.rule import Rule
-from headroles.runs.ablate.columns import column_rules, columns_of
+from headroles.records import CLEAN, NORM, SITES, HeadSets, HeldRoles, Rule, Scores, parse_column
+from headroles.runs import column_rules, columns_of
 
 ROLES = ("induction", "local", "delimiter:sep")
 

@@ -8,10 +8,7 @@ from jaxtyping import Float
 
 if TYPE_CHECKING:
     from headroles import Labelling
-    from headroles.records.causal.ablation import HeldRoles
-    from headroles.records.causal.origins import Knocked, Products, Removal
-    from headroles.records.example import Scores
-    from headroles.records.rules.rule import Rule
+    from headroles.records import HeldRoles, Knocked, Products, Removal, Rule, Scores
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 ROLES = ("delimiter:cls", "delimiter:sep", "local", "syntactic:amod", "block")
@@ -54,12 +51,8 @@ def why_run(
         roles: Roles that are asked about.
         held: Whether heads hold them.
     """
-    from headroles.records.causal.origins import Origins
-    from headroles.records.findings import Labelling
-    from headroles.records.rules.rule import Decision
-    from headroles.stats.assessment.assess import assess
-    from headroles.stats.engine import judge
-    from headroles.stats.why.judge import judge_origins, knockout_tests, removals_of
+    from headroles.records import Decision, Labelling, Origins
+    from headroles.stats import assess, judge, judge_origins, knockout_tests, removals_of
 
     asked = held_roles(shape, roles, held=held)
     products = made_products(shape, asked, size=size, rotary=rotary, redeals=redeals)
@@ -84,7 +77,7 @@ def names_of(shape: tuple[int, int, int], part: int) -> tuple[str, ...]:
 
 def held_roles(shape: tuple[int, int, int], roles: tuple[str, ...], *, held: bool = True) -> "HeldRoles":
     """Return roles by random scores, decided on a third of the units."""
-    from headroles.records.causal.ablation import HeldRoles
+    from headroles.records import HeldRoles
 
     chance = np.random.default_rng(5)
     score = chance.beta(1.0, 2.0, size=(len(roles), *shape[1:]))
@@ -96,7 +89,7 @@ def made_products(
     shape: tuple[int, int, int], held: "HeldRoles", *, size: int, rotary: bool, redeals: int
 ) -> "Products":
     """Return products of heads whose keys differ along one direction each; that of one head is an axis."""
-    from headroles.records.causal.origins import Products
+    from headroles.records import Products
 
     chance = np.random.default_rng(7)
     families: list[tuple[str, int, int]] = [
@@ -146,7 +139,7 @@ def made_scores(
     shape: tuple[int, int, int], products: "Products", removals: "tuple[Removal, ...]", held: "HeldRoles"
 ) -> "Knocked":
     """Return scores that fall where a subspace is removed, and of other roles stay."""
-    from headroles.records.causal.origins import Knocked
+    from headroles.records import Knocked
 
     chance = np.random.default_rng(11)
     by, families, sizes, scored, before, after = [], [], [], [], [], []
@@ -171,8 +164,7 @@ def made_columns(
     shape: tuple[int, int, int], products: "Products", held: "HeldRoles"
 ) -> "tuple[Scores, tuple[Rule, ...]]":
     """Return the scores of a run: the contrast of every family, and what is vertical of it."""
-    from headroles.records.example import Scores
-    from headroles.records.rules.rule import Rule
+    from headroles.records import Rule, Scores
 
     examples = tuple(f"QNLI/{number}" for number in range(3 * shape[0]))
     roles = tuple(dict.fromkeys(products.roles)) or held.roles[:1]

@@ -1,6 +1,5 @@
 """A tiny BERT whose queries and keys are made by hand, so that the parts of contrasts are known."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ from scipy.linalg import hadamard
 from scipy.stats import ortho_group
 from transformers import BertConfig, BertModel
 
-from headroles.extraction.model.load import Model
-from tests.support.causal.plain import open_model
+from headroles.extraction import Model
+from tests.support.read_models import opened
 
 SIZE, HEADS = 8, 4
 ONE, THREE, ROTATED, BY_QUERY = range(HEADS)
@@ -22,21 +21,13 @@ STRENGTH = 6.0
 """Query times key, of a separator in the first heads and of the same class in the last."""
 
 
-@dataclass(frozen=True, eq=False)
-class Planted:
-    """The model, and the rotation of head ``ROTATED``."""
-
-    model: Model
-    rotation: np.ndarray
-
-
 def class_of(ids: np.ndarray) -> np.ndarray:
     """Class of each token by its id."""
     return ids % CLASSES
 
 
-def plant(folder: Path, tokenizer: Any) -> Planted:
-    """Save the model with a tokenizer of BERT's kind, and load it."""
+def plant(folder: Path, tokenizer: Any) -> tuple[Model, np.ndarray]:
+    """Save the model with a tokenizer of BERT's kind; gives it, and the rotation of head ``ROTATED``."""
     config = BertConfig(
         hidden_size=SIZE * HEADS, num_attention_heads=HEADS, num_hidden_layers=1, intermediate_size=16,
         vocab_size=400, max_position_embeddings=128,
@@ -71,4 +62,4 @@ def plant(folder: Path, tokenizer: Any) -> Planted:
         own.key.weight[rows] = read[3 : 3 + CLASSES]
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return Planted(open_model(folder), rotation)
+    return opened(folder), rotation

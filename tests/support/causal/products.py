@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from headroles.records.causal.ablation import HeldRoles
-from headroles.records.causal.origins import Products
+from headroles.records import HeldRoles, Products
 
 ROLES = ("delimiter:sep", "local")
 IN_LAYER = 4

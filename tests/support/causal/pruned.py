@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from headroles.records.causal.pruning import Gain, Pruning
+    from headroles.records import Gain, Pruning
 
 LOUD = '<b>loud</b>, "quoted" \u202e😀'
 
@@ -31,7 +31,7 @@ def pruning(
         fresh: Whether it was checked on fresh inputs.
         reason: Why nothing was cut; "" where heads were.
     """
-    from headroles.records.causal.pruning import WITHIN, FreshCheck, PruneStep, Pruning
+    from headroles.records import WITHIN, FreshCheck, PruneStep, Pruning
 
     chance = np.random.default_rng(4)
     single = chance.gamma(0.5, 0.01, size=(6, 12))
@@ -70,7 +70,7 @@ def pruning(
 
 
 def _gain(heads: int, reason: str) -> "Gain":
-    from headroles.records.causal.pruning import Gain
+    from headroles.records import Gain
 
     if reason or not heads:
         return Gain(reason=reason)
