@@ -1,0 +1,138 @@
+"""Figures of runs of other kinds where data are unusual; the usual ones are recorded in tests/contract."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroles.records import ClusterResults, Labelling
+from headroles.reports import figures_of
+from tests.pages.test_figures import behind, figure
+from tests.support.causal.ablated_runs import ablated_run
+from tests.support.pages import Parts, page, parts_of, result, usual_page
+
+
+def named(drawn: Any) -> dict[str, Any]:
+    """Return the traces of a figure by name."""
+    return {trace["name"]: trace for trace in drawn["data"] if trace.get("name")}
+
+
+def ends(trace: Any, axis: str = "y") -> tuple[np.ndarray, np.ndarray]:
+    """Return lower and upper ends of the intervals of a trace."""
+    values, bars = np.asarray(trace[axis], float), trace[f"error_{axis}"]
+    return values - np.asarray(bars["arrayminus"], float), values + np.asarray(bars["array"], float)
+
+
+def test_importance_has_a_logarithmic_axis_only_where_it_spans_much_and_stays_above_0() -> None:
+    run = result("surface")
+    assert figure(parts_of(usual_page("surface")), "importance-0")["layout"]["yaxis"]["type"] == "log"
+    for fields in ({"mean": 0.5, "low": 0.4, "high": 0.6}, {"low": 0.0}):
+        layers = tuple(replace(row, **fields) for row in run.surface.layers)
+        other = Parts(page(replace(run, surface=replace(run.surface, layers=layers))))
+        assert "type" not in figure(other, "importance-0")["layout"]["yaxis"]
+
+
+@st.composite
+def merged(draw: st.DrawFn) -> np.ndarray:
+    """Linkages of random points."""
+    from scipy.cluster.hierarchy import linkage
+
+    size, seed = draw(st.integers(2, 40)), draw(st.integers(0, 2**31))
+    return linkage(np.random.default_rng(seed).normal(size=(size, 3)), "average")
+
+
+@given(merged())
+@settings(max_examples=25)
+def test_leaves_and_brackets_of_a_tree_are_those_of_scipy(merges: np.ndarray) -> None:
+    from scipy.cluster.hierarchy import dendrogram, leaves_list
+
+    from headroles.reports import brackets, leaves
+
+    assert leaves(merges).tolist() == leaves_list(merges).tolist()
+    drawn = dendrogram(merges, no_plot=True)
+    corners, _ = brackets(merges, np.zeros(len(merges) + 1, dtype=np.int64))
+    ours = sorted((*(corner[:, 0] * 10 + 5), *corner[:, 1]) for corner in corners)
+    theirs = sorted((*x, *y) for x, y in zip(drawn["icoord"], drawn["dcoord"], strict=True))
+    np.testing.assert_allclose(ours, theirs)
+
+
+def _clustered() -> tuple[Labelling, ClusterResults]:
+    run = result("cluster")
+    assert run.clustered is not None
+    return run, run.clustered
+
+
+def test_the_map_has_every_head_at_its_place_in_three_colourings() -> None:
+    run, found = _clustered()
+    looks = {}
+    for view in ("cluster-map", "cluster-map-layer", "cluster-map-roles"):
+        (looks[view],) = (trace for trace in figures_of(run)[view].data if trace.name == "heads")
+        np.testing.assert_allclose(np.column_stack([looks[view].x, looks[view].y]), found.place, rtol=1e-6)
+    clusters = [*zip(looks["cluster-map"].marker.symbol, looks["cluster-map"].marker.color, strict=True)]
+    same = found.cluster == found.cluster[0]
+    assert [look == clusters[0] for look in clusters] == same.tolist()
+    assert len(set(clusters)) == len(set(found.cluster.tolist()))
+    assert list(looks["cluster-map-layer"].text) == [str(head // 6) for head in range(24)]
+    noise = replace(found, cluster=np.array([-1] * 23 + [0]))
+    alone = named(figure(Parts(page(replace(run, clustered=noise))), "cluster-map"))["heads"]
+    assert list(alone["marker"]["symbol"]) == ["x-thin-open"] * 23 + ["circle"]
+    eight = replace(found, cluster=np.arange(24) % 8)
+    marker = named(figure(Parts(page(replace(run, clustered=eight))), "cluster-map"))["heads"]["marker"]
+    assert len({*marker["symbol"]}) == len({*marker["color"]}) == 8
+
+
+def test_outlines_hold_95_of_100_normal_places() -> None:
+    from scipy.stats import chi2
+
+    from headroles.reports import ellipses
+
+    chance = np.random.default_rng(4)
+    cloud = chance.normal(size=(4000, 2, 2)) @ np.array([[1.0, 0.0], [0.8, 0.3]]).T + np.array([3.0, -1.0])
+    outline = ellipses(cloud).reshape(2, -1, 2)
+    assert np.isnan(outline[:, -1]).all()
+    for head in range(2):
+        covariance = np.cov(cloud[:, head].T)
+        moved = outline[head, :-1] - cloud[:, head].mean(axis=0)
+        radius = np.einsum("pi,ij,pj->p", moved, np.linalg.inv(covariance), moved)
+        np.testing.assert_allclose(radius, chi2.ppf(0.95, 2), rtol=1e-9)
+    assert ellipses(cloud[:2]).shape == (0, 2)
+
+
+def test_many_labelled_heads_are_cut_to_those_of_the_smallest_p_and_untestable_ones_left_out() -> None:
+    run = result("ablate")
+    part = run.ablated
+    many = tuple(replace(row, p=number / 1000, head=number) for number, row in enumerate(part.sites * 4))
+    bare = tuple(replace(row, decision="untestable", difference=float("nan")) for row in part.cells)
+    made = Parts(page(replace(run, ablated=replace(part, sites=many, cells=(*part.cells, *bare)))))
+    rows = [row[0].split("-")[1].split()[0] for row in behind(made, "sites")]
+    assert rows == [str(number) for number in range(len(rows))]
+    assert 0 < len(rows) < len(many)
+    assert f"The {len(rows)} of {len(many)} heads with the smallest p are drawn." in made.plain
+    assert len(behind(made, "cells")) == len(part.cells)
+
+
+def test_damage_over_a_wide_range_has_a_logarithmic_axis() -> None:
+    wide = ablated_run((60, 6, 12), roles=(), outcome="representation", by=("mean",))
+    assert wide.ablated is not None
+    values = np.geomspace(1e-4, 0.5, 72).reshape(1, 6, 12)
+    spread = replace(wide.ablated.damage, mean=values, low=values * 0 - 1.0, high=values * 1.1)
+    drawn = figure(Parts(page(replace(wide, ablated=replace(wide.ablated, damage=spread)))), "damage")
+    assert drawn["layout"]["yaxis"]["type"] == "log"
+    assert not any(np.asarray(trace["error_y"]["arrayminus"]).any() for trace in drawn["data"])
+    assert [shape["y0"] for shape in drawn["layout"]["shapes"]] == [0.01]
+
+
+def test_shares_far_away_and_intervals_without_ends_stay_on_the_axis() -> None:
+    run = result("why")
+    first, second, *others = run.origins.origins
+    changed = (
+        replace(first, share=9.0, share_low=-np.inf, share_high=np.inf),
+        replace(second, share_low=np.nan, share_high=np.nan),
+        *others,
+    )
+    drawn = figure(Parts(page(replace(run, origins=replace(run.origins, origins=changed)))), "shares")
+    marks = named(drawn)["vertical"]
+    assert max(marks["x"]) == 2.0
+    assert np.isfinite(np.concatenate([marks["x"], *ends(marks, "x")])).all()

@@ -1,0 +1,144 @@
+"""Pages of every kind without a browser: closed, repeatable, small; names from data stay text."""
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from dataclasses import fields, replace
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headroles.records import Assessment, Precision
+from headroles.reports import figures_of, page_of, pruning_page, view_page
+from tests.support import made_views
+from tests.support.causal.pruned import pruning
+from tests.support.hostile_runs import LONG, NAMES, SCRIPT, charted, labelled
+from tests.support.pages import KINDS, VIEWS, Parts, page, parts_of, small, small_page, view_html
+
+FORBIDDEN = {"link", "iframe", "object", "embed", "img", "base", "form action"}
+REPORTS = [pytest.param(kind, marks=pytest.mark.xdist_group(f"page of {kind}")) for kind in KINDS]
+
+
+def html_of(name: str) -> str:
+    """Return the page of a kind of report, or of a made view."""
+    return small_page(name) if name in KINDS else view_html(name)
+
+
+@pytest.mark.parametrize("name", [*REPORTS, *VIEWS])
+def test_a_page_is_one_closed_file_whose_own_scripts_alone_run(name: str) -> None:
+    html = html_of(name)
+    parts = parts_of(html)
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in parts.programs]
+    policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert [unescape(each) for each in policy] == [
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    ]
+    assert len(parts.programs) == (2 if name in KINDS else 1)
+    assert [link for link in parts.links if not link.startswith("#")] == []
+    targets = {link[1:] for link in parts.links if not re.match("#(filter=|head-|$)", link)}
+    assert targets <= set(parts.ids)
+    assert parts.handlers == []
+    assert not FORBIDDEN & set(parts.tags)
+    assert [key for key, count in Counter(parts.ids).items() if count > 1] == []
+    assert "@import" not in parts.styles
+    assert re.findall(r"url\((?!#)", parts.styles) == []
+    assert html.startswith("<!doctype html>")
+    assert html.count("<script") == html.count("</script>") == len(parts.scripts)
+    assert len(html.encode()) < 4_000_000
+
+
+def test_the_same_result_gives_the_same_page() -> None:
+    for kind in ("compare", "prune"):
+        assert page(small(kind)) == small_page(kind)
+    for name in VIEWS:
+        assert view_page(getattr(made_views, name)()) == view_html(name)
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_names_from_data_are_text_on_every_page_and_in_every_figure(kind: str) -> None:
+    hostile, plain = (parts_of(small_page(kind, hostile=hostile)) for hostile in (True, False))
+    watched = ("style", "img", "b", "i", "iframe", *(["script"] * (kind not in ("probe", "ablate"))))
+    mine, other = (Counter(tag for tag in parts.tags if tag in watched) for parts in (hostile, plain))
+    assert mine == other
+    assert hostile.handlers == []
+    assert hostile.programs == plain.programs
+    assert SCRIPT in hostile.text
+    assert "\u202e" not in hostile.text or "\u2068" in hostile.text or "<bdi>" in hostile.html
+    for key, island in hostile.islands.items():
+        assert not key.endswith("-spec") or "<script" not in str(island)
+
+
+@pytest.mark.parametrize("kind", ["label", "compare", "atlas"])
+def test_figures_for_print_escape_names(kind: str) -> None:
+    drawn = figures_of(charted(NAMES) if kind == "atlas" else small(kind, hostile=True), width=120.0)
+    assert len(drawn) > 3
+    for name, figure in drawn.items():
+        assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name)
+        content = figure.to_plotly_json()
+        text = str((content["data"], {key: part for key, part in content["layout"].items() if key != "meta"}))
+        assert "<script" not in text, name
+        assert LONG[:100] not in text, name
+    assert len({figure.layout.width for figure in drawn.values()}) == 1
+
+
+def test_views_hold_no_address_and_no_markup_of_data() -> None:
+    for name in VIEWS:
+        parts = parts_of(view_html(name))
+        assert re.search(r"\b(https?:|//)[\w.]+\.\w", view_html(name)) is None
+        assert "innerHTML" not in parts.programs[0]
+        assert {"b", "i"} & set(parts.tags) == set()
+    assert "tiny/<i>model</i>" in parts_of(view_html("usual")).text
+
+
+@pytest.mark.parametrize("name", ["label", "prune", "atlas", "usual"])
+def test_styles_name_colours_once_border_controls_and_stop_motion_on_request(name: str) -> None:
+    styles = re.sub(r"/\*.*?\*/", "", parts_of(html_of(name)).styles, flags=re.DOTALL)
+    uses = re.sub(r"--[\w-]+:[^;}]*", "", styles)
+    named = re.findall(r"[^;{}]*:[^;{}]*#[0-9a-f]{3,8}\b[^;{}]*[;}]", uses)
+    assert {colour.strip() for colour in named} <= {"background: #fff;"}  # of printed pages
+    for rule in re.findall(r"[^{}]+\{[^{}]*\}", styles):
+        if re.search(r"(button|input|select)[^{]*\{", rule):
+            assert "var(--rule)" not in rule, rule
+    assert re.search(r"prefers-reduced-motion: reduce\).*transition: none !important", styles)
+    assert "scroll-behavior: auto" in styles
+
+
+@pytest.mark.ci
+def test_a_thousand_heads_under_twenty_sieves_stay_below_fifteen_megabytes() -> None:
+    names = tuple(f"sieve{number}" for number in range(20))
+    chance, run = np.random.default_rng(0), labelled(names, (20, 32, 32), assessed=False)
+    precision = Precision(*(chance.uniform(size=(20, 32, 32)) for _ in fields(Precision)))
+    html = page_of(replace(run, assessment=Assessment(precision)))
+    assert len(html.encode()) <= 0.9 * 15_000_000  # examples of head cards come on top
+    assert html.count('<span class="marks">') == 1024
+    specs = [part.partition("</script>")[0] for part in html.split('-spec">')[1:]]
+    assert max(map(len, specs)) < 500_000
+
+
+def test_a_result_with_little_in_it_has_a_page() -> None:
+    from headroles.records import SurfaceResults
+
+    surface = small("surface")
+    little: dict[str, Any] = {
+        "without facts": replace(small("label"), manifest={}, assessment=None, skipped=()),
+        "surface without layers": replace(surface, surface=SurfaceResults(()), manifest={}),
+        "compared without swaps": replace(small("compare"), manifest={}, swaps=(), remarks=()),
+        "ablated without facts": replace(small("ablate"), manifest={}, assessment=None),
+        "why without facts": replace(small("why"), manifest={}, assessment=None),
+        "nothing certified": pruning(bound=0.0001, classes=False, fresh=False, reason="It cannot be cut."),
+    }
+    for name, made in little.items():
+        parts = Parts(page(made))
+        assert "nan" not in parts.plain.lower().split(), name
+        assert parts.islands["manifest"] == dict(made.manifest), name
+
+
+def test_a_page_of_a_pruning_leaves_large_tables_out() -> None:
+    files = {"steps.csv": "size\n1\n", "large.csv": "x" * 2_000_000}
+    parts = Parts(pruning_page(pruning(), files))
+    assert parts.islands["files"] == {"steps.csv": "size\n1\n"}

@@ -1,0 +1,171 @@
+"""Tables and methods for papers: the report's numbers, names that stay text, and every digit in CSV."""
+
+import csv
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headroles
+from headroles.records import Decision, Labelling, Rule
+from headroles.reports import (
+    Sheet,
+    as_csv,
+    as_markdown,
+    latex_text,
+    summarise,
+    table_text,
+    tables_of,
+    word_cell,
+)
+from tests.support.made_runs import made_run
+from tests.support.pages import result, small
+
+LOUD = "<b>loud</b> | 50 % & $x_1$ \\input{x} \u202e😀"
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Labelling:
+    """Two layers of three heads; a name with everything that Markdown and LaTeX take for commands."""
+    names = ("local", LOUD, "local:matched", "never")
+    chance = np.random.default_rng(2)
+    level = chance.beta(0.6, 1.2, size=(4, 1, 2, 3))
+    level[3] = -0.5
+    values = (level + chance.normal(0, 0.1, size=(4, 60, 2, 3))).clip(-1, 1)
+    rules = [Rule(name, low=-1.0, high=1.0) for name in names]
+    rules[0] = Rule("local", contrast="local:matched", low=-1.0, high=1.0)
+    rules[2] = Rule("local:matched", margin=0.05, role=False, low=-1.0, high=1.0)
+    return made_run(rules, values, facts={"model": {"name": "tiny"}, "task": "QNLI"})
+
+
+def _read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_csv_has_every_digit_of_roles_heads_and_findings(hostile: Labelling) -> None:
+    found, summary = hostile.findings, summarise(hostile)
+    rows = _read(table_text(hostile, "roles", "csv"))
+    assert [row["role"] for row in rows] == ["local", LOUD, "never"]
+    for row, role in zip(rows[:2], summary.roles, strict=False):
+        at = (found.of(row["role"]), int(row["layer"]), int(row["head"]))
+        for column in ("mean", "low", "high", "q"):
+            assert float(row[column]) == float(getattr(found, column)[at])
+        assert float(row["threshold"]) == role.threshold
+    at = (found.of("local:matched"), int(rows[0]["layer"]), int(rows[0]["head"]))
+    for column, name in (("contrast", "mean"), ("contrast_low", "low"), ("contrast_high", "high")):
+        assert float(rows[0][column]) == float(getattr(found, name)[at])
+    assert rows[2]["mean"] == rows[2]["q"] == rows[1]["contrast"] == ""
+    frame, told = hostile.frame(), _read(table_text(hostile, "findings", "csv"))
+    assert list(told[0]) == list(frame.columns)
+    for name in ("mean", "null", "effect", "q", "q_not"):
+        values = [float(row[name] or "nan") for row in told]
+        assert values == pytest.approx(frame[name].tolist(), rel=0, nan_ok=True)
+    rows = _read(table_text(hostile, "heads", "csv"))
+    assert [row["roles"] for row in rows] == hostile.labels()["roles"].tolist()
+    for row in rows:
+        names = [name for name in found.roles if name in row["roles"].split(";")]
+        layer, head = int(row["layer"]), int(row["head"])
+        effects = {name: float(found.effect[found.of(name), layer, head]) for name in names}
+        assert row["strongest"] == (max(effects, key=lambda name: effects[name]) if effects else "")
+        assert row["effect"] == (str(max(effects.values())) if effects else "")
+
+
+ACTIVE = list("\\{}$&#%_^~<>|\"'`[]*-!?\n\r\t\u202e")
+LETTERS = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from(ACTIVE)), max_size=30)
+COMMANDS = (
+    r"\\(?:text(?:backslash|asciicircum|asciitilde|less|greater|bar|quotedbl|quotesingle|asciigrave)\{\}"
+    r"|ldots\{\}|[{}$&#%_])|\$(?:-|\\(?:times|pm|leq|geq|infty|theta|rightarrow|leftarrow|partial))\$"
+    r"|\{[\[*]\}|-\{\}"
+)
+
+
+@given(LETTERS)
+def test_latex_never_sees_a_command_in_a_name(name: str) -> None:
+    rest = re.sub(COMMANDS, "", latex_text(name))
+    assert not re.search(r"[\\{}$&#%_^<>|\"\n\r]", rest)
+    assert not re.match(r"[\[*]", latex_text(name))
+    assert "\u202e" not in rest
+
+
+@given(st.lists(st.lists(LETTERS, min_size=2, max_size=2).map(tuple), min_size=1, max_size=3))
+def test_a_markdown_row_has_as_many_cells_as_columns(rows: list[tuple[str, ...]]) -> None:
+    sheet = Sheet("", ("one", "two"), tuple(tuple(map(word_cell, row)) for row in rows), caption="a caption")
+    lines = as_markdown(sheet).split("\n")
+    assert len(lines) == 5 + len(rows)
+    for line in lines[2:-1]:
+        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3
+        assert not re.search(r"(?<!\\)(?:\\\\)*<[A-Za-z/!?]", line)
+
+
+@given(st.lists(st.tuples(LETTERS, st.floats()), max_size=4))
+@settings(max_examples=25)
+def test_csv_reads_back(rows: list[tuple[str, float]]) -> None:
+    kept = [(name, value) for name, value in rows if "\0" not in name]  # which csv cannot read
+    sheet = Sheet("", (), (), columns=("name", "value"), values=tuple(kept))
+    _, *read = csv.reader(io.StringIO(as_csv(sheet), newline=""))
+    assert read == [[name, "" if value != value else str(value)] for name, value in kept]
+
+
+@pytest.mark.parametrize("kind", ["label", "cluster", "probe", "surface", "compare", "ablate", "why"])
+def test_every_table_is_written_in_every_form_and_the_main_one_comes_first(kind: str) -> None:
+    found = small(kind, hostile=True)
+    names = list(tables_of(found))
+    for form in ("csv", "markdown", "latex"):
+        assert table_text(found, form=form) == table_text(found, names[0], form)
+        for name in names:
+            text = table_text(found, name, form)
+            assert text.endswith("\n")
+            assert form == "csv" or not re.search(r"(?<!\\)<script", text)
+            if form == "latex":
+                assert text.count(r"\begin{") == text.count(r"\end{") >= 1
+
+
+# methods
+
+
+@pytest.mark.parametrize("kind", ["label", "probe", "surface", "cluster", "compare", "ablate", "why"])
+def test_every_citation_of_the_methods_has_an_entry_and_every_entry_is_cited(kind: str) -> None:
+    run = result(kind)
+    paragraph = headroles.methods(run).split("\n\n")[0]
+    entries, latex = headroles.methods(run, "bibtex"), headroles.methods(run, "latex")
+    cited = re.findall(r"([A-Z][\w’'-]+)(?: et al\.| and [A-Z][\w-]+)?, ((?:19|20)\d\d)", paragraph)
+    assert cited
+    keys = re.findall(r"@\w+\{([^,]+),", entries)
+    for author, year in cited:
+        plain_key = author.lower().replace("-", "")
+        assert any(year in key and key.startswith(plain_key[:4]) for key in keys), (author, year)
+    assert len(keys) == len(set(keys)) == 1 + len(set(cited))  # headroles itself is cited by its version
+    for key in set(keys) - {"headroles"}:
+        assert key in latex
+
+
+def test_the_methods_of_a_real_run_follow_its_settings() -> None:
+    folder = Path(__file__).resolve().parents[1] / "contract" / "recorded" / "label" / "run"
+    real = headroles.load(folder)
+    assert headroles.table(folder, methods=True) == headroles.methods(real)
+    counts, settings_ = (dict(real.manifest[name]) for name in ("counts", "settings"))
+    fewer = {"counts": counts | {"examples": 20}}
+    limited, large, first = (settings_ | {"limit": 20}, settings_ | {"limit": 500}, settings_ | {"first": 20})
+    for changed, words, there in (
+        ({"counts": counts | {"truncated": 0}}, "No input was longer than 48 tokens.", True),
+        (fewer | {"settings": limited}, "20 of 60 rows were drawn at random with seed 0.", True),
+        ({"settings": large}, "drawn at random", False),
+        (fewer | {"settings": first}, "Only the first 20 of 60 rows were read.", True),
+    ):
+        told = headroles.methods(replace(real, manifest=dict(real.manifest) | changed))
+        assert (words in told) == there, words
+    bare = headroles.methods(replace(real, manifest={}, skipped=(), assessment=None))
+    for word in ("SHA-256", "None", "nan", "Software", "withheld", "Left out", "parser"):
+        assert word not in bare.split("\n\n")[0]
+    for decision, words in (
+        (replace(real.decision, correction="none"), "not corrected"),
+        (replace(real.decision, correction="holm"), "Holm, 1979"),
+        (replace(real.decision, correction="fdr_by"), "Yekutieli, 2001"),
+        (Decision(test="betting", correction="fdr_bh"), "Wang and Ramdas, 2022"),
+    ):
+        assert words in headroles.methods(replace(real, decision=decision))

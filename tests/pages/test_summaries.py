@@ -1,0 +1,210 @@
+"""Summaries and answers count as the tables do, and name the heads that hold what they say."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headroles.kinds import comparison_answer, kind_of
+from headroles.records import DECISIONS, Labelling, Rule
+from headroles.reports import summarise
+from tests.support import table
+from tests.support.causal.ablated_runs import ablated_run
+from tests.support.causal.origins import why_run
+from tests.support.made_runs import made_run
+from tests.support.pages import comparison, label_run, result, strong_run
+
+USUAL = (
+    "local", "delimiter", "delimiter:cls", "block", "syntactic", "syntactic:obj", "syntactic:amod", "mine",
+)  # fmt: skip
+CONTRASTED = ("block", "identical", "syntactic")
+"""Roles, and their parts, that need a contrast."""
+
+
+def decided(codes: dict[str, list[int]], shape: tuple[int, int] = (2, 3)) -> Labelling:
+    """Return a labelling with these decisions, one per head, layer by layer."""
+    names = tuple(codes)
+    pairs = [name for name in names if name.partition(":")[0] in CONTRASTED]
+    rules = [
+        Rule(name, contrast=f"{name}:matched" if name in pairs else "", low=-1.0, high=1.0) for name in names
+    ]
+    rules += [Rule(f"{name}:matched", margin=0.02, role=False, low=-1.0, high=1.0) for name in pairs]
+    chance = np.random.default_rng(7)
+    level = chance.beta(0.4, 1.6, size=(len(rules), 1, *shape))
+    values = (level + chance.normal(0, 0.1, size=(len(rules), 60, *shape))).clip(-1, 1)
+    run = made_run(rules, values, facts={"model": {"name": "tiny/model"}, "task": "QNLI"})
+    decision = np.full(run.findings.decision.shape, -1)
+    for place, row in enumerate(codes.values()):
+        decision[place] = np.array(row).reshape(shape)
+    return replace(run, findings=replace(run.findings, decision=decision))
+
+
+def texts(run: Any) -> list[str]:
+    """Return the sentences of the answer of a run."""
+    return [sentence.text for sentence in kind_of(run).answer(run).sentences]
+
+
+# summaries
+
+
+def test_a_summary_counts_as_the_findings_do() -> None:
+    run = label_run()
+    found, summary = run.findings, summarise(run)
+    lows, highs = run.mean_intervals()
+    held = np.stack([found.decision[found.of(name)] == 0 for name in found.roles])
+    np.testing.assert_array_equal(summary.held, held)
+    for place, role in enumerate(summary.roles):
+        decision, tally = found.decision[role.position], role.tally
+        counts = [int((decision == code).sum()) for code in range(len(DECISIONS))]
+        assert [tally.role, tally.not_role, tally.undetermined, tally.untestable, tally.explained] == counts
+        assert (tally.heads, tally.tests) == (20, 20 - counts[3])
+        assert role.layers == tuple(held[place].sum(axis=1).tolist())
+        assert role.sieve == found.roles[place]
+        if role.strongest is None:
+            assert not held[place].any()
+            continue
+        at = (role.position, role.strongest.layer, role.strongest.head)
+        assert found.mean[role.position][held[place]].max() == found.mean[at] == role.strongest.score.mean
+        assert (role.strongest.score.low, role.strongest.score.high) == (lows[at], highs[at])
+        assert (role.strongest.contrast is None) == (role.contrast == "")
+        if role.strongest.contrast is not None:
+            assert role.strongest.contrast.mean == found.mean[(found.of("block:matched"), *at[1:])]
+    exact = {each.roles: each.heads for each in summary.combinations}
+    assert sum(exact.values()) == held.any(axis=0).sum()
+    for roles, heads in exact.items():
+        wanted = np.array([place in roles for place in range(len(held))])
+        assert heads == (held.reshape(len(held), -1) == wanted[:, None]).all(axis=0).sum()
+
+
+def test_strong_explained_and_absent_heads_and_roles_of_few_units_are_counted() -> None:
+    run = strong_run()
+    syntactic, local = (role.tally for role in summarise(run).roles)
+    assert (syntactic.role, syntactic.strong, syntactic.explained) == (2, 1, 1)
+    assert (syntactic.not_role, syntactic.absent, syntactic.heads) == (3, 2, 6)
+    assert (local.role, local.strong, local.explained, local.absent) == (1, 0, 0, 5)
+    of_syntax, of_places = summarise(run).supports
+    assert (of_syntax.minority, of_places.minority, of_places.least) == (0, 1, pytest.approx(0.25))
+    assert run.labels()["syntactic"].isna().tolist() == [head == 2 for head in range(6)]
+
+
+# answers of label runs
+
+
+def test_the_answer_of_a_run_counts_roles_and_names_their_heads() -> None:
+    rows = table("""
+    # decisions of heads 0-0 to 1-2, by role | what the answer says of them
+    delimiter=000121 local=021011 | 2 of 6 heads only park, 3 heads park, 2 heads hold no role
+    block=044213 | 1 head stays, strongest 0-0, : 2 other heads, Undetermined: 1
+    syntactic=001111 syntactic:obj=010421 syntactic:nsubj=111111 | 3 heads follow, 0-0 and 0-2, Not found: sub
+    local=111111 ending=110111 start=110101 mine=121212 | ending 0-2, start 0-2 and 1-1, Not found: mine, : 3
+    local=333333 mine=000000 | 6 heads have the role mine, Could not be tested: local
+    local=333333 | 6 heads hold no role, Could not be tested: local
+    local=111111 ending=111110 start=111111 | 1 head holds another role: ending 1-2, Not found: start
+    ending=111111 start=111111 mine=211111 | No head holds the role, Undetermined: 1 head
+    first=011111 punctuation=111111 local=111111 | 1 of 6 heads only parks, 1 looks at the first token
+    delimiter=000101 delimiter:cls=000111 local=011011 | 3 of 6 heads only park, 4 heads park, 3 look at
+    """)
+    for codes, words in rows:
+        run = decided(
+            {name: [*map(int, code)] for name, _, code in (part.partition("=") for part in codes.split())}
+        )
+        told = " ".join(texts(run))
+        lacking = [word for word in words.split(", ") if word not in told]
+        assert lacking == [], (codes, told)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_of_random_decisions_are_those_of_the_table(seed: int) -> None:
+    names = [*USUAL]
+    families = [0, 1, 1, 2, 3, 3, 3, 4]
+    chance = np.random.default_rng(seed)
+    codes = {name: chance.choice(5, size=24, p=[0.2, 0.5, 0.15, 0.05, 0.1]).tolist() for name in names}
+    run = decided(codes, (4, 6))
+    sentences = kind_of(run).answer(run).sentences
+    decision = np.array([*codes.values()])
+    assert len(sentences) >= 3
+    for sentence in sentences:
+        if not sentence.sieve:
+            continue
+        family = np.array(families) == families[names.index(sentence.sieve)]
+        inside, outside = (decision[family] == 0).any(axis=0), (decision[~family] == 0).any(axis=0)
+        held = {"role": inside, "family": inside, "only": inside & ~outside}[sentence.decision]
+        assert int(re.findall(r"\d+", sentence.lead)[0]) == held.sum()
+        undetermined = int((~inside & (decision[family] == 2).any(axis=0)).sum())
+        counted = re.findall(r"Undetermined: (\d+)", sentence.text)
+        assert (int(counted[0]) if counted else 0) == undetermined
+    without = int((decision != 0).all(axis=0).sum())
+    assert f"{without} head" in sentences[-1].text
+
+
+def test_layers_are_named_only_where_they_stand_out() -> None:
+    rows = table("""
+    0 4 0 0 | , all in layer 1,
+    1 1 4 1 | , most in layer 2,
+    1 2 3 0 | , most in layers 1 and 2,
+    3 2 2 0 | tokens, strongest
+    1 2 1 2 | , most in layers 1 and 3,
+    """)
+    for counts, words in rows:
+        codes = [int(head >= int(count)) for count in counts.split() for head in range(4)]
+        assert words in texts(decided({"local": codes}, (4, 4)))[0], counts
+
+
+def test_the_sentence_of_a_head_names_its_roles_or_why_it_has_none() -> None:
+    run = decided({
+        "local": [0, 1, 1, 1, 1, 1], "delimiter": [0] * 6, "delimiter:cls": [0, 0, 1, 1, 1, 1],
+        "syntactic:amod": [0, 1, 1, 1, 1, 1],
+    })  # fmt: skip
+    told = [run.head(*divmod(cell, 3)).sentence for cell in range(6)]
+    roles = "neighbouring tokens, from adjectives to their noun and at the class token."
+    assert told[0] == f"0-0 looks at {roles}"
+    assert told[2] == "0-2 looks at special tokens."
+    run = decided({"local": [1, 1, 1, 1, 2, 2], "block": [1, 4, 2, 1, 1, 1]})
+    mean = run.findings.mean.copy()
+    mean[0], mean[1] = 0.05, 0.02
+    mean[1].flat[1:3] = 0.4
+    run = replace(run, findings=replace(run.findings, mean=mean))
+    told = [run.head(*divmod(cell, 3)).sentence for cell in range(6)]
+    assert "highest score is 0.05 for neighbours (±2), below the threshold 0.10." in told[0]
+    assert "highest score is 0.40 for own text of the pair, explained by distance." in told[1]
+    assert told[2].endswith("above the threshold 0.10 but undetermined.")
+    assert told[3].endswith("below the threshold 0.10.")
+    assert told[4].endswith("below the threshold 0.10 but undetermined.")
+
+
+# answers of other kinds
+
+
+def test_an_answer_says_where_nothing_is_found() -> None:
+    run = result("cluster")
+    found = run.clustered
+    assert found is not None
+    single = found.cluster * 0
+    single[-1] = 1
+    for fields in (
+        {"cluster": single},
+        {"silhouette": np.full(24, 0.2)},
+        {"cluster": found.cluster * 0, "silhouette": np.full(24, np.nan)},
+    ):
+        assert texts(replace(run, clustered=replace(found, **fields)))[0].startswith("No clusters: ")
+    ablated = result("ablate")
+    part = ablated.ablated
+    assert part is not None
+    undetermined = replace(part.damage, verdict=np.full_like(part.damage.verdict, 2))
+    told = texts(replace(ablated, ablated=replace(part, damage=undetermined)))
+    assert told[0].startswith("None of 72 heads is shown to be needed; 0 negligible and 72 undetermined.")
+    wide = min(
+        (row for row in part.margins if row.arm == "loss:mean" and row.negligible > 36),
+        key=lambda row: row.margin,
+    )
+    assert f", {wide.negligible} would be negligible." in told[1]
+    assert "18 untestable" in texts(ablated_run(screened=3))[0]
+    assert len(texts(why_run((30, 3, 4), held=False))) == 1
+    found = comparison()
+    outcome = np.ones_like(found.differences.outcome)
+    for changed, lead in ((1, "No score changed"), (2, "No score is shown to change")):
+        outcome[0, 0, 0] = changed
+        settled = replace(found, differences=replace(found.differences, outcome=outcome.copy()))
+        assert comparison_answer(settled).sentences[0].lead == lead

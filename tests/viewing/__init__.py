@@ -1,1 +1,0 @@
-"""Tests of views and of what they take from runs."""
