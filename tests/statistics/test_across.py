@@ -1,0 +1,312 @@
+"""Many runs together: partial conjunction, replicability, pooled means and steps of one training."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import optimize, stats
+from statsmodels.stats.meta_analysis import combine_effects
+from statsmodels.stats.multitest import multipletests
+
+from headroles.stats import (
+    conjunctions,
+    describe,
+    emergence,
+    losses,
+    partial_conjunction_p,
+    pool_means,
+    replicability_r,
+    student_skew,
+    trends,
+)
+from tests.support.reference import draws
+
+COMBINATIONS = ("bonferroni", "simes", "fisher")
+TABLES = hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.just(6)), elements=st.floats(0, 1))
+EIGHT = hnp.arrays(np.float64, 8, elements=st.floats(0, 1))
+
+
+# In at least u of k runs.
+
+
+def _largest_of_all_choices(p: np.ndarray, at_least: int, combination: str) -> float:
+    """The definition: the largest combined p over all choices of k − u + 1 runs that could test."""
+    known = p[~np.isnan(p)]
+    size = len(known) - at_least + 1
+    found = [np.nan] if size < 1 else []
+    for chosen in combinations(known, size) if size > 0 else ():
+        if combination == "fisher":
+            found.append(float(stats.combine_pvalues(chosen, "fisher").pvalue))
+        elif combination == "simes":
+            found.append(float(multipletests(chosen, method="fdr_bh")[1].min()))
+        else:
+            found.append(min(1.0, size * min(chosen)))
+    return max(found)
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_p_is_the_largest_over_all_choices_of_runs_that_could_test(combination: str) -> None:
+    p = np.random.default_rng(1).uniform(0.001, 1, (5, 8)) ** 2
+    p[1, 5], p[[0, 3], 6], p[:, 7] = np.nan, np.nan, np.nan
+    for at_least in range(1, 7):
+        found = partial_conjunction_p(p, at_least, combination)
+        wanted = [_largest_of_all_choices(column, at_least, combination) for column in p.T]
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    np.testing.assert_allclose(partial_conjunction_p(p[:, :5], 5, combination), p[:, :5].max(axis=0))
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+@given(p=TABLES, data=st.data())
+def test_p_rises_with_every_p_and_knows_no_order_of_runs(
+    combination: str, p: np.ndarray, data: st.DataObject
+) -> None:
+    larger = np.minimum(1, p + data.draw(hnp.arrays(np.float64, p.shape, elements=st.floats(0, 1))))
+    for at_least in range(1, len(p) + 1):
+        found = partial_conjunction_p(p, at_least, combination)
+        assert ((found >= 0) & (found <= 1)).all()
+        assert (partial_conjunction_p(larger, at_least, combination) >= found - 1e-12).all()
+        np.testing.assert_array_equal(partial_conjunction_p(p[::-1], at_least, combination), found)
+
+
+def test_a_head_counts_for_u_only_where_it_counts_for_less() -> None:
+    p = np.random.default_rng(3).uniform(size=(4, 40)) ** 4
+    for alpha in (0.05, 0.2):
+        found = conjunctions(p, "bonferroni", "fdr_bh", alpha)
+        for u in range(1, 5):
+            own = partial_conjunction_p(p, u, "bonferroni")
+            np.testing.assert_array_equal(found.p[u - 1], own)
+            np.testing.assert_allclose(found.q[u - 1], multipletests(own, method="fdr_bh")[1])
+        for head, most in enumerate(found.at_least):
+            assert (found.q[:most, head] <= alpha).all()
+            assert most == 4 or found.q[most, head] > alpha
+        assert len(set(found.at_least.tolist())) > 2
+
+
+def _shared_noise(seed: int, tests: int, correlation: float) -> np.ndarray:
+    """One-sided p of tests of four runs, whose noise the runs share in part."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=tests) * np.sqrt(correlation)
+    return np.asarray(stats.norm.sf(common + rng.normal(size=(4, tests)) * np.sqrt(1 - correlation)))
+
+
+def test_heads_with_the_role_in_one_run_too_few_are_called_in_at_most_alpha_of_cases() -> None:
+    size = 20_000
+    most = 0.05 + 3 * np.sqrt(0.05 * 0.95 / size)
+    cases = [("fisher", 0.0), *((name, part) for name in ("simes", "bonferroni") for part in (0.0, 0.8))]
+    for combination, correlation in cases:
+        for at_least in (1, 2, 4):
+            p = _shared_noise(4, size, correlation)
+            p[: at_least - 1] = 1e-12
+            wrong = (partial_conjunction_p(p, at_least, combination) <= 0.05).mean()
+            assert wrong <= most, (combination, correlation, at_least)
+    same_texts = partial_conjunction_p(_shared_noise(5, size, 0.8), 1, "fisher")
+    assert (same_texts <= 0.05).mean() > 0.08  # why runs of the same texts are not combined by Fisher
+
+
+# Two runs in both directions.
+
+
+def _r_values(
+    first: np.ndarray, second: np.ndarray, alpha: float, share: float, careful: bool
+) -> list[float]:
+    """The formula of Bogomolov and Heller (2018), head by head."""
+    chosen = [j for j, p in enumerate(first) if p <= share * alpha]
+    others = [j for j, p in enumerate(second) if p <= (1 - share) * alpha]
+    sizes = [
+        len(heads) * (sum(1 / i for i in range(1, len(heads) + 1)) if careful else 1)
+        for heads in (chosen, others)
+    ]
+    z = {
+        j: max(sizes[1] * first[j] / share, sizes[0] * second[j] / (1 - share)) for j in chosen if j in others
+    }
+    unknown = np.isnan(first) | np.isnan(second)
+    found = [float("nan") if missing else 1.0 for missing in unknown]
+    for j in z:
+        larger = [i for i in z if z[i] >= z[j]]
+        ranks = {i: sum(z[other] <= z[i] for other in z) for i in larger}
+        found[j] = min(1.0, *(z[i] / ranks[i] for i in larger))
+    return found
+
+
+def test_r_is_that_of_a_plain_loop() -> None:
+    rng = np.random.default_rng(1)
+    for independent in (True, False):
+        for share in (0.5, 0.2):
+            least = []
+            for alpha in (0.05, 0.1, 0.3):
+                first, second = rng.uniform(size=(2, 40)) ** 6
+                first[:2] = second[1:3] = np.nan
+                found = replicability_r(first, second, alpha, independent=independent, share=share)
+                np.testing.assert_allclose(found, _r_values(first, second, alpha, share, not independent))
+                least.append(np.nanmin(found))
+            assert min(least) < 1
+    first, second = rng.uniform(size=(2, 40)) ** 6
+    np.testing.assert_array_equal(
+        replicability_r(first, second), replicability_r(first, second, 0.05, independent=True, share=0.5)
+    )
+    assert replicability_r(np.array([0.9, np.nan]), np.array([0.9, 0.1]))[0] == 1  # none selected
+
+
+@given(
+    first=hnp.arrays(float, 8, elements=st.floats(0, 1)),
+    second=hnp.arrays(float, 8, elements=st.floats(0, 1)),
+)
+def test_r_knows_no_order_of_two_runs_and_is_no_smaller_than_p(first: np.ndarray, second: np.ndarray) -> None:
+    found = replicability_r(first, second)
+    np.testing.assert_array_equal(found, replicability_r(second, first))
+    assert (found >= np.maximum(first, second)).all()
+    assert (replicability_r(first, second, independent=False) >= found).all()
+
+
+# Pooled means.
+
+MEANS = np.array([0.31, 0.18, 0.42, 0.25, 0.36, 0.11])
+ERRORS = np.array([0.04, 0.03, 0.06, 0.02, 0.05, 0.03])
+FIELDS = ("mean", "low", "high", "next_low", "next_high", "between")
+
+
+def _pooled(tau: float) -> tuple[float, float, float]:
+    """Weighted mean, Q and the variance of Hartung and Knapp, for a variance τ² between runs."""
+    weights = 1 / (ERRORS**2 + tau)
+    mean = (weights * MEANS).sum() / weights.sum()
+    q = (weights * (MEANS - mean) ** 2).sum()
+    return float(mean), float(q), float(q / (5 * weights.sum()))
+
+
+def _tau_of(q: float) -> float:
+    """The variance between runs at which Q has this value; 0 where it is smaller even without any."""
+    return float(optimize.brentq(lambda tau: _pooled(tau)[1] - q, 0, 1e4)) if _pooled(0)[1] > q else 0.0
+
+
+def test_pooled_means_are_those_of_the_formulas_and_of_statsmodels() -> None:
+    found = pool_means(MEANS, ERRORS)
+    tau = _tau_of(5)  # Paule and Mandel: Q is as large as expected
+    mean, _, knapp = _pooled(tau)
+    assert (found.mean, found.between) == pytest.approx((mean, np.sqrt(tau)), rel=1e-4)
+    for confidence in (0.95, 0.8):
+        half = stats.t.ppf(0.5 + confidence / 2, 5) * np.sqrt(knapp)
+        pooled = pool_means(MEANS, ERRORS, confidence)
+        assert (pooled.low, pooled.high) == pytest.approx((mean - half, mean + half), rel=1e-4)
+        assert found.next_low <= pooled.next_low < pooled.low < pooled.high < pooled.next_high
+    wanted = combine_effects(MEANS * 20, (ERRORS * 20) ** 2, method_re="iterated", use_t=True)
+    assert found.mean == pytest.approx(wanted.mean_effect_re / 20, rel=1e-5)
+    assert found.heterogeneity == pytest.approx(wanted.i2, rel=1e-5)
+
+
+def test_the_prediction_interval_is_that_of_drawn_next_means() -> None:
+    rng = np.random.default_rng(2)
+    drawn = []
+    for wanted in rng.chisquare(5, 800):
+        tau = _tau_of(wanted)
+        middle, _, knapp = _pooled(tau)
+        drawn.append(middle + np.sqrt(tau + knapp) * rng.standard_t(5, 250))
+    found = pool_means(MEANS, ERRORS)
+    ends = np.quantile(drawn, [0.025, 0.975])
+    assert (found.next_low, found.next_high) == pytest.approx(tuple(ends), abs=0.025)
+
+
+@settings(max_examples=draws(15))
+@given(order=st.permutations(range(6)), scale=st.sampled_from([0.01, 1.0, 50.0]))
+def test_order_and_scale_of_means_do_not_matter(order: list[int], scale: float) -> None:
+    found, again = pool_means(MEANS, ERRORS), pool_means(MEANS[order] * scale, ERRORS[order] * scale)
+    for name in FIELDS:
+        assert getattr(again, name) == pytest.approx(getattr(found, name) * scale, rel=1e-6), name
+    assert again.heterogeneity == pytest.approx(found.heterogeneity, rel=1e-6)
+
+
+def test_runs_without_a_mean_or_spread_are_left_out_and_fewer_than_five_are_not_pooled() -> None:
+    found = pool_means(np.append(MEANS, [np.nan, 0.9, 0.9]), np.append(ERRORS, [0.03, 0.0, np.nan]))
+    assert found == pool_means(MEANS, ERRORS)
+    names = (*FIELDS, "heterogeneity")
+    for count, unknown in ((4, True), (5, False)):
+        few = pool_means(MEANS[:count], ERRORS[:count])
+        assert [bool(np.isnan(getattr(few, name))) for name in names] == [unknown] * 7
+    equal = pool_means(np.full(5, 0.2), np.full(5, 0.05))
+    assert equal.mean == pytest.approx(0.2)
+    assert (equal.between, equal.heterogeneity) == (0.0, 0.0)
+    assert equal.next_low <= 0.2 <= equal.next_high
+
+
+# Steps of one training.
+
+NEVER = -1
+PLACES = {"yes": 1e-6, "no": 1 - 1e-6, "open": 0.5, "nan": np.nan}
+
+
+@pytest.mark.parametrize("steps", [2, 4, 7])
+def test_slopes_of_units_are_those_of_numpy_and_are_tested_by_scipy(steps: int) -> None:
+    values = np.random.default_rng(1).gamma(1, size=(steps, 30, 5)) + np.arange(steps)[:, None, None] * 0.1
+    values[1, 4, 0] = np.nan  # a unit without a score at a step has no slope
+    own = np.polyfit(np.arange(steps), np.nan_to_num(values).reshape(steps, -1), 1)[0].reshape(30, 5)
+    own[4, 0] = np.nan
+    slope, found = trends(values)
+    np.testing.assert_allclose(slope, np.nanmean(own, axis=0))
+    for name, side in (("p", "greater"), ("p_not", "less")):
+        wanted = stats.ttest_1samp(own, 0, alternative=side, nan_policy="omit")
+        np.testing.assert_allclose(found.statistic, np.asarray(wanted.statistic))
+        np.testing.assert_allclose(getattr(found, name), np.asarray(wanted.pvalue))
+    ends = stats.ttest_1samp(own[:, 1:], 0).confidence_interval(0.95)
+    np.testing.assert_allclose([found.low[1:], found.high[1:]], ends)
+
+
+def _p_of_steps(*steps: str) -> np.ndarray:
+    """P of every step (row) and head, from words."""
+    return np.array([[PLACES[word] for word in step.split()] for step in steps])
+
+
+def test_a_role_holds_from_the_first_step_of_an_unbroken_row_to_the_last() -> None:
+    p = _p_of_steps(
+        "yes no   yes yes open",
+        "yes no   no  yes no",
+        "yes open yes no  nan",
+        "yes yes  yes no  yes",
+    )
+    found = emergence(p, 1 - p)
+    assert found.step.tolist() == [0, 3, 2, NEVER, 3]
+    assert found.earliest.tolist() == [0, 2, 0, 0, 0]
+    assert found.latest.tolist() == [0, 3, 2, NEVER, 3]
+
+
+def test_steps_before_the_last_are_tested_at_the_level_that_selection_leaves() -> None:
+    p = np.array([[0.03, 0.03], [0.001, 0.9]])
+    assert emergence(p, 1 - p).step.tolist() == [1, NEVER]  # one of two heads: level 0.025
+    assert emergence(p, 1 - p, alpha=0.1).step.tolist() == [0, NEVER]
+    p[1, 1] = 0.001
+    assert emergence(p, 1 - p).step.tolist() == [0, 0]
+    p[1] = 0.03, 0.04
+    assert emergence(p, 1 - p).step.tolist() == [0, 0]
+    assert emergence(p, 1 - p, "bonferroni").step.tolist() == [NEVER, NEVER]
+    assert emergence(p, 1 - p).latest.tolist() == [NEVER, NEVER]  # half of alpha on each side
+    p[1] = np.nan, 0.02  # a head that was not tested is none of those tested
+    assert emergence(p, 1 - p).step.tolist() == [NEVER, 0]
+    assert emergence(p * np.nan, p).step.tolist() == [NEVER, NEVER]
+
+
+def test_a_role_is_lost_only_where_it_was_there_and_is_not_any_more() -> None:
+    p = _p_of_steps("yes open yes yes", "yes open no no", "no no no open", "no no no no")
+    assert losses(p, 1 - p).tolist() == [2, NEVER, 1, 3]
+    assert losses(1 - p, p).tolist() == [NEVER] * 4
+    p = _p_of_steps("no no no", "open open no", "no no no", "no no no")
+    p[0] = 0.02, 0.03, 0.03  # before a loss at step 2, a p of 0.02 is enough; of 0.03, at step 1 alone
+    assert losses(p, 1 - p).tolist() == [2, NEVER, 1]
+
+
+@pytest.mark.ci
+def test_intervals_cover_the_step_and_few_heads_are_dated_too_early() -> None:
+    rng = np.random.default_rng(6)
+    covered, early = [], []
+    for _ in range(150):
+        true = rng.integers(0, 7, 20)  # 6: the role never comes
+        level = np.where(np.arange(6)[:, None] >= true, 0.15, 0.05)
+        values = level[:, None] + 0.12 * rng.normal(size=(6, 60, 20))
+        tested = [student_skew(describe(step), 0.1) for step in values]
+        found = emergence(np.stack([step.p for step in tested]), np.stack([step.p_not for step in tested]))
+        latest = np.where(found.latest == NEVER, 6, found.latest)
+        covered.append(((found.earliest <= true) & (true <= latest)).mean())
+        held = found.step != NEVER
+        early.append((held & (found.step < true)).sum() / max(held.sum(), 1))
+    assert np.mean(covered) >= 0.95
+    assert np.mean(early) <= 0.05

@@ -1,1 +1,0 @@
-"""Tests of where roles come from in queries and keys: equal to libraries, honest under their nulls."""
