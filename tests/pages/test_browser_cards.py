@@ -124,7 +124,7 @@ def test_examples_are_drawn_when_they_come_near_and_follow_one_set_of_controls(o
     assert (blocks.nth(0).locator("canvas").count(), blocks.nth(1).locator("canvas").count()) == (3, 0)
     window.locator("#card-examples .card-least summary").first.click()
     captions = window.locator("#card-examples > details[open] figcaption").all_text_contents()
-    scores = [text.partition(" in/")[0].partition(": score ")[2] for text in captions]
+    scores = [text.partition(" in/")[0].partition(": score ")[2].strip() for text in captions]
     assert scores == ["0.625", "0.750", "0.875", "0.375", "0.250"]
     first = figures.first
     token = first.locator(".map-side-0 .map-token")

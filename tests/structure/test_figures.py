@@ -35,7 +35,7 @@ def figures() -> dict[str, Any]:
 
 def _run(file: Path, *options: object) -> list[str]:
     """Run a script; return the lines that it prints."""
-    words = [sys.executable, file, *map(str, options)]
+    words: list[str | Path] = [sys.executable, file, *map(str, options)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

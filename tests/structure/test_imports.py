@@ -276,7 +276,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=clean)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
-    words = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, source]
+    words: list[str | Path] = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    words += ["--outdir", tmp_path, source]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=480)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = tmp_path.glob("*.whl")

@@ -10,7 +10,8 @@ SEAMS = {
     "headroles.errors", "headroles.exporting", "headroles.extraction", "headroles.inputs",
     "headroles.kinds", "headroles.options.values", "headroles.planning",
     "headroles.progress", "headroles.pruning", "headroles.records",
-    "headroles.reports", "headroles.runs", "headroles.shards", "headroles.sieves", "headroles.stats",
+    "headroles.reports", "headroles.reports.causal",
+    "headroles.reports.why", "headroles.runs", "headroles.shards", "headroles.sieves", "headroles.stats",
     "headroles.storage", "headroles.tasks", "headroles.testing",
 }  # fmt: skip
 """Modules of the product that tests import; a package among them names what it offers in its ``__init__``."""
@@ -28,7 +29,6 @@ def imported(file: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names |= {*re.findall(r"^\s*(?:from|import) (headroles[\w.]*)", node.value, re.MULTILINE)}
-            names |= {*re.findall(r"^(headroles\.\w+\.[\w.]+)$", node.value)}
     return {name for name in names if name.split(".")[0] == "headroles"}
 
 
