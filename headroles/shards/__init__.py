@@ -20,14 +20,12 @@ __getattr__, __dir__, __all__ = public_names(
         "engines.process": "error_of_worker",
         "engines.processes": "Processes",
         "files": (
-            "find_damaged_file find_finished_shard read_checked_files receipt_bytes receipt_of "
-            "write_shard"
+            "find_damaged_file find_finished_shard read_checked_files receipt_bytes receipt_of write_shard"
         ),
         "identity": "identity_of name_differences sieves_digest",
-        "moment_runs": "read_subsample",
+        "moment_runs": "drop_shards read_subsample",
         "moments": (
-            "LARGEST_RANK RunningSums rank_ceiling ranks_of select_candidates shard_contents "
-            "take_examples"
+            "LARGEST_RANK RunningSums rank_ceiling ranks_of select_candidates shard_contents take_examples"
         ),
         "prefix": "PrefixReceipts",
         "receipts": "Receipts read_shard",

@@ -60,7 +60,7 @@ def _with_margin(rule: Rule, step: float) -> Rule:
 def sensitivity_to_alpha(columns: Columns, findings: Findings, decision: Decision) -> list[SensitivityRow]:
     """Return the number of labelled heads of every role at levels around the one used, by the run's p.
 
-    Roles that are withheld since they would hinge on few units (``engine.counted_p``) are counted at no level.
+    Roles that are withheld, since they would hinge on few units (``engine.counted_p``), count at no level.
     """
     layers, heads = findings.count.shape[1:]
     families = family_members(findings.rules, layers, heads, decision.family)

@@ -150,9 +150,12 @@ class ByHand:
             for donor in drawn.tolist():
                 theirs = token_classes(self.references.inputs[donor])
                 index = donor_places(token_classes(tokenised), theirs)
-                yield self._put(arm, lambda layer, head, d=donor, i=index: self.outputs[d][layer][i, head])
+                yield self._put(arm, self._drawn(donor, index))
         else:
             yield from self._reweighed(arm, place)
+
+    def _drawn(self, donor: int, places: np.ndarray) -> Callable[[int, int], Any]:
+        return lambda layer, head: self.outputs[donor][layer][places, head]
 
     def _reweighed(self, arm: Arm, place: int) -> Iterator[Change]:
         weights, values = plain_attention(self.model, self.references.inputs[place], self.name, self.kind)

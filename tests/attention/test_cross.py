@@ -288,7 +288,7 @@ def test_each_kind_has_projections_and_norms_of_its_own_keys(name: str, kind: st
     assert all(f".{part}." in paths[each.module] for each in projections)
     norms = value_norms(bare.network, inputs, bare.way.modules, everywhere=True)
     weighted = replace(bare, way=replace(bare.way, norms=norms))
-    values: list[torch.Tensor] = []
+    values: list[Any] = []
     names = {"t5": "v", "bart": "v_proj"}
     for each in projections:
         owner = bare.network.get_submodule(paths[each.module].rpartition(".")[0])

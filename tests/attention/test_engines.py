@@ -213,6 +213,7 @@ def test_generated_examples_score_batches_and_blocks_as_plain_arrays(
     seed: int, mask: str, lengths: list[int], specials: bool, gaps: bool, run: int
 ) -> None:
     rng = np.random.default_rng(seed)
+    names: list[str | MaskSieve]
     names = ["block", "syntactic", "duplicate", "coreference", "identical", "local", *STRANGERS]
     made = annotated(rng, lengths, specials=specials, gaps=gaps)
     seen = None if mask == "dense" else visible(rng, made.size, mask)

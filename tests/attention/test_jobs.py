@@ -341,6 +341,7 @@ def test_kept_maps_are_the_plain_models_attention_of_the_chosen_heads(
         cut_into_blocks(monkeypatch, 3, 100)
     model = opened(model_of(name), 512 if blocks else 96)
     inputs = tokenise(model.tokenizer, passages(texts, 5), 96)
+    asked: tuple[dict[int, list[int]], ...]
     asked = ({0: [3, 1]}, {}, {0: [2], 1: [0, 3]}, {1: [1]}, {0: [0], 1: [2]})
     shards = iter([inputs[:2], inputs[2:]])
     job = KeepMapsJob(asked)
@@ -400,7 +401,8 @@ def annotated(inputs: Sequence[Passage]) -> list[dict[str, Any]]:
     """Passages of one text as lines of JSON with words and trees."""
     rows = []
     for each in inputs:
-        ((words,), (text,)) = each.words or (), each.texts
+        assert each.words is not None
+        (words,), (text,) = each.words, each.texts
         said = [text[start:end] for start, end in words.spans.tolist()]
         relations = [
             "root" if head < 0 else name for head, name in zip(words.heads, words.relations, strict=True)
@@ -423,9 +425,10 @@ def test_answers_to_probes_are_those_of_plain_attention(
     tokenised = tokenise(ready(model_of(name)).tokenizer, inputs, 96)
     attention = plain_layers(model_of(name), tokenised)
     compared = set()
+    asked: dict[str, dict[str, Any]] = {"dependency": {"relations": ["nsubj", "det"]}, "trees": {}}
     for place, each in enumerate(tokenised):
         word = example_of(each, each.passage.words, False).word
-        for probe, how in (("dependency", {"relations": ["nsubj", "det"]}), ("trees", {})):
+        for probe, how in asked.items():
             for column, wanted in probe_of(attention[place], rows[place], probe, word=word, **how).items():
                 found = run.scores.values[run.scores.sieves.index(column), place]
                 np.testing.assert_allclose(found, wanted, atol=rounding_bound(96), err_msg=column)
@@ -517,7 +520,7 @@ def test_word_attention_is_the_sum_over_attended_and_the_mean_over_attending_pie
             example = example_of(each, each.passage.words, False)
             weights = layers.reshape(-1, each.size, each.size)
             units = [example.first, example.special & ~example.first]
-            units += [example.word == word for word in range(len((each.passage.words or ())[0].heads))]
+            units += [example.word == word for word in range(len(each.passage.words[0].heads))]
             wanted = np.zeros((len(units), len(units), len(weights)))
             for query, own in enumerate(units):
                 for key, seen in enumerate(units):

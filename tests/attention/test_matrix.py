@@ -61,7 +61,9 @@ of_the_interface = pytest.mark.parametrize("name", architectures(lambda told: to
 
 
 def _inputs(model: Model, texts: Any = TEXTS) -> list[Tokenised]:
-    return tokenise(model.tokenizer, [Passage(str(n), (text,)) for n, text in enumerate(texts)], 96)
+    read: list[Tokenised]
+    read = tokenise(model.tokenizer, [Passage(str(n), (text,)) for n, text in enumerate(texts)], 96)
+    return read
 
 
 class Opened:
@@ -319,7 +321,8 @@ def _part(own: torch.Tensor, head: int, heads: int) -> slice:
 
 def _shared(model: Model) -> bool:
     """Whether all layers are one module."""
-    return model.described["architecture"] == "AlbertModel"
+    shared: bool = model.described["architecture"] == "AlbertModel"
+    return shared
 
 
 @every

@@ -104,7 +104,7 @@ def test_a_batch_of_sieves_scorers_and_masks_of_others_is_read_in_blocks_as_whol
         return cells
 
     folder, asked = model_of("mistral"), passages(2, 5, fewest=8, most=40)
-    mixed = [*NAMES, MaskSieve("odd", odd), Watching()]
+    mixed: list[str | MaskSieve | Watching] = [*NAMES, MaskSieve("odd", odd), Watching()]
     wanted = plain_scores(ready(folder, 512), plain_network(folder, "eager"), asked, mixed)
     cut_into_blocks(monkeypatch, 4, 5000)
     shard = streamed(ready(folder, 512), asked, selection_of(mixed), size=3)
@@ -193,7 +193,8 @@ def test_batches_of_different_lengths_are_packed_and_score_as_padded_ones(
 
     def pack(chosen: Model, batch: list[Tokenised]) -> dict[str, torch.Tensor]:
         rows.append(len(batch))
-        return pack_inputs(chosen, batch)
+        tensors: dict[str, torch.Tensor] = pack_inputs(chosen, batch)
+        return tensors
 
     monkeypatch.setattr(stream, "pack_inputs", pack)
     packed = _plain(model, asked, sieves, size=4)
@@ -216,7 +217,8 @@ def _plain(model: Model, asked: Sequence[Passage], sieves: Any, size: int = 5) -
     job = SieveJob(model, sieves, None)
     shards = [tokenise(model.tokenizer, asked, 96)]
     (shard,) = stream_tokenised(model, shards, job, batch_size=size, advance=lambda count: None)
-    return shard.values
+    values: np.ndarray = shard.values
+    return values
 
 
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=9), st.sampled_from(["bert", "roberta", "mistral"]))
@@ -413,7 +415,7 @@ def test_a_scorer_gets_each_layers_whole_attention_and_its_own_null(
     for key, attention in scorer.given:
         by_input[key].append(attention[:, :, 0].max(axis=1))
         assert attention.shape == (model.heads, sizes[key], sizes[key])
-        assert (attention.dtype, attention.flags.writeable) == (np.float32, False)
+        assert (attention.dtype, attention.flags.writeable) == (np.dtype(np.float32), False)
         np.testing.assert_allclose(attention.sum(-1), 1, rtol=0, atol=1e-5)
     np.testing.assert_array_equal(shard.values[1], [by_input[key] for key in shard.examples])
     np.testing.assert_allclose(shard.null, [[1 / size for size in sizes.values()]], rtol=1e-12)

@@ -208,15 +208,15 @@ def test_the_folder_holds_the_findings_of_the_runs_and_gives_them_back(
     facts = json.loads(command("show", out, "--json")[1])
     assert (facts["kind"], len(facts["runs"])) == ("atlas", 2)
     for key, name in (("agreement", "agreement"), ("in_runs", "in-runs"), ("consensus", "consensus")):
-        table = list(csv.DictReader(headroles.table(out, name, "csv").splitlines()))
-        assert len(facts[key]) == len(table) > 0
-        for row, line in zip(facts[key], table, strict=True):
+        lines = list(csv.DictReader(headroles.table(out, name, "csv").splitlines()))
+        assert len(facts[key]) == len(lines) > 0
+        for row, line in zip(facts[key], lines, strict=True):
             assert {column: "" if cell is None else str(cell) for column, cell in row.items()} == line
     with pytest.raises(BadInput, match="with other settings"):
         atlas([short, finished], out=out)
-    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    copied = Path(shutil.copytree(finished, tmp_path / "run"))
     with pytest.raises(BadInput, match="no atlas of headroles"):
-        atlas([short, finished], out=run, overwrite=True)
+        atlas([short, finished], out=copied, overwrite=True)
 
 
 def _with(run: Labelling, **entries: Any) -> Labelling:

@@ -430,7 +430,12 @@ def test_open_opens_the_report_after_it_is_printed(
     command: Command, finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: asked.append(address) is None)
+
+    def opened(address: str) -> bool:
+        asked.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", opened)
     code, out, err = command("show", finished, "--open")
     assert (code, err, asked) == (0, "", [(finished / "report.html").resolve().as_uri()])
     assert out.endswith("report.html\n")

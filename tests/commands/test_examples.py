@@ -155,7 +155,8 @@ def test_training_learns_and_a_seed_fixes_every_weight(
     import torch
     from transformers import BertConfig, BertForSequenceClassification
 
-    pairs, states = finetune.read_pairs(pairs_file, tokenizer, None, 0), []
+    pairs = finetune.read_pairs(pairs_file, tokenizer, None, 0)
+    states: list[dict[str, Any]] = []
     for seed in (0, 0, 1):
         torch.manual_seed(seed)
         network = BertForSequenceClassification(BertConfig.from_pretrained(planted))

@@ -70,7 +70,8 @@ def pruned(run_of: RunOf, tmp_path: Path) -> Callable[..., tuple[Pruning, Path]]
         outcome = "representation" if name == "encoder" else "loss"
         run = run_of(name, outcomes=(outcome,), **({"label": "label"} if name == "bert" else {}))
         out = tmp_path / "pruned"
-        return headroles.prune(run, **{"bound": 0.2, "out": out} | options), out
+        asked: dict[str, Any] = {"bound": 0.2, "out": out} | options
+        return headroles.prune(run, **asked), out
 
     return make
 

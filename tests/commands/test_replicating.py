@@ -195,8 +195,8 @@ def test_rows_count_both_directions_and_correlate_all_their_heads(
     counted = {name: sum(each.decision == name for each in own) for name in ("role", "undetermined")}
     assert (row.role, row.undetermined) == (counted["role"], counted["undetermined"])
     assert row.roles == row.role + row.not_role + row.undetermined + row.untestable + row.explained
-    means = [headroles.load(folder).findings.mean[3:].ravel() for folder in (first, second)]
-    assert row.correlation == pytest.approx(np.corrcoef(*means)[0, 1])
+    means, others = (headroles.load(folder).findings.mean[3:].ravel() for folder in (first, second))
+    assert row.correlation == pytest.approx(np.corrcoef(means, others)[0, 1])
     assert found.outcomes["role"] == sum(each.decision == "role" for each in found.replicates)
     assert len(found.frame()) == len(found.replicates)
 
@@ -317,7 +317,8 @@ def _sketch(*texts: str) -> str:
     sketch = TextSketch()
     for text in texts:
         sketch.add(text)
-    return sketch.encode()
+    encoded: str = sketch.encode()
+    return encoded
 
 
 def test_what_else_differs_and_shared_inputs_are_said(

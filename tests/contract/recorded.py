@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 from base64 import b64decode
@@ -11,6 +12,7 @@ from contextlib import redirect_stdout
 from html import unescape
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -34,6 +36,8 @@ COMMANDS = {
     "plan": ("plan", "--effect", "0.5", "--head-count", "144"),
 }  # fmt: skip
 """Commands whose output is recorded, besides those of results."""
+OF_TERMINALS = ("FORCE_COLOR", "NO_COLOR", "COLORTERM", "COLUMNS")
+"""Variables that say what a terminal can do."""
 DIGITS = 3
 """Digits of the numbers that are recorded of a page."""
 LISTED_MAPS = ("maps.safetensors", "maps.json")
@@ -51,8 +55,11 @@ LINE = 200
 """Letters of a line of recorded data, where it can be broken."""
 READABLE = ("title", "range", "tickvals", "ticktext")
 """What is recorded of an axis of a figure."""
-TIMES = re.compile(r'(?P<name>"(?:seconds_\w+|device)": )[^\n]*|[\d.]+(?P<end> ms)|\([^()]*(?=; 32 inputs)')
-"""Times that were measured, and the device that took them."""
+VARYING = re.compile(
+    r'(?P<name>"seconds_\w+": |"device": (?="[A-Z]))[^\n]*|[\d.]+(?P<end> ms)|\([^()]*(?=; 32 inputs)'
+    r"|(?<![.\w])(?=\d*[a-f])(?:[0-9a-f]{12}|[0-9a-f]{64})\b"
+)
+"""Times that were measured, the device that took them, and hashes of manifests of other runs."""
 HELD_ELSEWHERE = ("manifest", "files")
 """Data of a page that are files of the run."""
 
@@ -86,6 +93,14 @@ def command_text(*words: str) -> str:
 
 def words_of(name: str, workspace: Path, result: Any) -> dict[str, str]:
     """Return all texts that are written of a result: at a prompt, in a terminal, for papers, and its page."""
+    with patch.dict(os.environ):
+        for variable in OF_TERMINALS:
+            os.environ.pop(variable, None)
+        texts = _words_of(name, workspace, result)
+    return {file: VARYING.sub(_masked, text) if name in READ else text for file, text in texts.items()}
+
+
+def _words_of(name: str, workspace: Path, result: Any) -> dict[str, str]:
     texts = {"prompt.txt": f"{result!r}\n"}
     if hasattr(result, "_repr_html_"):
         texts["notebook.txt"] = html_text(result._repr_html_())
@@ -104,7 +119,7 @@ def words_of(name: str, workspace: Path, result: Any) -> dict[str, str]:
             page = (Path(name) / "report.html").read_text(encoding="utf-8")
             texts |= {"page.txt": html_text(page), "page.json": page_data(page)}
         if name == "prune":
-            return {file: TIMES.sub(_masked, text) for file, text in texts.items()}
+            return texts
         if name != "compare":
             texts["card.md"] = headroles.share(name).card
         texts["methods.md"] = headroles.methods(name)
@@ -118,7 +133,7 @@ def words_of(name: str, workspace: Path, result: Any) -> dict[str, str]:
 
 
 def _masked(found: re.Match[str]) -> str:
-    """Return a measured time, or the device that took it, without its number or name."""
+    """Return what varies without its number or name."""
     return f"{found['name'] or ''}…{found['end'] or ''}"
 
 
@@ -201,7 +216,7 @@ def tables_of(name: str, folder: Path) -> dict[str, str]:
         del texts["findings.csv"]  # a copy of those of its runs
     facts = manifest_facts((folder / "manifest.json").read_text(encoding="utf-8"))
     texts |= {"manifest.json": json.dumps(facts, indent=1, ensure_ascii=False) + "\n"}
-    return {file: TIMES.sub(_masked, text) for file, text in texts.items()} if name == "prune" else texts
+    return {file: VARYING.sub(_masked, text) if name in READ else text for file, text in texts.items()}
 
 
 def store_run(name: str, workspace: Path) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 SMALLEST = 1e-5
 """Part of the tolerance that is allowed as an absolute difference, for what would be 0 without rounding."""
-OF_MACHINE = ("headroles", "versions", "machine", "sha256", "files")
-"""Fields of a manifest that say which version and machine made it, and hashes over these."""
+OF_MACHINE = ("headroles", "versions", "machine", "sha256", "files", "code", "identity")
+"""Fields of records of a run that say which version and machine made it, and hashes over these."""
 TEXTS = (".csv", ".json", ".jsonl", ".txt", ".md", ".tex", ".html")
 
 
@@ -40,7 +40,7 @@ def _near(old: float, new: float, tolerance: float) -> bool:
 
 
 def manifest_facts(text: str) -> dict[str, Any]:
-    """Return a manifest without what depends on versions and machine."""
+    """Return a manifest, a plan or a receipt without what depends on versions and machine."""
     return {name: value for name, value in json.loads(text).items() if name not in OF_MACHINE}
 
 
@@ -85,7 +85,7 @@ def file_difference(old: Path, new: Path, tolerance: float) -> str:
     """Return the first difference of two files; "" where there is none."""
     if old.read_bytes() == new.read_bytes():
         return ""
-    if old.name == "manifest.json":
+    if old.name in ("manifest.json", "plan.json") or (old.parent.name == "shards" and old.suffix == ".json"):
         texts = [json.dumps(manifest_facts(file.read_text("utf-8")), indent=1) for file in (old, new)]
         return text_difference(texts[0], texts[1], tolerance)
     if old.suffix in TEXTS:

@@ -18,12 +18,14 @@ from tests.faults.parallel import do_in_forks
 SHARES = {"kills": 0.5, "errors": 0.15, "flips": 0.2, "mutations": 0.15}
 """Parts, and their shares of the time."""
 SHORT = (
-    "label", "label --overwrite", "judge label", "report label", "moments --overwrite", "maps --overwrite",
-    "surface --overwrite", "cluster --overwrite", "probe --overwrite", "ablate --overwrite",
-    "why --overwrite", "prune --overwrite", "prune --check", "compare --overwrite", "extract",
-    "scores --overwrite", "atlas --overwrite", "convert maps --overwrite",
+    "label", "label --overwrite", "label -w 2 --overwrite", "judge label", "report label",
+    "moments --overwrite", "maps --overwrite", "surface --overwrite", "cluster --overwrite",
+    "probe --overwrite", "ablate --overwrite", "why --overwrite", "prune --overwrite", "prune --check",
+    "compare --overwrite", "extract", "scores --overwrite", "atlas --overwrite", "convert maps --overwrite",
 )  # fmt: skip
 """The commands that the short mode interrupts."""
+KILLS, ERRORS, MUTATIONS = 32, 16, 2_000
+"""Trials of the short mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,7 @@ class Settings:
         work: Folder for inputs and trials.
         seed: Seed of everything that is drawn.
         jobs: Trials at a time.
-        short: Whether only a few trials are done, the same ones every time.
-        minutes: Length of the long mode.
+        minutes: Length of the long mode; None for a few trials, the same ones every time.
         parts: Parts that are done.
         save: Folder for all faults and for mutated inputs with one; None saves none.
     """
@@ -43,14 +44,13 @@ class Settings:
     work: Path
     seed: int
     jobs: int
-    short: bool
-    minutes: float
+    minutes: float | None
     parts: tuple[str, ...]
     save: Path | None
 
     def until(self, part: str) -> float:
         """Return the time at which a part that begins now ends."""
-        if self.short:
+        if self.minutes is None:
             return float("inf")
         share = SHARES[part] / sum(SHARES[name] for name in self.parts)
         return time.monotonic() + 60 * self.minutes * share
@@ -62,7 +62,7 @@ Figures = tuple[str, list[tuple[str, str]]]
 
 def _prepare(settings: Settings) -> list[Prepared]:
     """Prepare the commands that are interrupted."""
-    chosen = [case for case in cases() if not settings.short or case.name in SHORT]
+    chosen = [case for case in cases() if settings.minutes or case.name in SHORT]
     first = [prepare(case, settings.work) for case in chosen if case.name in ("label", "probe")]
     later = [case for case in chosen if case.name not in ("label", "probe")]
 
@@ -72,43 +72,27 @@ def _prepare(settings: Settings) -> list[Prepared]:
     return [*first, *do_in_forks(act, later, settings.jobs)]
 
 
-def _strike(settings: Settings, part: str, prepared: list[Prepared]) -> Figures:
-    """Kill commands, or have them meet errors."""
-    until, kills = settings.until(part), part == "kills"
-    planned = (strikes.kills if kills else strikes.errors)(prepared, settings.seed)
-    if settings.short:
-        planned = planned[: 48 if kills else 22]
-    done = strikes.do_strikes(planned, settings.work, settings.jobs, until)
-    return strikes.figures(part, done)
-
-
-def _damage(settings: Settings) -> Figures:
-    """Damage finished runs and a pruned model: half of the time for verify, half for judge."""
-    start, until = time.monotonic(), settings.until("flips")
-    kinds = ("label",) if settings.short else tuple(run_kinds())
-    runs = {kind: damage.finish(kind, settings.work) for kind in kinds}
-    runs_and_pruning = runs | {"prune": damage.finish_pruning(settings.work)}
-    to_verify = damage.damages_for_verify(runs_and_pruning, settings.seed)
-    to_judge = damage.damages_for_judge(runs, settings.seed, 1 if settings.short else 12)
-    if settings.short:
-        to_verify = [chunk for chunk in to_verify if chunk.file == "manifest.json" or len(chunk.damages) < 6]
-        to_judge = [chunk for chunk in to_judge if damage.decides(chunk.file)][:30]
-    half = (start + until) / 2
-    count, faults = damage.do_damages(runs_and_pruning, to_verify, settings.work, settings.jobs, half)
-    line, groups = damage.figures("flips, verify", count, faults)
-    count, faults = damage.do_damages(runs, to_judge, settings.work, settings.jobs, until)
-    more, more_groups = damage.figures("judge", count, faults)
-    return f"{line}; {more}", groups + more_groups
-
-
-def _mutate(settings: Settings) -> Figures:
-    """Mutate files and arguments."""
-    until = settings.until("mutations")
-    if not (settings.work / "finished" / "label").exists():
-        damage.finish("label", settings.work)
-    count = 2_000 if settings.short else 10_000_000
-    jobs, save = settings.jobs, settings.save
-    return mutations.figures(mutations.do_mutations(settings.work, count, settings.seed, jobs, until, save))
+def do_part(part: str, settings: Settings, prepared: list[Prepared]) -> Figures:
+    """Kill commands, have them meet errors, damage what they finished, or mutate files and arguments."""
+    until, work, jobs, is_short = settings.until(part), settings.work, settings.jobs, not settings.minutes
+    if part in ("kills", "errors"):
+        planned = (strikes.kills if part == "kills" else strikes.errors)(prepared, settings.seed)
+        few = {"kills": KILLS, "errors": ERRORS}[part]
+        return strikes.figures(
+            part, strikes.do_strikes(planned[:few] if is_short else planned, work, jobs, until)
+        )
+    if part == "flips":
+        kinds = ("label", "prune") if is_short else (*run_kinds(), "prune")
+        runs = {kind: damage.finish(kind, work) for kind in kinds}
+        chunks = damage.plan_damages(runs, settings.seed)
+        if is_short:
+            whole = ("label", "manifest.json")  # every byte of it
+            chunks = [each for each in chunks if (each.kind, each.file) == whole or len(each.damages) < 6]
+        return damage.figures(*damage.do_damages(runs, chunks, work, jobs, until))
+    if not (work / "finished" / "label").exists():
+        damage.finish("label", work)
+    count = MUTATIONS if is_short else 10_000_000
+    return mutations.figures(mutations.do_mutations(work, count, settings.seed, jobs, until, settings.save))
 
 
 def run(settings: Settings) -> int:
@@ -119,19 +103,15 @@ def run(settings: Settings) -> int:
     total = 0
     for part in settings.parts:
         start = time.monotonic()
-        if part in ("kills", "errors"):
-            line, faults = _strike(settings, part, prepared)
-        else:
-            line, faults = _damage(settings) if part == "flips" else _mutate(settings)
+        line, faults = do_part(part, settings, prepared)
         print(f"{line}; {time.monotonic() - start:.0f} s in all", flush=True)
         for group, count in Counter(group for group, _ in faults).most_common():
             first = next(fault for name, fault in faults if name == group)
             print(f"  {count} x {first[:400]}", flush=True)
         if settings.save is not None and faults:
             settings.save.mkdir(parents=True, exist_ok=True)
-            (settings.save / f"{part}.txt").write_text(
-                "\n".join(fault for _, fault in faults), errors="backslashreplace"
-            )
+            text = "\n".join(fault for _, fault in faults)
+            (settings.save / f"{part}.txt").write_text(text, errors="backslashreplace")
         total += len(faults)
     return total
 
@@ -142,15 +122,13 @@ def run(settings: Settings) -> int:
 @click.option("--only", type=click.Choice([*SHARES]), help="Do this part only.")
 @click.option("--jobs", type=int, default=2, show_default=True, help="Trials at a time.")
 @click.option("--short", is_flag=True, help="A few trials, the same ones every time, as the tests do.")
-@click.option(
-    "--save", type=click.Path(path_type=Path), help="Folder for all faults, and for the mutated inputs."
-)
+@click.option("--save", type=click.Path(path_type=Path), help="Folder for faults, and for mutated inputs.")
 def main(minutes: float, seed: int, only: str | None, jobs: int, short: bool, save: Path | None) -> None:
     """Interrupt every command, damage every file and mutate every input; exit with 1 where one goes wrong."""
     work = Path(tempfile.mkdtemp(prefix="faults-"))
-    saved = None if save is None else save.resolve()
+    saved, parts = None if save is None else save.resolve(), (only,) if only else (*SHARES,)
     try:
-        faults = run(Settings(work, seed, jobs, short, minutes, (only,) if only else (*SHARES,), saved))
+        faults = run(Settings(work, seed, jobs, None if short else minutes, parts, saved))
     finally:
         shutil.rmtree(work, ignore_errors=True)
     sys.exit(1 if faults else 0)

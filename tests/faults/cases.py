@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats import ENOUGH_FOR_NOT
 from tests.faults.children import Ended, keep_warm, run_command, run_in_fork
 
 Words = tuple[str, ...]
@@ -236,8 +236,8 @@ def make_inputs(folder: Path) -> None:
     """Write the model, texts, trees and maps that all cases read, in a fork."""
 
     def act() -> None:
-        from tests.converting.old_files import old_pairs, write_pickle
         from tests.support.planted import save_planted, write_pairs
+        from tests.support.texts import old_pairs, write_pickle
 
         save_planted(folder / "model")
         write_pairs(folder / "pairs.tsv")

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.faults.functions import HUGE, Function, functions, odd_values
+from tests.faults.functions import HUGE, Function, functions, mutate_arguments
 from tests.faults.parallel import do_in_forks
 from tests.faults.parsers import Parser, parsers
 
@@ -30,17 +30,8 @@ INSERTS = (
 )  # fmt: skip
 NUMBER, FIELD = re.compile(rb"-?\d+(?:\.\d+)?"), re.compile(rb'[^\t\n {}\[\],":]+')
 COUNTS = (
-    b"0",
-    b"-1",
-    b"1",
-    b"7",
-    b"999999999",
-    b"9223372036854775808",
-    HUGE.encode(),
-    b"0.5",
-    b"1e5",
-    b"null",
-)
+    b"0", b"-1", b"1", b"7", b"999999999", b"9223372036854775808", HUGE.encode(), b"0.5", b"1e5", b"null"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,42 +84,8 @@ def mutate(data: bytes, others: Sequence[bytes], chance: random.Random) -> bytes
     return data
 
 
-def mutate_arguments(usual: dict[str, tuple[Any, ...]], chance: random.Random) -> dict[str, Any]:
-    """Return arguments of a function: some usual ones, and one to three odd ones; an example stays one."""
-    needed = [name for name in usual if name in NEEDED]
-    names = {*needed, *(name for name in usual if chance.random() < 0.15)}
-    given = {name: chance.choice(usual[name]) for name in sorted(names)}
-    values = odd_values()
-    open_ones = sorted({*usual} - {"example"})
-    for name in chance.sample(open_ones, min(len(open_ones), chance.choice((1, 1, 2, 3)))):
-        if name == "words":
-            words = [*given.get(name, ("plan",))]
-            place = chance.randrange(len(words))
-            odd = chance.choice([value for value in values if isinstance(value, str | int | float)])
-            words[place : place + chance.choice((0, 1, 1))] = [
-                odd if not isinstance(odd, int) else f"{odd:#x}"
-            ]
-            given[name] = tuple(words)
-        else:
-            given[name] = chance.choice((*values, *chance.choice(sorted(usual.items(), key=str))[1]))
-    return given
-
-
-NEEDED = (
-    "probes", "file", "out", "text", "effect", "head_count", "dir_a", "dir_b", "form", "attention",
-    "example", "words", "folder",
-)  # fmt: skip
-"""Arguments without which a function does not begin; they are given in any case."""
-
-
-def plan_batches(targets: Sequence[Parser | Function], count: int) -> list[tuple[int, int]]:
-    """Return batches of about so many inputs in all, as numbers of their target and of the batch."""
-    rounds = -(-count // sum(_size(target, count, len(targets)) for target in targets))
-    return [(number, turn) for turn in range(rounds) for number in range(len(targets))]
-
-
-def _size(target: Parser | Function, count: int, targets: int) -> int:
-    """Return the number of inputs of a batch, at most the wanted number shared among all targets."""
+def size_of(target: Parser | Function, count: int, targets: int) -> int:
+    """Return the number of inputs of a batch, at most twice its share of the wanted number."""
     return max(1, min(BATCH // target.cost, 2 * count // targets))
 
 
@@ -155,7 +112,7 @@ def do_mutations(
         place = _own_place(work)
         target = _targets(place)[batch[0]]
         chance = random.Random(f"{seed} {target.name} {batch[1]}")
-        tried, used, faults = _size(target, count, len(_targets(work))), 0, list[str]()
+        tried, used, faults = size_of(target, count, len(_targets(work))), 0, list[str]()
         for number in range(tried):
             given, fault = _try(target, place, chance)
             used += fault == ""
@@ -165,7 +122,10 @@ def do_mutations(
                     _save(save / f"{target.name.replace(' ', '-')}-{seed}-{batch[1]}-{number}", given, fault)
         return Outcome(target.name, tried, used, tuple(faults))
 
-    return do_in_forks(act, plan_batches(_targets(work), count), jobs, until)
+    targets = _targets(work)
+    rounds = -(-count // sum(size_of(target, count, len(targets)) for target in targets))
+    batches = [(number, turn) for turn in range(rounds) for number in range(len(targets))]
+    return do_in_forks(act, batches, jobs, until)
 
 
 def _own_place(work: Path) -> Path:
@@ -200,7 +160,7 @@ def _try(target: Parser | Function, place: Path, chance: random.Random) -> tuple
                 file.write_bytes(given)
                 target.read(file)
             else:
-                arguments = mutate_arguments(target.usual, chance)
+                arguments = mutate_arguments(target, chance)
                 given = _as_text(arguments)
                 target.call(**arguments)
         return given, ""
@@ -243,24 +203,17 @@ def _as_text(arguments: dict[str, Any]) -> bytes:
 def _place_of(error: BaseException) -> str:
     """Return the last line of headroles that an exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [
-        frame for frame in frames if "headroles" in frame.filename and "site-packages" not in frame.filename
-    ]
-    ours = [
-        frame for frame in frames if re.search(r"/(headroles|stats|sieves|reports)/", frame.filename)
-    ] or ours
-    ours = [
-        frame for frame in ours if "site-packages" not in frame.filename and "/tests/" not in frame.filename
-    ]
+    ours = [frame for frame in frames if re.search(r"/(headroles|stats|sieves|reports)/", frame.filename)]
+    ours = [frame for frame in ours if not re.search("site-packages|/tests/", frame.filename)]
     frame = (ours or list(frames))[-1]
     return f"{Path(frame.filename).parent.name}/{Path(frame.filename).name}:{frame.lineno}"
 
 
 def _shorten(error: BaseException) -> str:
-    try:
+    """Return the words of an exception in a line."""
+    with contextlib.suppress(Exception):
         return " ".join(str(error).split())[:150]
-    except Exception:
-        return "without words"
+    return "without words"
 
 
 def _save(file: Path, given: bytes, fault: str) -> None:

@@ -23,12 +23,6 @@ def do_in_forks(
 ) -> list[Result]:
     """Do tasks in forks of this process, in their order as far as time allows; gives the results.
 
-    Args:
-        act: Does one task, in a fork that does several.
-        tasks: The tasks; only the first ``MOST`` are done.
-        jobs: Number of forks.
-        until: Time of ``time.monotonic`` after which no task is begun.
-
     Raises:
         RuntimeError: When a fork ends with an exception, which it prints.
     """
@@ -36,6 +30,7 @@ def do_in_forks(
     os.write(writing, b"".join(map(NUMBER.pack, range(min(len(tasks), MOST)))))
     os.close(writing)
     sys.stdout.flush()
+    done: list[tuple[int, Result]] = []
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, str(number)) for number in range(jobs)]
         forks = [_fork(act, tasks, reading, until, file) for file in files]
@@ -43,7 +38,10 @@ def do_in_forks(
         codes = [os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) for fork in forks]
         if any(codes):
             raise RuntimeError(f"forks of the trials ended with the exit codes {codes}")
-        done: list[tuple[int, Result]] = [pair for file in files for pair in _read(file)]
+        for file in files:
+            with file.open("rb") as stored:
+                while stored.peek(1):
+                    done.append(pickle.load(stored))
     return [result for _, result in sorted(done, key=lambda pair: pair[0])]
 
 
@@ -65,12 +63,3 @@ def _fork(act: Callable[[Any], Any], tasks: Sequence[Any], reading: int, until: 
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-def _read(file: Path) -> list[Any]:
-    """Return the results of a fork."""
-    results = []
-    with file.open("rb") as stored:
-        while stored.peek(1):
-            results.append(pickle.load(stored))
-    return results

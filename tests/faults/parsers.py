@@ -84,55 +84,38 @@ TEXTS = """{"text": "It rains .", "id": 1}
 """
 VECTORS = "2 3\nthe 0.1 -0.2 3e-4\ncat 1 2 3\n"
 PLAIN_VECTORS = "the 0.1 -0.2 3e-4\nThe 1 2 3\nCat -1 .5 7\n"
-MAP_LIST = json.dumps(
-    {
-        "headroles": "0.1.0",
-        "model": {"name": "m", "architecture": "BertModel", "layers": 2, "heads": 3},
-        "word_level": False,
-        "precision": "float32",
-        "sinks": False,
-        "sha256": "0" * 64,
-        "examples": [
-            {
-                "tokens": ["[CLS]", "the", "cat", "[SEP]"],
-                "attns": "0",
-                "segment": [-1, 0, 0, -1],
-                "word": [-1, 0, 1, -1],
-                "texts": ["the cat"],
-                "spans": [[0, 0], [0, 3], [4, 7], [0, 0]],
-                "first": [0],
-                "heads": [2, 0],
-                "relations": ["det", "root"],
-                "visible": [[None, 0], [[0, 0], [0, 1], [0, 2], [0, 3]]],
-                "key": "k",
-                "group": 4,
-            },
-            {"tokens": ["it", "rains", "."]},
-        ],
-    },
-    indent=1,
-)
+FIRST = {
+    "tokens": ["[CLS]", "the", "cat", "[SEP]"], "attns": "0", "segment": [-1, 0, 0, -1],
+    "word": [-1, 0, 1, -1],
+    "texts": ["the cat"], "spans": [[0, 0], [0, 3], [4, 7], [0, 0]], "first": [0], "heads": [2, 0],
+    "relations": ["det", "root"], "key": "k", "group": 4,
+    "visible": [[None, 0], [[0, 0], [0, 1], [0, 2], [0, 3]]],
+}  # fmt: skip
+MODEL = {"name": "m", "architecture": "BertModel", "layers": 2, "heads": 3}
+LIST = {"headroles": "0.1.0", "model": MODEL, "word_level": False, "precision": "float32", "sinks": False}
+MAP_LIST = json.dumps(LIST | {"examples": [FIRST, {"tokens": ["it", "rains", "."]}]}, indent=1)
 
 
-def _attention() -> dict[str, np.ndarray]:
-    """Return attention of two inputs of three and two tokens, 1 layer × 2 heads."""
+def _attention(layers: int, heads: int, *sizes: int) -> dict[str, np.ndarray]:
+    """Return attention that looks back, of inputs of some sizes."""
     chance = np.random.default_rng(0)
-    rows = {str(number): chance.random((1, 2, size, size)) for number, size in enumerate((3, 2))}
-    return {name: (map_ / map_.sum(-1, keepdims=True)).astype(np.float32) for name, map_ in rows.items()}
+    maps = {}
+    for number, size in enumerate(sizes):
+        weights = np.tril(chance.random((layers, heads, size, size)))
+        maps[str(number)] = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+    return maps
 
 
-def _map_files() -> tuple[bytes, bytes]:
-    """Return maps as npz and as safetensors."""
-    from safetensors.numpy import save
-
+def _packed(maps: dict[str, np.ndarray]) -> bytes:
+    """Return maps as npz."""
     stored = io.BytesIO()
-    np.savez(stored, **_attention())  # type: ignore[arg-type]
-    return stored.getvalue(), save(_attention())
+    np.savez(stored, **maps)  # type: ignore[arg-type]
+    return stored.getvalue()
 
 
 def _gold(layout: str | None) -> Callable[[Path], Any]:
     def read(path: Path) -> Any:
-        from headroles.extraction.gold.read import read_documents
+        from headroles.extraction import read_documents
 
         return read_documents(path, "x", layout)
 
@@ -140,34 +123,20 @@ def _gold(layout: str | None) -> Callable[[Path], Any]:
 
 
 def _table(path: Path) -> Any:
-    from headroles.extraction.texts.sources import read_file
+    from headroles.extraction import read_file
 
     columns = None if path.suffix == ".conllu" else ("question", "sentence")
     return read_file(path, columns, None if columns is None else "document", "x")
 
 
-def _plain(path: Path) -> Any:
-    from headroles.preprocessing.documents import gold_row, read_any
-    from headroles.records.documents import Document
-
-    return [gold_row(row) if isinstance(row, Document) else row for row in read_any(path, None, (), None)]
-
-
-@cache
-def _tokenizer(folder: Path) -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(folder)
-
-
 def _vectors(path: Path) -> Any:
-    from headroles.extraction.parsing.vectors import read_vectors
+    from headroles.extraction import read_vectors
 
     return read_vectors(path), read_vectors(path, {"the"})
 
 
 def _objects(path: Path) -> Any:
-    from headroles.inputs.json_files import has_trees, stream_objects
+    from headroles.inputs import has_trees, stream_objects
 
     return list(stream_objects([path], None, "x", has_trees(path)))
 
@@ -178,16 +147,18 @@ def _listed(lines: str) -> str:
 
 
 def _map_list(path: Path) -> Any:
-    from headroles.maps.examples import read_map_list
+    import headroles
 
-    return read_map_list(path, "x")
+    maps = path.with_suffix(".npz")
+    maps.write_bytes(_packed(_attention(2, 3, 4, 3)))
+    return headroles.label(attention=maps, sieve=["local"])
 
 
 def _map_file(path: Path) -> Any:
     import headroles
 
     path.with_suffix(".json").write_text(json.dumps([{"tokens": ["a", "b", "c"]}, {"tokens": ["d", "e"]}]))
-    return headroles.label(attention=path, sieve=["local"], overwrite=True)
+    return headroles.label(attention=path, sieve=["local"])
 
 
 def parsers(work: Path) -> tuple[Parser, ...]:
@@ -196,18 +167,31 @@ def parsers(work: Path) -> tuple[Parser, ...]:
     Args:
         work: Folder with ``inputs/model``, whose tokenizer is used, and ``finished/label/run``.
     """
+    from safetensors.numpy import save
+
+    model, maps = work / "inputs" / "model", _attention(1, 2, 3, 2)
+
+    @cache
+    def tokenizer() -> Any:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(model)
 
     def texts(path: Path) -> Any:
-        from headroles.extraction.texts.json_inputs import map_inputs, read_rows
+        from headroles.extraction import map_inputs, read_rows
 
-        return map_inputs(_tokenizer(work / "inputs" / "model"), read_rows(path), str(path))
+        return map_inputs(tokenizer(), read_rows(path), str(path))
+
+    def running(path: Path) -> Any:
+        import headroles
+
+        return headroles.preprocess_unlabeled(path, out="u.jsonl", model=model, max_length=16, overwrite=True)
 
     def run(path: Path) -> Any:
         import headroles
 
         return headroles.load(path.parent)
 
-    npz, safe = _map_files()
     manifest = (work / "finished" / "label" / "run" / "manifest.json").read_bytes()
     gold = {
         "conllu": ("x.conllu", CONLLU),
@@ -225,11 +209,11 @@ def parsers(work: Path) -> tuple[Parser, ...]:
         Parser("gold, a list", "x.json", (_listed(GOLD).encode(),), _gold(None)),
         *(Parser(f"table {file}", file, (text.encode(),), _table) for file, text in tables.items()),
         Parser("objects", "x.json", tuple(text.encode() for text in (TEXTS, _listed(TEXTS), GOLD)), _objects),
-        Parser("texts to parse", "x.txt", (RUNNING.encode(), WORDS.encode(), WINOBIAS.encode()), _plain),
+        Parser("running text", "x.txt", (RUNNING.encode(), WORDS.encode(), WINOBIAS.encode()), running, 8),
         Parser("texts of extract", "x.json", (TEXTS.encode(), _listed(TEXTS).encode()), texts, 3),
         Parser("word vectors", "x.txt", (VECTORS.encode(), PLAIN_VECTORS.encode()), _vectors),
-        Parser("list of maps", "x.json", (MAP_LIST.encode(),), _map_list),
-        Parser("maps npz", "x.npz", (npz,), _map_file, 40),
-        Parser("maps safetensors", "x.safetensors", (safe,), _map_file, 40),
+        Parser("list of maps", "x.json", (MAP_LIST.encode(),), _map_list, 40),
+        Parser("maps npz", "x.npz", (_packed(maps),), _map_file, 40),
+        Parser("maps safetensors", "x.safetensors", (save(maps),), _map_file, 40),
         Parser("manifest", "run/manifest.json", (manifest,), run, 40),
     )

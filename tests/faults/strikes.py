@@ -171,7 +171,7 @@ def kills(prepared: Sequence[Prepared], seed: int) -> list[tuple[Prepared, Strik
     """Return a kill before every change of every command, the commands in turn, their changes spread."""
     chance, turns = random.Random(seed), []
     for item in prepared:
-        numbers = _spread(len(item.changes), chance)
+        numbers = spread(len(item.changes), chance)
         several = item.case.workers > 1
         turns.append(
             [
@@ -187,7 +187,7 @@ def errors(prepared: Sequence[Prepared], seed: int) -> list[tuple[Prepared, Stri
     chance, turns = random.Random(seed), []
     for item in prepared:
         strikes = []
-        for turn, number in _spread(len(item.changes), chance):
+        for turn, number in spread(len(item.changes), chance):
             event = item.changes[number - 1].split(" ")[0]
             fitting = [name for name in ERRORS if event in MEET.get(name, (event,))]
             error = "EXDEV" if event in CROSSING and turn % 3 == 0 else fitting[turn % len(fitting)]
@@ -197,7 +197,7 @@ def errors(prepared: Sequence[Prepared], seed: int) -> list[tuple[Prepared, Stri
     return list(_in_turn(turns))
 
 
-def _spread(count: int, chance: random.Random) -> list[tuple[int, int]]:
+def spread(count: int, chance: random.Random) -> list[tuple[int, int]]:
     """Return the numbers from 1 to a count, numbered, so that the first ones lie far apart."""
     start, order = chance.random(), list[int]()
     for turn in range(20 * count):

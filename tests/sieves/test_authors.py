@@ -90,7 +90,8 @@ def test_a_sieve_is_asked_what_the_first_line_of_its_docstring_says() -> None:
 
         It may be.
         """
-        return np.eye(1, example.size, dtype=np.bool_)[0]
+        row: np.ndarray = np.eye(1, example.size, dtype=np.bool_)[0]
+        return row
 
     made = sieve("opening", margin=0.3)(opening)
     assert (made.question, made.margin, made.needs, made.source) == (

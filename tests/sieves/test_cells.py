@@ -126,7 +126,7 @@ def _lemmas(tokens: str, *lemmas: str) -> Example:
     return _texts(tokens, lexical=Lexical(lemmas=lemmas))
 
 
-def _often(*counts: int, **more: np.ndarray) -> Example:
+def _often(*counts: int, **more: Any) -> Example:
     return replace(_texts("a b c d", lexical=Lexical(frequency=np.array(counts))), **more)
 
 

@@ -162,7 +162,7 @@ def test_rows_are_the_relations_of_the_inputs_by_falling_count(
     scheme: str, relations: str, wanted: str
 ) -> None:
     root = relations.split().index("root")
-    row = {
+    row: dict[str, Any] = {
         "words": ["w"] * 8,
         "heads": [0 if word == root else root + 1 for word in range(len(relations.split()))],
     }
@@ -529,7 +529,8 @@ dogs . a cat . it                             | 0-1 2-4 5-6        | NNS . DT NN
 
 
 def test_a_full_match_comes_before_a_head_match_before_agreement_before_the_nearest(tmp_path: Path) -> None:
-    rows, wanted = [], []
+    rows: list[dict[str, Any]] = []
+    wanted = []
     for text, mentions, tags, chosen in ANTECEDENTS:
         spans = [[int(end) for end in mention.split("-")] for mention in mentions.split()]
         for right in range(len(spans) - 1):  # the last mention corefers with each of the others in turn

@@ -138,15 +138,13 @@ def test_a_shown_sieve_has_the_cells_and_weights_of_its_score(name: str, causal:
         summed if cells.counted.any() else np.full(3, np.nan), wanted.scores, atol=1e-12
     )
     role = oracle.ROLES[name]
-    for i in np.flatnonzero(cells.asking):
+    for i in np.flatnonzero(cells.asking).tolist():
         room = {j for j in range(example.size) if visible[i, j] and role.room(example, i, j)}
         counted = {
             j for j in room if role.counted(example, i, j) and (role.specials or not example.special[j])
         }
-        assert (set(np.flatnonzero(cells.compared[i])), set(np.flatnonzero(cells.counted[i]))) == (
-            room,
-            counted,
-        )
+        assert set(np.flatnonzero(cells.compared[i]).tolist()) == room
+        assert set(np.flatnonzero(cells.counted[i]).tolist()) == counted
     assert not cells.counted[~cells.asking].any()
 
 
@@ -233,7 +231,8 @@ def test_lemmas_come_from_conllu(tmp_path: Path) -> None:
     rows += ["3\t_\t_\tPUNCT\t_\t_\t2\tpunct\t_\t_", "4\there\t_\tADV\t_\t_\t2\tadvmod\t_\t_"]
     bare = "\n".join(row.replace("\tcat\t", "\t_\t").replace("\trun\t", "\t_\t") for row in rows[:2])
     (tmp_path / "cats.conllu").write_text("\n".join(rows) + "\n\n" + bare + "\n\n")
-    (first,), (second,) = (passage.words or () for passage in read_conllu(tmp_path / "cats.conllu", "cats"))
+    passages = read_conllu(tmp_path / "cats.conllu", "cats")
+    (first,), (second,) = (list(passage.words or ()) for passage in passages)
     assert (first.lemmas, second.lemmas) == (("cat", "run", "_", ""), None)
 
 

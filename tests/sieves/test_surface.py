@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +72,8 @@ def _defined(
     example: Example, rows: np.ndarray, visible: np.ndarray, smoothing: float
 ) -> dict[str, np.ndarray]:
     """Return all statistics by their definitions; NaN where the visible keys leave no choice."""
-    n, heads, found = example.size, len(rows), {}
+    n, heads = example.size, len(rows)
+    found: dict[str, np.ndarray] = {}
     kinds = [_kind(example, place) for place in range(n)]
     wanted = {"any": set(kinds), "other": set(kinds) - {"separator"}}
     for name, queries, keys in RELATED:
@@ -80,10 +82,10 @@ def _defined(
             i: [j for j in range(n) if visible[i, j] and _counted(example, i, j, keys)] for i in asking
         }
         free = any(0 < len(counted[i]) < visible[i].sum() for i in asking)
-        total = np.sum([rows[:, i, counted[i]].sum(axis=1) for i in asking], axis=0) if asking else 0.0
+        total: Any = np.sum([rows[:, i, counted[i]].sum(axis=1) for i in asking], axis=0) if asking else 0.0
         found[f"surface:{name}"] = total / len(asking) if free else np.full(heads, np.nan)
     mixed = (1 - smoothing) * rows + smoothing / n
-    spread = entropy(mixed, axis=-1)
+    spread = np.asarray(entropy(mixed, axis=-1))
     first = [i for i in range(n) if kinds[i] == "first"]
     for name, asking in (("entropy", [*range(n)]), ("entropy-first", first)):
         free = visible[asking].sum(axis=1).max(initial=0) > 1

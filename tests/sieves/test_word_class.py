@@ -174,7 +174,7 @@ def _strong(passages: "Sequence[Passage]") -> set[str]:
     ]
     often = Counter(form for forms in spelled for form in forms)
     for passage, forms in zip(passages, spelled, strict=True):
-        (words,) = passage.words or ()
+        (words,) = list(passage.words or ())
         arcs = [
             (i, int(head), name)
             for i, (head, name) in enumerate(zip(words.heads, words.relations, strict=True))

@@ -1,6 +1,7 @@
 """Many runs together: partial conjunction, replicability, pooled means and steps of one training."""
 
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -244,11 +245,12 @@ def test_slopes_of_units_are_those_of_numpy_and_are_tested_by_scipy(steps: int) 
     own[4, 0] = np.nan
     slope, found = trends(values)
     np.testing.assert_allclose(slope, np.nanmean(own, axis=0))
-    for name, side in (("p", "greater"), ("p_not", "less")):
+    sides: dict[str, Literal["greater", "less"]] = {"p": "greater", "p_not": "less"}
+    for name, side in sides.items():
         wanted = stats.ttest_1samp(own, 0, alternative=side, nan_policy="omit")
         np.testing.assert_allclose(found.statistic, np.asarray(wanted.statistic))
         np.testing.assert_allclose(getattr(found, name), np.asarray(wanted.pvalue))
-    ends = stats.ttest_1samp(own[:, 1:], 0).confidence_interval(0.95)
+    ends = np.asarray(stats.ttest_1samp(own[:, 1:], 0).confidence_interval(0.95))
     np.testing.assert_allclose([found.low[1:], found.high[1:]], ends)
 
 

@@ -130,7 +130,7 @@ def test_a_tree_is_cut_as_by_scipy_and_clusters_are_numbered_by_size(
     tree = linkage(np.sqrt(sums[0]), "average")
     assert adjusted_rand_score(found.cluster, fcluster(tree, number, "maxclust")) == 1
     sizes = np.bincount(found.cluster)
-    assert (len(sizes), (np.diff(sizes) <= 0).all()) == (number, True)
+    assert (len(sizes), bool((np.diff(sizes) <= 0).all())) == (number, True)
     first = [int((found.cluster == k).argmax()) for k in range(number)]
     assert all(first[k] < first[k + 1] for k in range(number - 1) if sizes[k] == sizes[k + 1])
     assert [(choice.clusters, choice.chosen) for choice in found.choices] == [(number, 1)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def _unit_means(scores: Scores, name: str) -> np.ndarray:
     return np.stack(means).reshape(len(units), -1)
 
 
-def _tail(values: np.ndarray, theta: float, side: str, worst: int = 0) -> np.ndarray:
+def _tail(values: np.ndarray, theta: float, side: Literal["less", "greater"], worst: int = 0) -> np.ndarray:
     """Student's p of columns, with three more units at the largest (1) or smallest (−1) of each."""
     if worst:
         extreme = values.max(axis=0) if worst > 0 else values.min(axis=0)
@@ -78,7 +78,7 @@ def test_verdicts_follow_from_p_of_scipy_and_statsmodels(per_unit: int) -> None:
         for name in p:
             np.testing.assert_allclose(getattr(found, f"p_{name}")[row].ravel(), p[name], rtol=1e-5)
             np.testing.assert_allclose(getattr(found, f"q_{name}")[row].ravel(), q[name], rtol=1e-5)
-        ends = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+        ends = np.asarray(stats.ttest_1samp(values, 0).confidence_interval(0.95))
         np.testing.assert_allclose([found.low[row].ravel(), found.high[row].ravel()], ends, rtol=1e-4)
         np.testing.assert_allclose(found.mean[row].ravel(), values.mean(axis=0), rtol=1e-5)
         for head, code in enumerate(found.verdict[row].ravel()) if loss else ():
@@ -95,7 +95,8 @@ def _damages(values: np.ndarray, decision: Decision, theta: float = 0.03) -> np.
     """Verdicts about damages (units, heads), of an outcome of either sign with θ itself as its margin."""
     rules = [Rule("tokens:mean")]
     found = _ablation(scored(values[None, :, None], rules), rules, decision, theta).damage
-    return np.array(VERDICTS)[found.verdict[0, 0]]
+    verdicts: np.ndarray = np.array(VERDICTS)[found.verdict[0, 0]]
+    return verdicts
 
 
 @pytest.mark.parametrize("correction", ["fdr_bh", "maxT"])
@@ -218,7 +219,10 @@ def test_labels_at_random_have_as_large_an_area_as_often_as_p_labels_says() -> N
     row = _ablation(replace(scores, values=values), rules, T, 0.01, held).roles[0]
     rest = select_examples(scores, held.apart(scores.units, scores.examples))
     per_unit = rest.values[rest.sieves.index("loss:mean")].astype(np.float64)
-    of_layers = [(0, 6, [*combinations(range(6), 2)]), (1, 5, [*combinations(range(5), 1)])]
+    of_layers: list[tuple[int, int, list[tuple[int, ...]]]] = [
+        (0, 6, [*combinations(range(6), 2)]),
+        (1, 5, [*combinations(range(5), 1)]),
+    ]
     parts = []
     for layer, size, chosen in of_layers:
         labels = [np.isin(np.arange(size), heads)[None] for heads in chosen]
@@ -315,10 +319,10 @@ def test_sites_and_cells_of_every_labelled_head_are_tested_by_scipy() -> None:
             "cells": one.mean(), "matched": other.mean(), "difference": (one - other).mean(),
         }  # fmt: skip
         assert {name: getattr(cell, name) for name in wanted} == pytest.approx(wanted, rel=1e-3, abs=1e-6)
-    for rows, p, family in ((ablation.sites, "p_joint", "arm"), (ablation.cells, "p", "outcome")):
+    for rows, tested, family in ((ablation.sites, "p_joint", "arm"), (ablation.cells, "p", "outcome")):
         for key in {(getattr(row, family), row.role) for row in rows if "loss" in getattr(row, family)}:
             members = [row for row in rows if (getattr(row, family), row.role) == key]
-            q = multipletests([getattr(row, p) for row in members], method="holm")[1]
+            q = multipletests([getattr(row, tested) for row in members], method="holm")[1]
             np.testing.assert_allclose([row.q for row in members], q, rtol=1e-9)
 
 

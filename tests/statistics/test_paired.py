@@ -426,8 +426,8 @@ def test_exchangeable_runs_are_told_apart_in_at_most_alpha_of_cases() -> None:
         chance = np.random.default_rng(seed)
         one, other = _run(2 * seed, 12), _run(2 * seed + 1, 12, shift=0.1 * chance.normal())
         sides = _exchanged(one, other, chance.random(12) < 0.5)
-        mixed = [replace(one, values=values) for values in sides]
-        return int(_swapped(*mixed, Decision(seed=seed))[-1].p <= 0.1), 1
+        first, second = (replace(one, values=values) for values in sides)
+        return int(_swapped(first, second, Decision(seed=seed))[-1].p <= 0.1), 1
 
     kept, wrong, runs = rate_is_kept(draw, kept=0.1, broken=0.25, most=120)
     assert kept, (wrong, runs)

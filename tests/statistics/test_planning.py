@@ -66,11 +66,11 @@ def test_power_at_its_edges() -> None:
     np.testing.assert_allclose(
         power_of(0.0, 40, levels), levels, rtol=1e-9
     )  # without an effect it is the cut
-    effect, count = np.array([[0.1], [0.4]]), np.array([20, 100, 500])
-    together = power_of(effect, count, 0.05 / 144)
+    effects, count = np.array([[0.1], [0.4]]), np.array([20, 100, 500])
+    together = power_of(effects, count, 0.05 / 144)
     assert together.shape == (2, 3)
     for row, column in np.ndindex(2, 3):
-        alone = power_of(float(effect[row, 0]), int(count[column]), 0.05 / 144)
+        alone = power_of(float(effects[row, 0]), int(count[column]), 0.05 / 144)
         assert together[row, column] == pytest.approx(float(alone), abs=1e-14)
 
 

@@ -65,8 +65,8 @@ def _change(node: ast.AST) -> tuple[str, ast.expr | None] | None:
             return "sign", node.operand
         case ast.Constant(value=bool()):
             return "constant", ast.Constant(not node.value)
-        case ast.Constant(value=int() | float()):
-            return "constant", ast.Constant(node.value + 1)
+        case ast.Constant(value=int() | float() as value):
+            return "constant", ast.Constant(value + 1)
         case ast.Raise() | ast.Expr(value=ast.Call()):
             return "dropped", None
     return None
@@ -117,7 +117,8 @@ class _Walk(ast.NodeTransformer):
         before = deepcopy(node)
         after = ast.AugAssign(node.target, COMPUTED[type(node.op)](), before.value)
         super().generic_visit(node)
-        return self._switched(node, before, "operator", ast.copy_location(after, node))
+        switched: ast.AST = self._switched(node, before, "operator", ast.copy_location(after, node))
+        return switched
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         original = deepcopy(node) if self.inside and _change(node) is not None else node
@@ -127,7 +128,8 @@ class _Walk(ast.NodeTransformer):
         if not isinstance(node, ast.Raise):  # its sentence is no behaviour; that it is raised is
             super().generic_visit(node)
         kind, after = change
-        return self._switched(node, original, kind, ast.Pass() if after is None else after)
+        switched: ast.AST = self._switched(node, original, kind, ast.Pass() if after is None else after)
+        return switched
 
     def _switched(self, node: Any, before: Any, kind: str, after: Any) -> Any:
         """Return the code behind a switch, where this change is a chosen one."""
@@ -208,7 +210,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         path = Path(self.get_filename(fullname)).resolve()
         source = path.read_text(encoding="utf-8")
         changed = with_switches(source, str(path.relative_to(ROOT)), self.numbers.get)
-        return cast(CodeType, compile(changed, str(path), "exec", dont_inherit=True))
+        return compile(changed, str(path), "exec", dont_inherit=True)
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -18,8 +18,8 @@ LINES = 43_000
 TOLD, MOST = 10.0, 30.0
 """Seconds of processor time from which a test is named, and from which CI fails."""
 FOLDERS = {
-    "attention": 160, "commands": 120, "contract": 90, "faults": 100, "pages": 120, "refusals": 40,
-    "sieves": 50, "statistics": 230, "storage": 150, "strength": 5, "structure": 110, "texts": 70,
+    "attention": 420, "commands": 160, "contract": 400, "faults": 150, "pages": 180, "refusals": 80,
+    "sieves": 80, "statistics": 400, "storage": 400, "strength": 5, "structure": 150, "texts": 90,
 }  # fmt: skip
 """Seconds of processor time that each folder may take in CI; half as much again fails."""
 
@@ -51,7 +51,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """
     report = yield
     if report.when != "teardown":
-        report.processor_time = processor_time() - dict(item.user_properties)["began"]
+        noted: dict[str, Any] = dict(item.user_properties)
+        report.processor_time = processor_time() - noted["began"]
     return report
 
 

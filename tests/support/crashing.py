@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,14 @@ from typing import Any
 import pytest
 
 from headroles.errors import BadInput, UnknownName
+
+
+def replace_everywhere(patch: pytest.MonkeyPatch, function: Any, other: Any) -> None:
+    """Put another function in the place of one, in all modules that have imported it."""
+    name: str = function.__name__
+    for module in [*sys.modules.values()]:
+        if vars(module).get(name) is function:
+            patch.setattr(module, name, other)
 
 
 class Shards:

@@ -51,7 +51,8 @@ def made_run(
     **how: Any,
 ) -> "Labelling":
     """Return the run that judges values by rules; ``how`` are keywords of ``made_scores``."""
-    from headroles.records import Decision, Labelling
+    from headroles import Labelling
+    from headroles.records import Decision
     from headroles.stats import assess, judge
 
     decision = decision or Decision()
@@ -59,8 +60,7 @@ def made_run(
     with np.errstate(all="ignore"):
         findings = judge(scores, rules, decision)
         assessment = assess(scores, rules, decision, findings, bayes=bayes) if assessed else None
-    run: Labelling = Labelling(scores, findings, decision, dict(facts or {}), skipped, assessment)
-    return run
+    return Labelling(scores, findings, decision, dict(facts or {}), skipped, assessment)
 
 
 @pytest.fixture(scope="session")

@@ -43,9 +43,9 @@ def network_of(name: str) -> Any:
     import transformers as library
 
     grouped = SIZE | {"num_key_value_heads": 2, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0}
-    short = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400, "n_positions": 64}
+    short: dict[str, Any] = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400, "n_positions": 64}
     kinds: dict[str, Callable[[], Any]] = {
-        "bert": lambda: library.BertForSequenceClassification(library.BertConfig(**SIZE, num_labels=2)),
+        "bert": lambda: library.BertForSequenceClassification(library.BertConfig(**SIZE | {"num_labels": 2})),
         "encoder": lambda: library.BertModel(library.BertConfig(**SIZE)),
         "llama": lambda: library.LlamaForCausalLM(library.LlamaConfig(**grouped)),
         "qwen2": lambda: library.Qwen2ForCausalLM(library.Qwen2Config(**grouped)),

@@ -2,7 +2,7 @@
 
 
 def table(text: str) -> list[tuple[str, ...]]:
-    r"""Return the rows of a table whose cells are separated by bars; empty lines and lines after # are left out.
+    r"""Return the rows of a table with bars between cells; empty lines and lines after # are left out.
 
     Example:
         >>> table('''

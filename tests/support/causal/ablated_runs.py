@@ -50,7 +50,8 @@ def ablated_run(
         groups: Whether sets of heads were taken out.
         screened: Heads of each layer that were not taken out.
     """
-    from headroles.records import Decision, Labelling
+    from headroles import Labelling
+    from headroles.records import Decision
     from headroles.stats import assess, judge_ablation
 
     held = _held(shape, roles) if roles else None

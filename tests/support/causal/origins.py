@@ -51,7 +51,8 @@ def why_run(
         roles: Roles that are asked about.
         held: Whether heads hold them.
     """
-    from headroles.records import Decision, Labelling, Origins
+    from headroles import Labelling
+    from headroles.records import Decision, Origins
     from headroles.stats import assess, judge, judge_origins, knockout_tests, removals_of
 
     asked = held_roles(shape, roles, held=held)

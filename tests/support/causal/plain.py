@@ -67,7 +67,8 @@ def inputs_of(model: Model, texts: Sequence[str] = TEXTS) -> list[Tokenised]:
     """Inputs of a model, each of its own unit; pairs of equal texts for decoders."""
     pair = model.described.get("kind") == "decoder"
     passages = [Passage(f"t{k}", (text, text) if pair else (text,)) for k, text in enumerate(texts)]
-    return tokenise(model.tokenizer, passages, 64)
+    inputs: list[Tokenised] = tokenise(model.tokenizer, passages, 64)
+    return inputs
 
 
 def with_targets(model: Any, texts: Sequence[str] = TEXTS) -> tuple[list[Tokenised], list[Any]]:

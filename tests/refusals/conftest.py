@@ -1,0 +1,68 @@
+"""All rows of mistakes, answered once in a session."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from json import dumps
+from pathlib import Path
+
+import pytest
+from jaxtyping import config as shapes
+
+from tests.refusals.asking import IMPORTS, Answer, Row, answers_of, call, read_rows, run_command, write_files
+from tests.refusals.names import Names
+from tests.refusals.prepared import prepare_light, prepare_models
+from tests.refusals.sites import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Every row with its answer, and the files of the folder before and after."""
+
+    answers: list[tuple[Row, Answer]]
+    before: dict[Path, bytes]
+    after: dict[Path, bytes]
+    root: Path
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Return the bytes of all files of a folder."""
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="session")
+def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    """The answers to all rows, in a prepared folder; types of arrays are not checked, as outside tests."""
+    rows, root = read_rows(), tmp_path_factory.mktemp("refusals")
+    desk = root / "desk"
+    desk.mkdir()
+    write_files(rows, desk)
+    names = Names(request, desk, root / "made")
+    prepare_light(names)
+    before = contents(desk)
+    fresh = [row for stage in IMPORTS for row in rows if row.stage == stage]
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.refusals.asking"],
+        cwd=desk,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        input=dumps([(row.stage, row.asked) for row in fresh]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr
+    answers = list(zip(fresh, answers_of(child.stdout), strict=True))
+    prepare_models(names)
+    linked = before | contents(desk)
+    checked = shapes.jaxtyping_disable
+    shapes.update("jaxtyping_disable", True)
+    with contextlib.chdir(desk):
+        for row in rows:
+            if row.stage in ("command", "python"):
+                answers.append(
+                    (row, run_command(row.asked) if row.stage == "command" else call(row.asked, names))
+                )
+    shapes.update("jaxtyping_disable", checked)
+    return Answered(answers, linked, contents(desk), root)
