@@ -117,7 +117,7 @@ def test_heads_whose_contrast_is_withheld_stay_in_the_family_of_explained_heads(
     rng, false = np.random.default_rng(6), []
     rules = [
         Rule("s0", contrast="s1", low=-1.0, high=1.0),
-        Rule("s1", margin=0.02, role=False, low=-2, high=2),
+        Rule("s1", margin=0.02, role=False, low=-2.0, high=2.0),
     ]
     decision = Decision("t", "holm")
     for number in range(60):

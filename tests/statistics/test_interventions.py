@@ -392,7 +392,7 @@ def _site(values: np.ndarray, decision: Decision = T) -> str:
     return str(found.decision)
 
 
-@pytest.mark.ci
+@pytest.mark.release
 def test_sites_differ_from_0_and_from_controls_in_at_most_alpha_of_runs() -> None:
     def draw(batch: int) -> tuple[int, int]:
         rng, wrong = np.random.default_rng(batch), 0

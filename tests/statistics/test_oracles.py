@@ -231,7 +231,7 @@ def test_a_head_has_the_same_numbers_whatever_heads_are_tested_with_it() -> None
 def test_equal_seeds_give_equal_draws_and_other_seeds_others() -> None:
     values = np.random.default_rng(5).normal(0.2, 1, size=(40, 8))
     for test in ("sign-flip", "bootstrap-t"):
-        first, again, other = (METHODS[test](values, describe(values), 0, 499, s).p for s in (1, 1, 2))
+        first, again, other = (METHODS[test](values, describe(values), 0.0, 499, s).p for s in (1, 1, 2))
         np.testing.assert_array_equal(first, again)
         assert (first != other).any()
         assert min(first.min(), other.min()) >= 1 / 500

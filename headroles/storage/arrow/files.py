@@ -39,7 +39,13 @@ def read_parquet(data: Path | bytes) -> Any:
         OSError: When the file is missing.
         ValueError: When it is no Parquet file.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(BytesIO(data) if isinstance(data, bytes) else data, pre_buffer=False) as file:
-        return file.read(use_threads=False)
+    try:
+        with pq.ParquetFile(BytesIO(data) if isinstance(data, bytes) else data, pre_buffer=False) as file:
+            return file.read(use_threads=False)
+    except pa.ArrowException as error:  # damaged bytes may name a type that Arrow does not know
+        if isinstance(error, OSError | ValueError | MemoryError):
+            raise
+        raise ValueError(str(error)) from error
