@@ -35,6 +35,7 @@ from tests.contract.kinds import prepare_models as prepare_checkpoints
 from tests.contract.recorded import RECORDED as RECORDS
 from tests.contract.recorded import unpack
 from tests.support.folders import change_manifest, hash_again
+from tests.support.scores import made as scores_by_seed
 
 if TYPE_CHECKING:
     from tests.refusals.names import Names
@@ -136,13 +137,13 @@ def _plugins(names: "Names", offers: tuple[str, ...], code: str) -> Iterator[Non
 
 def scores(names: "Names") -> Scores:
     """Return made-up scores of the columns s0 to s3."""
-    made: Scores = names.fixture("scores_of")(0, units=12, heads=3)[0]
+    made: Scores = scores_by_seed(0, units=12, heads=3)[0]
     return made
 
 
 def rules(names: "Names") -> list[Rule]:
     """Return their rules: s0 has the contrast s1."""
-    made: list[Rule] = names.fixture("scores_of")(0, units=12, heads=3)[1]
+    made: list[Rule] = scores_by_seed(0, units=12, heads=3)[1]
     return made
 
 
@@ -165,7 +166,7 @@ def labelling_of(
         for key in ("sieves", "examples", "units", "tokens", "values", "cells", "null")
         if key in more
     }
-    own, usual = names.fixture("scores_of")(0, units=more.pop("count", 12), heads=more.pop("heads", 3))
+    own, usual = scores_by_seed(0, units=more.pop("count", 12), heads=more.pop("heads", 3))
     own = replace(own, **changed)
     chosen = decision or Decision()
     manifest = {

@@ -63,32 +63,6 @@ def made_run(
     return Labelling(scores, findings, decision, dict(facts or {}), skipped, assessment)
 
 
-@pytest.fixture(scope="session")
-def scores_of() -> "Callable[..., tuple[Scores, list[Rule]]]":
-    """Random scores of four columns (s0 with contrast s1, s2 and s3), heads around their margins."""
-    from headroles.records import Rule
-
-    def made(
-        seed: int, *, units: int = 60, layers: int = 2, heads: int = 6, per_unit: int = 1
-    ) -> "tuple[Scores, list[Rule]]":
-        rng = np.random.default_rng(seed)
-        examples = units * per_unit
-        means = rng.uniform(0.0, 0.25, size=(4, 1, layers, heads))
-        own = rng.gamma(2, 0.07, size=(4, examples, layers, heads)) - 0.14
-        common = np.repeat(rng.normal(0, 0.05, size=(4, units, 1, 1)), per_unit, axis=1)
-        rules = [
-            Rule("s0", contrast="s1", low=-1.0, high=1.0),
-            Rule("s1", margin=0.02, role=False, low=-1.0, high=1.0),
-            Rule("s2", low=-1.0, high=1.0),
-            Rule("s3", low=-1.0, high=1.0),
-        ]
-        names = [f"u{number // per_unit}" for number in range(examples)]
-        values, columns = means + own + common, [rule.sieve for rule in rules]
-        return made_scores(columns, values, units=names, key="x", tokens=12, cells=5.0), rules
-
-    return made
-
-
 RELATIONS = (
     "all", "case", "det", "nsubj", "amod", "advmod", "obj", "compound", "nmod:poss", "conj", "mark", "aux",
 )  # fmt: skip
