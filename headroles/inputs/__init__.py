@@ -11,11 +11,10 @@ from headroles.public import public_names
 __getattr__, __dir__, __all__ = public_names(
     __name__,
     {
-        "annotation": "load_annotation",
         "corpora": "ListCorpus StreamedCorpus first_part",
         "json_files": "has_trees stream_objects",
         "order": "ShuffledUnits",
-        "passages": "read_corpus read_inputs",
+        "passages": "read_corpus",
         "sketch": "TextSketch shared_share",
         "units": "unit_names",
     },

@@ -1,171 +1,105 @@
 """Models are loaded with the head they were saved with, and each input's loss is the library's own."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from headroles import extraction
 from headroles.errors import BadInput
-from headroles.extraction import (
-    LossOptions,
-    Tokenised,
-    describe_loss,
-    find_checkpoint,
-    load_with_loss,
-    losses,
-    prepare_target,
-    tokenise,
-)
 from headroles.records import Passage
-from tests.support import table
 from tests.support.architectures import EAGER, RETURNED
+from tests.support.causal.plain import cases, open_loss, tensors_of
 
 Headed = Callable[..., Path]
 TEXT = "What did the committee decide about the treaty?"
-OPTIONS = LossOptions(0.3)
-LABELS = {"num_labels": 3}
 
 
-def _load(folder: Path, max_length: int = 128) -> Any:
-    return load_with_loss(
-        find_checkpoint(str(folder), None), device="cpu", dtype="float32", max_length=max_length
-    )
+def options(**more: Any) -> Any:
+    """Three in ten text tokens are masked."""
+    return extraction.LossOptions(0.3, **more)
 
 
-def _tokenised(model: Any, text: str = TEXT, key: str = "x") -> Tokenised:
-    return tokenise(model.tokenizer, [Passage(key, (text,))], 128)[0]
+def tokenised_of(model: Any) -> Any:
+    """One text as an input."""
+    return extraction.tokenise(model.tokenizer, [Passage("x", (TEXT,))], 128)[0]
 
 
 @pytest.mark.parametrize(
     ("name", "head"),
-    table("""
-        bert  | MaskedLM
-        bert  | PreTraining
-        mpnet | MaskedLM
-        gpt2  | CausalLM
-        llama | CausalLM
-        bert  | SequenceClassification
-    """),
+    cases(
+        "bert:MaskedLM mpnet:MaskedLM albert:MaskedLM gpt2:CausalLM gemma2:CausalLM",
+        "roberta:MaskedLM distilbert:MaskedLM electra:MaskedLM modernbert:MaskedLM llama:CausalLM "
+        "mistral:CausalLM",
+    ),
 )
-def test_the_head_is_the_one_the_model_was_saved_with_and_attention_is_read_in_its_own_pass(
+def test_the_head_is_the_one_the_model_was_saved_with_and_the_loss_of_words_is_the_librarys(
     name: str, head: str, headed: Headed
 ) -> None:
-    about = {"CausalLM": "next words", "SequenceClassification": "classes"}.get(head, "masked words")
-    for max_length in (128, 512):
-        model = _load(headed(name, head), max_length)
-        assert (model.about, model.way.name) == (about, RETURNED if name == "mpnet" else EAGER)
-        assert not any(weights.requires_grad for weights in model.network.parameters())
-        assert not model.network.training
+    import torch
 
-
-@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "albert", "electra", "modernbert"])
-def test_the_loss_of_masked_words_is_the_librarys(name: str, headed: Headed) -> None:
-    model = _load(headed(name, "MaskedLM"))
-    plain = _tokenised(model)
-    shown, target = prepare_target(model, plain, OPTIONS)
-    ids, masked = (torch.tensor([each.inputs["input_ids"]]) for each in (plain, shown))
-    assert len(target.places) == round(0.3 * int((plain.texts >= 0).sum()))
-    assert (masked[0] == model.tokenizer.mask_token_id).nonzero()[:, 0].tolist() == target.places.tolist()
-    assert (plain.texts[target.places] >= 0).all()
-    theirs = model.network(masked, labels=torch.where(ids == masked, -100, ids))
-    ours, there = losses(model, theirs.logits, [target])
-    torch.testing.assert_close(ours[0], theirs.loss)
+    model, masks = open_loss(headed(name, head)), head != "CausalLM"
+    assert open_loss(headed(name, head), max_length=512).way.name == model.way.name
+    assert model.about == ("masked words" if masks else "next words")
+    assert model.way.name == (RETURNED if name == "mpnet" else EAGER)
+    assert not any(weights.requires_grad for weights in model.network.parameters())
+    assert not model.network.training
+    plain = tokenised_of(model)
+    shown, target = extraction.prepare_target(model, plain, options())
+    ids, read = tensors_of(plain)["input_ids"], tensors_of(shown)["input_ids"]
+    if masks:
+        assert len(target.places) == round(0.3 * int((plain.texts >= 0).sum()))
+        assert (read[0] == model.tokenizer.mask_token_id).nonzero()[:, 0].tolist() == target.places.tolist()
+        assert (plain.texts[target.places] >= 0).all()
+    else:
+        assert shown is plain
+        assert extraction.describe_loss(model, options()).endswith("cross-entropy of its next tokens.")
+    theirs = model.network(read, labels=torch.where(ids == read, -100, ids) if masks else ids)
+    found, there = extraction.losses(model, theirs.logits, [target])
+    torch.testing.assert_close(found[0], theirs.loss)
     assert there == [True]
-    half = torch.from_numpy(np.random.default_rng(0).normal(size=(1, 40, 400))).to(torch.bfloat16)
-    assert losses(model, half, [target])[0].dtype == torch.float32
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "gemma2"])
-def test_the_loss_of_next_words_is_the_librarys_and_a_single_token_has_none(
-    name: str, headed: Headed
-) -> None:
-    model = _load(headed(name, "CausalLM"))
-    tokenised = _tokenised(model)
-    shown, target = prepare_target(model, tokenised, OPTIONS)
-    assert shown is tokenised
-    ids = torch.tensor([tokenised.inputs["input_ids"]])
-    theirs = model.network(ids, labels=ids)
-    torch.testing.assert_close(losses(model, theirs.logits, [target])[0][0], theirs.loss)
-    single = _tokenised(model, "a")
-    assert single.size == 1
-    _, target = prepare_target(model, single, OPTIONS)
-    found, there = losses(model, torch.ones(1, 1, 400), [target])
-    assert (found.tolist(), there) == ([0.0], [False])
 
 
 def test_the_loss_of_classes_is_the_librarys_for_the_label_or_the_predicted_class(headed: Headed) -> None:
-    model = _load(headed("bert", "SequenceClassification", **LABELS))
-    tokenised = _tokenised(model)
-    ids = torch.tensor([tokenised.inputs["input_ids"]])
-    for label, number in (("0", 0), ("LABEL_1", 1), ("2.0", 2)):
-        _, target = prepare_target(model, tokenised, replace(OPTIONS, labels={"x": label}))
-        theirs = model.network(ids, labels=torch.tensor([number]))
-        torch.testing.assert_close(losses(model, theirs.logits, [target])[0][0], theirs.loss)
+    import torch
+
+    model = open_loss(headed("bert", "SequenceClassification", num_labels=3))
+    assert model.about == "classes"
+    tokenised = tokenised_of(model)
+    ids = tensors_of(tokenised)["input_ids"]
     own = model.network(ids).logits
-    free, _ = losses(model, own, [prepare_target(model, tokenised, OPTIONS)[1]])
-    torch.testing.assert_close(free[0], model.network(ids, labels=own.argmax(-1)).loss)
-    for labels, said in (
+    for labels, number in (({"x": "0"}, 0), ({"x": "LABEL_1"}, 1), ({"x": "2.0"}, 2), (None, own.argmax())):
+        asked = options() if labels is None else options(labels=labels)
+        _, target = extraction.prepare_target(model, tokenised, asked)
+        theirs = model.network(ids, labels=torch.tensor([number]))
+        torch.testing.assert_close(extraction.losses(model, theirs.logits, [target])[0][0], theirs.loss)
+        said = "its label." if labels else "the class that the model itself predicts."
+        assert extraction.describe_loss(model, asked).endswith(said)
+    for wrong, sentence in (
         ({"y": "0"}, "every input has a label, but 'x' has none"),
         ({"x": "3"}, "is 0 to 2, or LABEL_0, LABEL_1, LABEL_2, but 'x' has '3'; mend it"),
-        *(({"x": wrong}, f"but 'x' has '{wrong}'") for wrong in ("-1", "0.5", "entailment", "nan", "")),
     ):
-        with pytest.raises(BadInput, match=said):
-            prepare_target(model, tokenised, replace(OPTIONS, labels=labels))
-
-
-def test_the_loss_of_a_number_is_the_librarys_squared_error(headed: Headed) -> None:
-    model = _load(headed("bert", "SequenceClassification", num_labels=1))
-    tokenised = _tokenised(model)
-    _, target = prepare_target(model, tokenised, replace(OPTIONS, labels={"x": " -2.5"}))
-    ids = torch.tensor([tokenised.inputs["input_ids"]])
+        with pytest.raises(BadInput, match=sentence):
+            extraction.prepare_target(model, tokenised, options(labels=wrong))
+    model = open_loss(headed("bert", "SequenceClassification", num_labels=1))
+    _, target = extraction.prepare_target(model, tokenised, options(labels={"x": " -2.5"}))
     theirs = model.network(ids, labels=torch.tensor([-2.5]))
-    torch.testing.assert_close(losses(model, theirs.logits, [target])[0][0], theirs.loss)
-    for wrong in ("LABEL_0", "inf"):
-        with pytest.raises(BadInput, match=f"is a number, but 'x' has '{wrong}'"):
-            prepare_target(model, tokenised, replace(OPTIONS, labels={"x": wrong}))
+    torch.testing.assert_close(extraction.losses(model, theirs.logits, [target])[0][0], theirs.loss)
+    said = extraction.describe_loss(model, options(labels={"x": "1"}))
+    assert said.endswith("squared error of the model's number.")
 
 
 def test_masks_depend_on_the_seed_and_the_key_alone(headed: Headed) -> None:
-    model = _load(headed("bert", "MaskedLM"))
-
-    @settings(max_examples=25)
-    @given(share=st.floats(0.01, 1), seed=st.integers(0, 2**32), words=st.integers(1, 12))
-    def check(share: float, seed: int, words: int) -> None:
-        asked, text = LossOptions(share, seed), " ".join(["look"] * words)
-        (one,) = tokenise(model.tokenizer, [Passage("a", (text,))], 128)
-        again = tokenise(model.tokenizer, [Passage("b", (TEXT,)), Passage("a", (text,))], 128)[1]
-        shown, target = prepare_target(model, one, asked)
-        assert prepare_target(model, again, asked)[0].inputs == shown.inputs
-        count = int((one.texts >= 0).sum())
-        assert (
-            len(set(target.places.tolist())) == len(target.places) == min(count, max(1, round(share * count)))
-        )
-        assert one.inputs["input_ids"] != shown.inputs["input_ids"]
-
-    check()
-    places = {
-        tuple(prepare_target(model, _tokenised(model, key=key), LossOptions(0.2, seed))[1].places.tolist())
-        for key in "abcd"
-        for seed in range(4)
-    }
-    assert len(places) > 12
-
-
-def test_the_loss_is_said_in_one_sentence(headed: Headed) -> None:
-    labels = replace(OPTIONS, labels={"x": "1"})
-    words = _load(headed("gpt2", "CausalLM"))
-    classes = _load(headed("bert", "SequenceClassification", **LABELS))
-    number = _load(headed("bert", "SequenceClassification", num_labels=1))
-    assert "30% of its text tokens, which are masked" in describe_loss(
-        _load(headed("bert", "MaskedLM")), OPTIONS
-    )
-    assert describe_loss(words, OPTIONS).endswith("mean cross-entropy of its next tokens.")
-    assert describe_loss(classes, OPTIONS).endswith("the class that the model itself predicts.")
-    assert describe_loss(classes, labels).endswith("its label.")
-    assert describe_loss(number, labels).endswith("squared error of the model's number.")
+    model, drawn = open_loss(headed("bert", "MaskedLM")), set[tuple[int, ...]]()
+    for seed, words, share in product((0, 1, 2**32), (1, 2, 5, 12), (0.01, 0.2, 0.5, 1.0)):
+        asked, text = extraction.LossOptions(share, seed), " ".join(["look"] * words)
+        passages = [Passage(key, (text,)) for key in "abca"]
+        given = extraction.tokenise(model.tokenizer, passages, 128)
+        pairs = [extraction.prepare_target(model, each, asked) for each in given]
+        assert pairs[0][0].inputs == pairs[-1][0].inputs != given[0].inputs
+        places, count = pairs[0][1].places.tolist(), int((given[0].texts >= 0).sum())
+        assert len({*places}) == len(places) == min(count, max(1, round(share * count)))
+        drawn |= {tuple(target.places.tolist()) for _, target in pairs if (words, share) == (12, 0.2)}
+    assert len(drawn) > 6  # of nine

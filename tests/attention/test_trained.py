@@ -1,4 +1,4 @@
-"""Trained weights, end to end: the known heads of a decoder are named, and fused paths decide alike.
+"""Trained weights, end to end: the known heads of a decoder are named.
 
 Text that is repeated at one distance says nothing of duplicates or induction beyond distance: in each
 input every earlier occurrence then lies at the same offset, so a head that looks so far back, whatever
@@ -8,13 +8,15 @@ tell them apart.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import headroles
-from headroles import Example, Labelling, score, show_sieve
+
+if TYPE_CHECKING:
+    from headroles import Labelling
 
 NAMES = ("Lily", "Tom", "Sam", "Anna", "Ben", "Mia", "Max", "Sue")
 KINDS = ("little", "big", "happy", "red", "old", "kind", "shiny", "small")
@@ -46,22 +48,20 @@ def _again(rng: np.random.Generator) -> str:
     return " ".join(said + [said[place] for place in rng.permutation(3)])
 
 
-def _label(stories: Path, kind: Callable[..., str], *sieves: str, count: int = 80, **how: Any) -> Labelling:
+def _label(stories: Path, kind: Callable[..., str], *sieves: str, count: int = 80, **how: Any) -> "Labelling":
     rng = np.random.default_rng(4)
     usual: dict[str, Any] = {"model": stories, "sieve": list(sieves), "max_length": 256, "maps": 0}
     return headroles.label(data=[kind(rng) for _ in range(count)], **usual | how)
 
 
-def _mean(found: Labelling, column: str) -> dict[str, float]:
+def _mean(found: "Labelling", column: str) -> dict[str, float]:
     """Means of a column by the names of heads, the largest first."""
     means = found.findings.mean[found.findings.of(column)]
     return {f"{each // 8}-{each % 8}": float(means.flat[each]) for each in np.argsort(-means, axis=None)}
 
 
-def _held(found: Labelling, role: str) -> set[str]:
-    return {
-        f"{row.layer}-{row.head}" for row in found.labels().itertuples() if role in str(row.roles).split(";")
-    }
+def _held(found: "Labelling", role: str) -> set[str]:
+    return {f"{layer}-{head}" for layer, head in found.roles[role].heads}
 
 
 def test_heads_of_a_trained_decoder_are_named_on_stories(stories: Path) -> None:
@@ -93,39 +93,3 @@ def test_an_induction_head_is_named_where_repeats_lie_at_several_distances_and_n
     for column in ("duplicate:matched", "induction:matched"):
         assert max(_mean(verbatim, column).values()) < 0.02
     assert _held(verbatim, "duplicate") == _held(verbatim, "induction") == set()
-
-
-@pytest.mark.parametrize("name", ["duplicate", "induction"])
-def test_a_perfect_head_is_told_from_its_distance_by_repeats_at_several_distances(name: str) -> None:
-    words = [f"w{k}" for k in range(12)]
-    shuffled = np.random.default_rng(2).permutation(words).tolist()
-    for tokens, told in ((words + words, False), (words + shuffled, True)):
-        example = Example("made", ("<s>", *tokens), segment=np.array([-1] + [0] * len(tokens)))
-        looked = show_sieve(name, example, causal=True).cells.counted.astype(float)
-        looked[~looked.any(axis=1), 0] = 1
-        rows = looked / looked.sum(axis=1, keepdims=True)
-        found = score(rows[None, None], example, name, visible=np.tri(example.size, dtype=np.bool_))
-        assert found[name].item() > 0.99
-        beyond = found[f"{name}:matched"].item()
-        assert beyond > 0.4 if told else abs(beyond) < 1e-9, beyond
-
-
-@pytest.mark.ci
-def test_decisions_of_the_fused_path_are_those_of_the_default_path(stories: Path) -> None:
-    sieves = ("previous", "first", "duplicate", "induction", "local")
-    long: dict[str, Any] = {"count": 12, "max_length": 384}
-    rows, fused = (
-        _label(stories, lambda rng: " ".join(_story(rng) for _ in range(8)), *sieves, path=path, **long)
-        for path in ("rows", "fused")
-    )
-    assert int(rows.scores.tokens.max()) > 256
-    np.testing.assert_allclose(fused.scores.values, rows.scores.values, rtol=0, atol=5e-4)
-    np.testing.assert_array_equal(fused.findings.decision, rows.findings.decision)
-    assert (rows.findings.decision == 0).any()
-
-
-@pytest.mark.release
-def test_decisions_of_the_fused_path_on_the_embedded_encoder_are_those_of_the_default_path() -> None:
-    rows, fused = (headroles.label("QNLI", first=16, maps=0, path=path) for path in ("rows", "fused"))
-    np.testing.assert_allclose(fused.scores.values, rows.scores.values, rtol=0, atol=5e-4)
-    np.testing.assert_array_equal(fused.findings.decision, rows.findings.decision)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import combine_pvalues
-from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.multitest import multipletests
 
 import headroles
 from headroles import Atlas, Labelling, atlas
@@ -45,6 +43,10 @@ def _run(means: np.ndarray, seed: int, *, names: Sequence[str] = ROLES, text: st
     return Labelling(scores, judge(scores, rules, Decision()), Decision(), facts | {"preset": "calibrated"})
 
 
+def _with(run: Labelling, **entries: Any) -> Labelling:
+    return replace(run, manifest=dict(run.manifest) | entries)
+
+
 def _atlas(folder: Path, runs: Sequence[Labelling], **options: Any) -> Atlas:
     """Write runs into folders, and return their atlas."""
     places = [folder / f"run{number}" for number in range(len(runs))]
@@ -55,6 +57,8 @@ def _atlas(folder: Path, runs: Sequence[Labelling], **options: Any) -> Atlas:
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_consensus_is_the_partial_conjunction_of_the_runs_own_p(apart: bool, tmp_path: Path) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     levels = [LEVELS, np.roll(LEVELS, 1), LEVELS]
     runs = [_run(level, seed, text=str(seed * apart)) for seed, level in enumerate(levels, 1)]
     found = _atlas(tmp_path, runs)
@@ -79,76 +83,50 @@ def test_consensus_is_the_partial_conjunction_of_the_runs_own_p(apart: bool, tmp
         assert [(row.layer, row.head) for row in rows] == [(j // HEADS, j % HEADS) for j in range(len(rows))]
 
 
-def test_two_runs_have_r_values_and_five_have_pooled_means(tmp_path: Path) -> None:
-    runs = [_run(LEVELS, seed) for seed in range(5)]
-    two, five = _atlas(tmp_path, runs[:2]), _atlas(tmp_path, runs)
-    assert all(0 <= row.r <= 1 and np.isnan(row.mean) for row in two.consensus)
-    assert min(row.r for row in two.consensus) < 0.05 < max(row.r for row in two.consensus)
-    for row in five.consensus:
-        assert np.isnan(row.r)
-        own = [run.scores.values[ROLES.index(row.sieve), :, row.layer, row.head] for run in runs]
-        assert min(each.mean() for each in own) < row.mean < max(each.mean() for each in own)
-        assert row.low < row.mean < row.high
-        assert row.low < LEVELS[row.layer * HEADS + row.head] + 0.05
-
-
-def test_agreement_is_cohens_kappa_of_the_roles_of_two_runs(tmp_path: Path) -> None:
-    runs = [_run(LEVELS, 1), _run(np.roll(LEVELS, 1), 2)]
-    found = _atlas(tmp_path, runs)
-    rows = {row.sieve: row for row in found.agreement if row.run_a}
-    for place, role in enumerate(ROLES):
-        held = [(run.findings.decision[place].ravel() == 0) for run in runs]
-        assert rows[role].kappa == pytest.approx(cohen_kappa_score(*held))
-
-
-def test_roles_of_one_run_only_and_roles_that_no_run_could_test_are_counted_nowhere(tmp_path: Path) -> None:
+def test_roles_that_no_run_could_test_are_counted_nowhere_and_other_models_form_groups_of_their_own(
+    tmp_path: Path,
+) -> None:
     runs = [_run(LEVELS, 1), _run(LEVELS, 2, names=ROLES[:1])]
-    assert {row.sieve for row in _atlas(tmp_path, runs).consensus} == {"local"}
+    two = _atlas(tmp_path, runs)
+    assert {row.sieve for row in two.consensus} == {"local"}
+    assert min(row.r for row in two.consensus) < 0.05 < max(row.r for row in two.consensus)
+    assert all(np.isnan(row.mean) for row in two.consensus)
     silent = []
     for run in (_run(LEVELS, 1), _run(LEVELS, 2)):
         values = run.scores.values.copy()
         values[1] = np.nan
         scores = replace(run.scores, values=values)
         silent.append(replace(run, scores=scores, findings=judge(scores, run.findings.rules, run.decision)))
-    out = tmp_path / "atlas"
-    _atlas(tmp_path, silent, out=out)
-    rows = list(csv.DictReader(headroles.table(out, "in-runs", "csv").splitlines()))
-    assert [(row["role"], row["runs"], row["at_least_1"] == "") for row in rows] == [
-        ("local", "2", False),
-        ("block", "0", True),
+    _atlas(tmp_path, silent, out=tmp_path / "atlas")
+    rows = list(csv.DictReader(headroles.table(tmp_path / "atlas", "in-runs", "csv").splitlines()))
+    known = [("local", "2", False), ("block", "0", True)]
+    assert [(row["role"], row["runs"], row["at_least_1"] == "") for row in rows] == known
+    five = _atlas(tmp_path, [_run(LEVELS, seed) for seed in range(5)])
+    assert all(row.low < row.mean < row.high and np.isnan(row.r) for row in five.consensus)
+    models = [
+        _with(_run(LEVELS, seed), model={"name": name, "weights_sha256": name, "layers": 2, "heads": 4})
+        for seed, name in enumerate("aba")
     ]
+    found = _atlas(tmp_path, models)
+    assert [run.group for run in found.runs] == ["a, calibrated", "b, calibrated", "a, calibrated"]
+    assert {row.group for row in found.agreement} == {"a, calibrated"}
+    assert any("no other run of the same model and rule" in remark for remark in found.remarks)
 
 
-@pytest.mark.ci
-def test_runs_without_the_role_anywhere_say_at_most_alpha_in_some_run(tmp_path: Path) -> None:
-    wrong = []
-    for seed in range(60):
-        runs = [_run(np.full(8, 0.1), 10 * seed + place, text=f"{seed} {place}") for place in range(3)]
-        rows = [row for row in _atlas(tmp_path, runs).consensus if row.sieve == "local"]
-        wrong.append(any(row.at_least for row in rows))
-    assert np.mean(wrong) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+def test_planted_steps_are_found_slopes_are_those_of_the_means_and_other_runs_are_refused(
+    tmp_path: Path,
+) -> None:
+    from statsmodels.stats.multitest import multipletests
 
-
-ALWAYS, LATE, LOST, NEVER = 0, 1, 2, 3
-
-
-def _checkpoints() -> list[Labelling]:
-    """Return four checkpoints: one head always has the role, one from the third on, one until the second."""
     levels = np.zeros((4, 8))
-    levels[:, ALWAYS] = 0.3
-    levels[2:, LATE] = 0.3
-    levels[:2, LOST] = 0.3
-    return [_run(level, seed) for seed, level in enumerate(levels, 1)]
-
-
-def test_planted_steps_are_found_and_slopes_are_those_of_the_means(tmp_path: Path) -> None:
-    runs = _checkpoints()
+    levels[:, 0] = levels[2:, 1] = levels[:2, 2] = 0.3
+    runs = [_run(level, seed) for seed, level in enumerate(levels, 1)]
     training = _atlas(tmp_path, runs, steps=True)
     names = [run.name for run in training.runs]
     rows = {(row.sieve, row.layer * HEADS + row.head): row for row in training.steps}
     assert len(rows) == 2 * 8
     for role in ROLES:
-        always, late, lost, never = (rows[role, head] for head in (ALWAYS, LATE, LOST, NEVER))
+        always, late, lost, never = (rows[role, head] for head in range(4))
         assert (always.emerged, always.latest, always.earliest, always.lost) == (names[0], names[0], "", "")
         assert (late.emerged, late.earliest, late.latest, late.trend) == (*[names[2]] * 3, "rises")
         assert (lost.emerged, lost.lost, lost.trend) == ("", names[2], "falls")
@@ -161,40 +139,24 @@ def test_planted_steps_are_found_and_slopes_are_those_of_the_means(tmp_path: Pat
         means = [run.scores.values[place, :, row.layer, row.head].mean() for run in runs]
         assert row.slope == pytest.approx(np.polyfit(range(4), means, 1)[0], abs=1e-6)
         assert row.low < row.slope < row.high
-
-
-def test_runs_that_cannot_be_steps_of_one_training_are_refused(tmp_path: Path) -> None:
-    *first, last = _checkpoints()
-    keys = tuple(f"x{number}" for number in range(UNITS))
+    last = runs.pop()
     rules = tuple(replace(rule, margin=0.2) for rule in last.findings.rules)
-    cases = {
-        "the units of 'task 4' differ": replace(
-            last, scores=replace(last.scores, examples=keys, units=tuple(f"u{key}" for key in keys))
-        ),
+    for sentence, changed in {
         "the margins and thresholds of 'task 4' differ": replace(
             last, findings=replace(last.findings, rules=rules)
         ),
         "the rule of decision of 'task 4": replace(last, decision=Decision(alpha=0.1)),
         "the roles of 'task 4' differ": _run(LEVELS, 4, names=ROLES[:1]),
-    }
-    for sentence, changed in cases.items():
+    }.items():
         with pytest.raises(BadInput, match=sentence):
-            _atlas(tmp_path, [*first, changed], steps=True)
-
-
-@pytest.fixture(scope="module")
-def short(planted: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the same model on fewer of the inputs of ``finished``."""
-    folder = tmp_path_factory.mktemp("runs") / "short"
-    sieves = ["local", "delimiter", "block"]
-    headroles.label("QNLI", data=table, model=planted, max_length=48, sieve=sieves, limit=52, out=folder)
-    return folder
+            _atlas(tmp_path, [*runs, changed], steps=True)
 
 
 def test_the_folder_holds_the_findings_of_the_runs_and_gives_them_back(
-    finished: Path, short: Path, tmp_path: Path, command: Command
+    finished: Path, label: Any, tmp_path: Path, command: Command
 ) -> None:
-    out = tmp_path / "deep" / "atlas"
+    out, short = tmp_path / "deep" / "atlas", tmp_path / "short"
+    label(sieve=["local", "delimiter", "block"], limit=52, out=short)
     both = atlas([finished, short], out=out)
     for place, folder in enumerate((finished, short)):
         run = headroles.load(folder)
@@ -214,29 +176,12 @@ def test_the_folder_holds_the_findings_of_the_runs_and_gives_them_back(
             assert {column: "" if cell is None else str(cell) for column, cell in row.items()} == line
     with pytest.raises(BadInput, match="with other settings"):
         atlas([short, finished], out=out)
-    copied = Path(shutil.copytree(finished, tmp_path / "run"))
     with pytest.raises(BadInput, match="no atlas of headroles"):
-        atlas([short, finished], out=copied, overwrite=True)
+        atlas([short, finished], out=Path(shutil.copytree(finished, tmp_path / "run")), overwrite=True)
 
 
-def _with(run: Labelling, **entries: Any) -> Labelling:
-    return replace(run, manifest=dict(run.manifest) | entries)
-
-
-def test_runs_of_other_models_form_groups_of_their_own(tmp_path: Path) -> None:
-    runs = [_run(LEVELS, seed) for seed in range(3)]
-    for place, name in enumerate("aba"):
-        model = {"name": name, "weights_sha256": name, "layers": LAYERS, "heads": HEADS}
-        runs[place] = _with(runs[place], model=model)
-    found = _atlas(tmp_path, runs)
-    assert [run.group for run in found.runs] == ["a, calibrated", "b, calibrated", "a, calibrated"]
-    assert {row.group for row in found.agreement} == {"a, calibrated"}
-    assert any("no other run of the same model and rule" in remark for remark in found.remarks)
-
-
-@pytest.mark.parametrize("at", [1, 27])
-def test_parts_of_one_corpus_give_the_findings_of_the_whole(at: int, label: Any, tmp_path: Path) -> None:
-    wanted = label(sieve=SIEVES)
+def test_parts_of_one_corpus_give_the_findings_of_the_whole(label: Any, tmp_path: Path) -> None:
+    wanted, at = label(sieve=SIEVES), 27
     folders = []
     for number, places in enumerate((np.arange(at), np.arange(at, 60))):
         own = take_examples(wanted.scores, places)
@@ -255,9 +200,6 @@ def test_parts_of_one_corpus_give_the_findings_of_the_whole(at: int, label: Any,
         np.testing.assert_allclose(
             numbers, getattr(wanted.findings, name)[roles], rtol=1e-9, atol=1e-12, err_msg=name
         )
-    twin = Path(shutil.copytree(folders[0], tmp_path / "twin"))
-    with pytest.raises(BadInput, match="two runs read the same ones"):
-        atlas([folders[0], twin], parts=True)
 
 
 @pytest.mark.ci

@@ -1,8 +1,8 @@
 """The command line: the same options as the keywords, exit codes, and what goes where."""
 
 import errno
-import inspect
 import json
+import os
 import re
 import shlex
 import shutil
@@ -16,16 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import click
-import numpy as np
 import pytest
 
 import headroles
 from headroles.catalogue import Entry
-from headroles.cli.main import cli
 from headroles.errors import BadInput
 from headroles.sieves import BUILT_IN, PATTERNS
-from headroles.tasks import TASKS
 from tests.conftest import Command
 from tests.support import table as rows_of
 
@@ -52,75 +48,6 @@ def _text(folder: Path, name: str = "findings.csv") -> str:
     return (folder / name).read_text()
 
 
-def test_every_option_is_a_keyword_of_its_function_with_the_same_default() -> None:
-    names = "label probe surface cluster ablate why prune view extract compare atlas replicate table share"
-    functions = {name: getattr(headroles, name) for name in (*names.split(), "convert")}
-    functions["judge"] = headroles.judge_scores
-    faults = []
-    for name, function in functions.items():
-        keywords = inspect.signature(function).parameters
-        described = inspect.getdoc(function) or ""
-        for option in cli.commands[name].params:
-            keyword = str(option.name)
-            if keyword in ("json", "quiet", "verbose", "grid", "open", "watch", "also", "folder"):
-                continue
-            if keyword not in keywords and not any(p.kind is p.VAR_KEYWORD for p in keywords.values()):
-                faults.append(f"{name}: {keyword} is no keyword")
-            elif keyword in keywords and not option.required and option.param_type_name == "option":
-                usual = keywords[keyword].default
-                if option.default not in (None, usual) and not isinstance(option.default, tuple):
-                    faults.append(f"{name}: {keyword} is {option.default!r} here and {usual!r} in Python")
-                if option.opts[-1] != "--" + keyword.rstrip("_").replace("_", "-"):
-                    faults.append(f"{name}: {option.opts}")
-            if name in ("label", "view") and f"``{keyword}``" not in described:
-                faults += [] if f"{keyword}:" in described else [f"{name}: {keyword} is not described"]
-    assert faults == []
-
-
-def test_an_option_arrives_as_its_keyword_and_changes_no_other(
-    command: Command, basic: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = rows_of("""
-        task SST-2                          | task       | 'SST-2'
-        text-a sentence                     | text_a     | 'sentence'
-        text-b question --text-a question   | text_b     | 'question'
-        group document                      | group      | 'document'
-        limit 50                            | limit      | 50
-        sieve delimiter                     | sieve      | ('local', 'block', 'delimiter')
-        preset published                    | preset     | 'published'
-        statistic bias                      | statistic  | 'bias'
-        margin 0.3                          | margin     | 0.3
-        test t                              | test       | 't'
-        correction holm                     | correction | 'holm'
-        family run                          | family     | 'run'
-        interval bca                        | interval   | 'bca'
-        dtype bfloat16                      | dtype      | 'bfloat16'
-        max-length 16                       | max_length | 16
-        alpha 1e-100                        | alpha      | 1e-100
-        seed 1                              | seed       | 1
-        model another                       | model      | 'another'
-        data shorter.tsv                    | data       | 'shorter.tsv'
-        device cpu                          | device     | 'cpu'
-        parser en_other                     | parser     | 'en_other'
-    """)
-    arrived: list[dict[str, Any]] = []
-
-    def label(**options: Any) -> None:
-        arrived.append({name: value for name, value in options.items() if name != "progress"})
-        raise BadInput("seen")
-
-    monkeypatch.setattr("headroles.runs.checks.check_run", lambda options: None)  # values need not exist
-    monkeypatch.setattr(import_module(LABEL), "label", label)
-    assert command("label", *basic, "--out", "run") == (1, "", "headroles: seen\n")
-    usual = arrived.pop()
-    for words, keyword, value in given:
-        assert command("label", *basic, "--out", "run", *f"--{words}".split())[0] == 1
-        after = arrived.pop()
-        assert after[keyword] == eval(value), words
-        changed = {name for name in usual if after[name] != usual[name]}
-        assert changed == ({"text_a", "text_b"} if keyword == "text_b" else {keyword}), words
-
-
 def test_label_prints_results_and_nothing_else_and_does_what_the_function_does(
     command: Command, basic: list[str], planted: Path, table: Path, tmp_path: Path
 ) -> None:
@@ -128,33 +55,34 @@ def test_label_prints_results_and_nothing_else_and_does_what_the_function_does(
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == f"report  {tmp_path}/run/report.html"
     assert out.startswith("6 heads of planted on ")
-    found = headroles.label(
-        "QNLI", model=planted, data=table, max_length=48, sieve=["local", "block"], limit=40
-    )
+    options: dict[str, Any] = {"max_length": 48, "sieve": ["local", "block"], "limit": 40}
+    found = headroles.label("QNLI", model=planted, data=table, **options)
     assert found.frame().to_csv(index=False) == _text(tmp_path / "run")
     assert found.labels().to_csv(index=False) == _text(tmp_path / "run", "labels.csv")
     assert found.manifest == headroles.load(tmp_path / "run").manifest
+    again = ("label", *basic, "--limit", 40, "--out", tmp_path / "run")
+    assert command(*again, "--quiet") == (0, f"{tmp_path}/run/report.html\n", "")
+    code, out, err = command(*again, "--json")
+    assert (code, err, json.loads(out)["kind"]) == (0, "", "label")
+    assert found.manifest == headroles.load(tmp_path / "run").manifest  # where no option of display stands
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        "--preset published --limit 40",
-        "--text-a sentence --group document --statistic bias --seed 3 --limit 33 --correction holm",
-    ],
-)
-def test_the_command_in_the_manifest_gives_the_same_run(
-    command: Command, basic: list[str], more: str, tmp_path: Path
+def test_the_command_in_the_manifest_gives_the_same_run_whatever_names_hold(
+    command: Command, planted: Path, table: Path, tmp_path: Path
 ) -> None:
-    command("label", *basic, *more.split(), "--out", tmp_path / "one")
-    program, *words = shlex.split(_manifest(tmp_path / "one")["command"])
+    file = tmp_path / "it's; a $(file).tsv"
+    file.write_text(table.read_text().replace("sentence", "--my column", 1))
+    words = ["--model", planted, "--data", file, "--text-a", "--my column", "--group", "document", *SIEVES]
+    words += ["--statistic", "bias", "--seed", 3, "--limit", 33, "--correction", "holm", "--max-length", 48]
+    assert command("label", *words, "--out", tmp_path / "one")[::2] == (0, "")
+    program, *again = shlex.split(_manifest(tmp_path / "one")["command"])
     assert program == "headroles"
-    assert command(*words, "--out", tmp_path / "two")[0] == 0
+    assert command(*again, "--out", tmp_path / "two")[0] == 0
     for name in ("findings.csv", "labels.csv", "manifest.json", "report.html"):
         assert _text(tmp_path / "one", name) == _text(tmp_path / "two", name)
 
 
-def test_the_command_in_the_manifest_of_a_judged_run_gives_the_same_run(
+def test_a_judged_run_gives_the_command_that_makes_it_and_every_option_changes_its_table(
     command: Command, run: Path, tmp_path: Path
 ) -> None:
     code, out, err = command("judge", run, "--alpha", 0.01, "--correction", "holm", "--margin", 0.2, "-v")
@@ -167,32 +95,15 @@ def test_the_command_in_the_manifest_of_a_judged_run_gives_the_same_run(
     for facts in (one, two):  # plan.json says how a run was begun
         del facts["files"]["plan.json"], facts["sha256"]
     assert one == two
-
-
-def test_an_option_of_judge_changes_the_table_it_is_about(command: Command, run: Path) -> None:
-    changes = rows_of("""
+    for usual, more, changed in rows_of("""
                           | --bayes                            | precision.csv
         --interval bca    | --interval bca --resample-seed 5   | findings.csv
         --test bootstrap-t| --test bootstrap-t --resamples 999 | findings.csv
-    """)
-    for words, more, changed in changes:
-        assert command("judge", run, *words.split())[::2] == (0, "")
+    """):
+        assert command("judge", run, *usual.split())[::2] == (0, "")
         before = _text(run, changed)
         assert command("judge", run, *more.split())[::2] == (0, "")
         assert _text(run, changed) != before, more
-
-
-def test_names_with_blanks_and_quotes_survive_in_the_command(
-    command: Command, planted: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "it's; a $(file).tsv"
-    rows = [f"the cat {k} sat in house {k}" for k in range(9)]
-    file.write_text("--my column\n" + "\n".join(rows) + "\n")
-    words = ["--model", planted, "--data", file, "--text-a", "--my column", "--sieve", "local"]
-    assert command("label", *words, "--max-length", 32, "--out", tmp_path / "one")[::2] == (0, "")
-    _, *again = shlex.split(_manifest(tmp_path / "one")["command"])
-    assert command(*again, "--out", tmp_path / "two")[0] == 0
-    assert _text(tmp_path / "one") == _text(tmp_path / "two")
 
 
 def test_commands_typed_one_after_the_other_never_meet_in_one_folder(
@@ -218,49 +129,24 @@ def test_commands_typed_one_after_the_other_never_meet_in_one_folder(
     assert [name for name in names if re.fullmatch(f"QNLI-planted{re.escape(BASIC)}-[0-9a-f]{{6}}", name)]
 
 
-@pytest.mark.with_report
-def test_report_writes_where_it_is_told(command: Command, run: Path, tmp_path: Path) -> None:
-    before = _text(run, "report.html")
-    (run / "report.html").unlink()
-    assert command("report", run) == (0, f"report  {run}/report.html\n", "")
-    out = tmp_path / "[b]x.html"
-    assert command("report", run, "--out", out) == (0, f"report  {out}\n", "")
-    assert _text(run, "report.html") == out.read_text() == before
-
-
-def test_sieves_and_tasks_are_listed_in_parts_and_as_json(command: Command) -> None:
-    code, out, err = command("sieves")
-    assert (code, err) == (0, "")
-    default = [line.split()[0] for line in out.splitlines() if line.split()[1:2] == ["default"]]
-    assert default == sorted(BUILT_IN)
-    assert [line.split()[0] for line in command("tasks")[1].splitlines()] == list(TASKS)
+def test_sieves_are_listed_in_parts_drawn_and_named_where_they_are_broken(
+    command: Command, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, members in (("default", {*BUILT_IN}), ("patterns", {*PATTERNS})):
         assert {entry["name"] for entry in json.loads(command("sieves", name, "--json")[1])} == members
-    out = command("sieves", "families")[1]
-    names = [line.split()[0] for line in out.splitlines()[1:-1] if line[:1].strip()]
-    assert names == ["local:<tokens>", "offset:<tokens>", "punctuation:<marks>", "syntactic:<relation>"]
     (entry,) = json.loads(command("sieves", "offset:-2", "--json")[1])
     assert (entry["name"], entry["origin"], entry["margin"]) == ("offset:-2", "headroles", 0.1)
     assert "contrast  0.02 beyond the head's own distance profile" in command("sieves", "block")[1]
-
-
-def test_what_a_sieve_counts_is_drawn_or_written(command: Command, planted: Path, tmp_path: Path) -> None:
     words = ("sieves", "block", "--show", "the dog", "--show", "the cat", "--model", planted)
     code, out, err = command(*words)
-    assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "What the sieve block counts"
+    assert (code, err, out.splitlines()[0]) == (0, "", "What the sieve block counts")
     assert "██" in out
     file = tmp_path / "block.svg"
     assert command(*words, "--svg", file)[1].split() == ["picture", str(file)]
     assert file.read_text(encoding="utf-8").startswith("<svg ")
-
-
-def test_a_broken_sieve_is_listed_with_its_error(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [Entry("good", "them", "Is it [red]?", "a book"), Entry("bad", "them", error="it is broken")]
     monkeypatch.setattr("headroles.catalogue.entries_of", lambda name: listed)
-    code, out, _ = command("sieves")
-    _, good, bad, *_ = out.splitlines()
-    assert code == 0
+    _, good, bad, *_ = command("sieves")[1].splitlines()
     assert good.split() == ["good", "Is", "it", "[red]?", "a", "book", "them"]
     assert bad == "bad  broken: it is broken"
 
@@ -268,20 +154,14 @@ def test_a_broken_sieve_is_listed_with_its_error(command: Command, monkeypatch: 
 def test_exit_codes_are_0_for_answers_1_for_mistakes_and_2_for_wrong_usage(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cases = rows_of("""
-        0 | --version              | headroles, version
-        0 | --help                 | Usage:
-        0 | label -h               | Usage: headroles label
-        0 | judge --help           | no model is needed
-        2 | lable                  | No such command 'lable'
-        2 | label --taks QNLI      | No such option
-        2 | label --alpha small    | 'small' is not a valid float
-        2 | label --limit 2.5      | '2.5' is not a valid integer
-        2 | report                 | Missing argument 'FOLDER'
-        2 | tasks now              | unexpected extra argument
-        2 |                        | Usage:
-    """)
-    for expected, words, fragment in cases:
+    for expected, words, fragment in rows_of("""
+        0 | --version           | headroles, version
+        0 | label -h            | Usage: headroles label
+        2 | label --alpha small | 'small' is not a valid float
+        2 | report              | Missing argument 'FOLDER'
+        2 | tasks now           | unexpected extra argument
+        2 |                     | Usage:
+    """):
         code, out, err = command(*words.split())
         told, silent = (err, out) if code else (out, err)
         assert (code, silent) == (int(expected), ""), words
@@ -330,17 +210,6 @@ def signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("signals")
-def test_a_hangup_that_nohup_ignores_stays_ignored(command: Command) -> None:
-    for before, after in (
-        (signal.SIG_IGN, signal.SIG_IGN),
-        (signal.SIG_DFL, signal.default_int_handler),
-    ):
-        signal.signal(signal.SIGHUP, before)
-        assert command("--version")[0] == 0
-        assert signal.getsignal(signal.SIGHUP) is after
-
-
-@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
     command: Command, basic: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
@@ -354,42 +223,36 @@ def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
     code, out, err = command("label", *basic, "--out", tmp_path / "runs" / "run")
     assert (code, out, err.strip()) == (130, "", "headroles: stopped; nothing was written")
     assert list(tmp_path.iterdir()) == []
+    for before, after in ((signal.SIG_IGN, signal.SIG_IGN), (signal.SIG_DFL, signal.default_int_handler)):
+        signal.signal(signal.SIGHUP, before)
+        assert command("--version")[0] == 0
+        assert signal.getsignal(signal.SIGHUP) is after  # a hangup that nohup ignores stays ignored
 
 
-def test_a_label_run_in_a_new_process_loads_no_library_that_other_runs_need(
-    basic: list[str], tmp_path: Path
-) -> None:
+def _ended(words: list[str], unneeded: tuple[str, ...], **environment: str) -> bytes:
+    """Run a command in a new process; return its output, and at the end its code and what it loaded."""
     script = (
         "import sys\n"
         "from headroles.cli.main import main\n"
         "try:\n    main()\n"
         "except SystemExit as leaving:\n"
-        f"    print(leaving.code, [name for name in {UNNEEDED} if name in sys.modules])\n"
+        f"    print(leaving.code, [name for name in {unneeded} if name in sys.modules])\n"
     )
+    command = [sys.executable, "-c", script, *words]
+    kept = os.environ | environment
+    return subprocess.run(command, capture_output=True, timeout=480, check=True, env=kept).stdout
+
+
+def test_a_new_process_loads_no_library_it_does_not_need_and_writes_letters_a_terminal_has(
+    basic: list[str], finished: Path, tmp_path: Path
+) -> None:
     options = basic[: -len(SIEVES)]  # all sieves, with the parser
-    words = [sys.executable, "-c", script, "label", *options, "--quiet", "--out", str(tmp_path / "run")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=480, check=True)
-    assert done.stdout.splitlines()[-1] == "0 []"
-
-
-def test_show_in_a_new_process_loads_no_model_and_writes_letters_a_terminal_has(finished: Path) -> None:
-    code = (
-        "import sys; sys.argv = ['headroles', 'show', sys.argv[1]]\n"
-        "from headroles.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = {'torch', 'transformers', 'spacy', 'scipy', 'plotly', 'sklearn'} & sys.modules.keys()\n"
-        "print('loaded', sorted(heavy))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(finished)],
-        env={"PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-        capture_output=True,
-        timeout=480,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-1] == b"loaded []"
-    assert b"? 1 head stays in the query's own text" in done.stdout
+    out = _ended(["label", *options, "--quiet", "--out", str(tmp_path / "run")], UNNEEDED)
+    assert out.splitlines()[-1] == b"0 []"
+    heavy = ("torch", "transformers", "spacy", "scipy", "plotly", "sklearn")
+    out = _ended(["show", str(finished)], heavy, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert out.splitlines()[-1] == b"0 []"
+    assert b"? 1 head stays in the query's own text" in out
 
 
 @pytest.mark.ci
@@ -400,98 +263,24 @@ def test_the_installed_command_ends_quietly_when_its_reader_leaves_early() -> No
     assert (done.stdout.split()[:2], done.stderr) == (["sieve", "set"], "")
 
 
-def test_options_of_display_decide_what_is_printed_and_are_no_settings(
-    planted: Path,
-    table: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.with_report
+def test_a_report_is_written_where_it_is_told_and_opened_after_it_is_printed(
+    command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headroles.cli.main import main
-
-    words = ["label", "--task", "QNLI", "--model", planted, "--data", table, "--max-length", 48]
-    words += ["--sieve", "local", "--limit", 9, "--out", tmp_path / "run"]
-    said = {}
-    for more in (["--quiet"], ["--overwrite", "--json"]):
-        monkeypatch.setattr("sys.argv", ["headroles", *map(str, words), *more])
-        capfd.readouterr()
-        with pytest.raises(SystemExit):
-            main()
-        said[more[-1]] = capfd.readouterr()
-    assert said["--quiet"] == (f"{tmp_path}/run/report.html\n", "")
-    assert json.loads(said["--json"].out)["kind"] == "label"
-    assert said["--json"].err.startswith("load model  ")
-    settings = _manifest(tmp_path / "run")
-    assert not {"json", "quiet", "verbose", "grid", "open"} & settings["settings"].keys()
-    assert "--json" not in settings["command"]
-
-
-def test_open_opens_the_report_after_it_is_printed(
-    command: Command, finished: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    before, out = _text(run, "report.html"), tmp_path / "[b]x.html"
+    (run / "report.html").unlink()
+    assert command("report", run) == (0, f"report  {run}/report.html\n", "")
+    assert command("report", run, "--out", out) == (0, f"report  {out}\n", "")
+    assert _text(run, "report.html") == out.read_text() == before
     asked: list[str] = []
 
     def opened(address: str) -> bool:
         asked.append(address)
-        return True
+        return len(asked) == 2
 
     monkeypatch.setattr(webbrowser, "open", opened)
-    code, out, err = command("show", finished, "--open")
-    assert (code, err, asked) == (0, "", [(finished / "report.html").resolve().as_uri()])
-    assert out.endswith("report.html\n")
-    monkeypatch.setattr(webbrowser, "open", lambda address: False)
-    told = f"no browser could be opened; open {finished}/report.html in one\n"
-    assert command("show", finished, "--open", "--quiet") == (0, f"{finished}/report.html\n", told)
-
-
-def test_json_has_the_counts_and_the_strongest_heads_of_the_findings(
-    command: Command, finished: Path
-) -> None:
-    code, out, err = command("show", finished, "--json")
-    assert (code, err) == (0, "")
-    facts, run = json.loads(out), headroles.load(finished)
-    frame = run.frame()
-    assert (facts["layers"], facts["heads"]) == run.findings.count.shape[1:]
-    assert list(facts["results"]) == list(run.findings.roles)
-    for name, result in facts["results"].items():
-        rows = frame[frame["sieve"] == name]
-        decided = rows["decision"].value_counts()
-        assert result["counts"] == {outcome: int(decided.get(outcome, 0)) for outcome in result["counts"]}
-        best = rows[rows["decision"] == "role"].sort_values("mean").iloc[-1]
-        assert (result["strongest"]["layer"], result["strongest"]["head"]) == (best["layer"], best["head"])
-        assert np.isclose(result["strongest"]["mean"], best["mean"])
-    assert facts["folder"] == str(finished)
-    shown = command("show", finished)[1]
-    assert all(f"• {sentence}\n" in shown for sentence in facts["sentences"])
-
-
-def test_every_command_has_one_whole_line_of_help(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    out = command("--help")[1]
-    for name, shown in cli.commands.items():
-        (line,) = [line for line in out.splitlines() if line.split()[:1] == [name]]
-        assert len(line) <= 80
-        summary = " ".join((shown.help or "").split()).partition(". ")[0].removesuffix(".")
-        assert line.endswith(f"  {summary}")
-        assert isinstance(shown, click.Command)
-
-
-def test_the_source_hub_is_asked_for_the_task_and_its_dataset(
-    command: Command, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from headroles.records import Passage
-
-    asked = []
-
-    def read(task: object, repository: str, name: str, *, stream: bool) -> Iterator[Passage]:
-        assert not stream
-        asked.append((getattr(task, "config", ""), repository))
-        return (Passage(f"{name}/{k}", (f"who is cat {k} ?", f"it sat in house {k} .")) for k in range(9))
-
-    monkeypatch.setattr("headroles.inputs.passages.stream_hub", read)
-    words = ["--task", "QNLI", "--model", planted, "--source", "hub", "--max-length", 32, *SIEVES]
-    assert command("label", *words, "--out", tmp_path / "one")[0] == 0
-    assert command("label", *words, "--data", "me/glue", "--out", tmp_path / "two")[0] == 0
-    assert list(dict.fromkeys(asked)) == [("qnli", "nyu-mll/glue"), ("qnli", "me/glue")]
-    source = _manifest(tmp_path / "two")["source"]
-    assert source.items() >= {"kind": "hub", "name": "me/glue", "rows": 9}.items()
+    told = f"no browser could be opened; open {run}/report.html in one\n"
+    assert command("show", run, "--open", "--quiet") == (0, f"{run}/report.html\n", told)
+    code, printed, err = command("show", run, "--open")
+    assert (code, err, asked) == (0, "", [(run / "report.html").resolve().as_uri()] * 2)
+    assert printed.endswith("report.html\n")

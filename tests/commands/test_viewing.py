@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,9 +13,6 @@ import headroles
 from headroles.errors import BadInput
 from headroles.records import Example, Maps, View
 from tests.conftest import Command
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Frame
 
 NOTE = "The neuron view is left out, because <b>nobody</b> asked."
 
@@ -95,6 +92,12 @@ def test_pages_and_pictures_are_written_and_their_paths_printed(
         svg = Path("x.svg").read_text()
         assert svg.count("<g transform=") == count
         assert svg == headroles.view("It rains .", also="Now it pours .", layers="0,2").svg("0,2", form=form)
+    viewed = headroles.view("It rains .")
+    assert viewed.save(tmp_path / "other" / "x.html").read_text() == viewed.html()
+    assert viewed.svg(1, "1") == viewed.svg(1, [1]) == viewed.svg(1, np.array([1])) != viewed.svg(1)
+    assert 'width="89mm"' in viewed.svg(1, width="89mm", level="words")
+    with pytest.raises(BadInput, match="holds the heads 0, 1, but head 4"):
+        viewed.svg(1, 4)
 
 
 @pytest.mark.usefixtures("asked")
@@ -109,16 +112,6 @@ def test_a_view_never_takes_the_place_of_a_part_of_a_run(command: Command, run: 
     assert headroles.view("It rains .").save(run / "view.html").is_file()
 
 
-@pytest.mark.usefixtures("asked")
-def test_a_view_is_saved_and_drawn_for_its_own_heads(tmp_path: Path) -> None:
-    viewed = headroles.view("It rains .")
-    assert viewed.save(tmp_path / "new" / "x.html").read_text() == viewed.html()
-    assert viewed.svg(1, "1") == viewed.svg(1, [1]) == viewed.svg(1, np.array([1])) != viewed.svg(1)
-    assert 'width="89mm"' in viewed.svg(1, width="89mm", level="words")
-    with pytest.raises(BadInput, match="holds the heads 0, 1, but head 4"):
-        viewed.svg(1, 4)
-
-
 def test_a_real_model_is_read_as_its_maps(planted: Path, tmp_path: Path) -> None:
     words = "what is a cat ?", "the cat sat in house"
     viewed = headroles.view(*words, model=planted, layers=1, heads="1-2", out=tmp_path / "view.html")
@@ -127,14 +120,6 @@ def test_a_real_model_is_read_as_its_maps(planted: Path, tmp_path: Path) -> None
     inner = maps.weights[0, 1, 1:-1]  # head 1-2 looks at the next token
     assert (inner.argmax(axis=1) == np.arange(2, maps.keys.size)).mean() > 0.9
     assert (tmp_path / "view.html").read_text() == viewed.html()
-
-
-def test_all_parts_of_an_encoder_decoder_can_be_drawn(model_of: Any) -> None:
-    viewed = headroles.view("It rains.", "Now it pours.", model=model_of("t5"), max_length=32)
-    assert [maps.kind for maps in viewed.view.maps] == ["encoder", "decoder", "cross"]
-    cross = viewed.view.maps[2]
-    assert viewed.svg(cross.layers[0], kind="cross").count("<line ") > 0
-    assert (cross.queries.size, cross.keys.size) == cross.weights.shape[2:]
 
 
 def test_a_frame_in_a_notebook_holds_the_page_and_nothing_else() -> None:
@@ -149,27 +134,3 @@ def test_a_frame_in_a_notebook_holds_the_page_and_nothing_else() -> None:
     assert (tag, found["sandbox"], found["srcdoc"]) == ("iframe", "allow-scripts", viewed.html())
     assert found["title"] == 'Attention of "><b>model</b>'
     assert not re.search(r"[<>]", viewed._repr_html_().removeprefix("<iframe").removesuffix("></iframe>"))
-
-
-def _open(frame: "Frame") -> str:
-    """Return which view a page shows, by its tabs."""
-    return frame.locator('[role="tab"][aria-selected="true"]').inner_text()
-
-
-@pytest.mark.ci
-@pytest.mark.browser
-@pytest.mark.usefixtures("asked")
-def test_two_views_in_one_notebook_both_work_and_keep_to_themselves(browser: "Browser") -> None:
-    one, two = headroles.view("It rains ."), headroles.view("Now it pours again .", view="model")
-    page = browser.new_page(viewport={"width": 1000, "height": 1500})
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.set_content(f'<html lang="en"><body>{one._repr_html_()}{two._repr_html_()}</body></html>')
-    frames = page.frames[1:]
-    assert [_open(frame) for frame in frames] == ["Heads", "Model"]
-    frames[0].get_by_role("tab", name="Model").click()
-    frames[1].get_by_role("tab", name="Heads").click()
-    assert [_open(frame) for frame in frames] == ["Model", "Heads"]
-    assert "pours" not in frames[0].locator("body").inner_text()
-    assert problems == []
-    page.close()

@@ -1,6 +1,7 @@
 """Recorded runs made again, and the same runs made on the seeded checkpoint: once a session, read-only."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,14 @@ Made = Callable[[str], Path]
 @pytest.fixture(scope="session")
 def again(tmp_path_factory: pytest.TempPathFactory) -> Again:
     """Make a recorded result again; gives its folder and all its words."""
-    workspace, done = tmp_path_factory.mktemp("again"), dict[str, tuple[Path, dict[str, str]]]()
+    workspace = tmp_path_factory.mktemp("again")
 
+    @cache
     def get(name: str) -> tuple[Path, dict[str, str]]:
-        if name == "prune" and not (workspace / "models").exists():
+        if name == "prune":
             prepare_models(workspace)
-        if name not in done:
-            with pytest.MonkeyPatch.context() as patch:  # a test may have set a terminal before it asks
-                for variable in ("COLUMNS", "FORCE_COLOR", "NO_COLOR"):
-                    patch.delenv(variable, raising=False)
-                result: Any = make_again(name, workspace)
-                done[name] = (workspace / name, words_of(name, workspace, result))
-        return done[name]
+        result: Any = make_again(name, workspace)
+        return workspace / name, words_of(name, workspace, result)
 
     return get
 

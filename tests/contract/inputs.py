@@ -1,6 +1,8 @@
 """Inputs of the recorded runs: made-up sentences with trees and mentions, pairs, and a table of scores."""
 
+import csv
 import json
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -102,8 +104,9 @@ def listed_text(count: int = 20) -> str:
 
 def scores_text(units: int = 54) -> str:
     """Return a table of scores whose sieves and first unit have hostile names; some scores are missing."""
-    rng = np.random.default_rng(3)
-    lines = ["sieve,unit,layer,head,score,null,margin,low,high,question"]
+    rng, text = np.random.default_rng(3), StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["sieve", "unit", "layer", "head", "score", "null", "margin", "low", "high", "question"])
     for place, name in enumerate((*HOSTILE[:3], "plain")):
         level = np.random.default_rng(place).choice([0.1, 0.22, 0.6], size=(2, 3))
         for unit in range(units):
@@ -111,13 +114,8 @@ def scores_text(units: int = 54) -> str:
             for (layer, head), value in np.ndenumerate(values):
                 score = "" if unit % 17 == 5 and layer else f"{value:g}"
                 own = f"u{unit}" if unit else SCRIPT
-                cells = (name, own, layer, head, score, 0.1, 0.1, 0, 1, f"Is it {name}?")
-                lines.append(",".join(_quoted(str(cell)) for cell in cells))
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in ',"\n') else cell
+                table.writerow((name, own, layer, head, score, 0.1, 0.1, 0, 1, f"Is it {name}?"))
+    return text.getvalue()
 
 
 def write_inputs(folder: Path) -> None:

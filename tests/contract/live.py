@@ -35,7 +35,7 @@ NOT_COMPARED = (
 """Files that are no results, that hold measured times, or hashes over manifests of versions."""
 
 
-def make_products(workspace: Path, *, embedded: bool = True) -> None:
+def make_products(workspace: Path) -> None:
     """Make every kind of run on the tiny checkpoint and some on the embedded model, and all words of them."""
     import headroles
 
@@ -49,7 +49,7 @@ def make_products(workspace: Path, *, embedded: bool = True) -> None:
         for file, text in texts.items():
             (workspace / "words" / name / file).write_text(text, encoding="utf-8")
     with inside(workspace):
-        for task in ("QNLI", "SST-2", "MRPC", "QQP") if embedded else ():
+        for task in ("QNLI", "SST-2", "MRPC", "QQP"):
             headroles.label(task, limit=24, threads=1, out=f"embedded/{task}")
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -91,51 +90,37 @@ def file_difference(old: Path, new: Path, tolerance: float) -> str:
     if old.suffix in TEXTS:
         return text_difference(old.read_text("utf-8"), new.read_text("utf-8"), tolerance)
     if old.suffix in (".npz", ".parquet", ".safetensors"):
-        return arrays_difference(dict(arrays_of(old)), dict(arrays_of(new)), tolerance)
+        return arrays_difference(old, new, tolerance)
     return "bytes differ"
 
 
-def arrays_of(file: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of a file, or the columns of a table, by name."""
-    if file.suffix == ".npz":
-        with np.load(file, allow_pickle=False) as arrays:
-            yield from arrays.items()
-    elif file.suffix == ".safetensors":
-        from safetensors.numpy import load_file
+def arrays_difference(old: Path, new: Path, tolerance: float) -> str:
+    """Return in which array or column two files differ; "" where there is none."""
+    near: dict[str, Any] = {"rtol": tolerance, "atol": tolerance * SMALLEST}
+    try:
+        if old.suffix == ".parquet":
+            from pandas import read_parquet
+            from pandas.testing import assert_frame_equal
 
-        yield from load_file(file).items()
-    else:
-        from pyarrow.parquet import read_table
-
-        for name, column in zip((table := read_table(file)).column_names, table.columns, strict=True):
-            yield name, np.array(column.to_pylist(), dtype=object)
-
-
-def arrays_difference(old: dict[str, np.ndarray], new: dict[str, np.ndarray], tolerance: float) -> str:
-    """Return the name of the first array that differs, with its place; "" where there is none."""
-    if old.keys() != new.keys():
-        return f"arrays {sorted(old)} → {sorted(new)}"
-    for name, before in old.items():
-        after = new[name]
-        if before.shape != after.shape:
-            return f"{name}: shape {before.shape} → {after.shape}"
-        if before.dtype.kind == "f":
-            same = np.isclose(before, after, rtol=tolerance, atol=tolerance * SMALLEST, equal_nan=True)
-        else:
-            same = np.array(
-                [
-                    _same_value(one, other, tolerance)
-                    for one, other in zip(before.flat, after.flat, strict=True)
-                ]
-            )
-            same = same.reshape(before.shape)
-        if not same.all():
-            place = tuple(np.argwhere(~same)[0].tolist())
-            return f"{name}{list(place)}: {before[place]!r} → {after[place]!r}"
+            assert_frame_equal(read_parquet(old), read_parquet(new), **near)
+            return ""
+        before, after = arrays_of(old), arrays_of(new)
+        assert before.keys() == after.keys()
+        for name, array in before.items():
+            if array.dtype.kind == "f":
+                np.testing.assert_allclose(after[name], array, err_msg=name, **near)
+            else:
+                np.testing.assert_array_equal(after[name], array, err_msg=name)
+    except AssertionError as error:
+        return " ".join(str(error).split())[:300]
     return ""
 
 
-def _same_value(one: Any, other: Any, tolerance: float) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return one == other or (one != one and other != other) or _near(one, other, tolerance)
-    return bool(one == other)
+def arrays_of(file: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a file by name."""
+    if file.suffix == ".npz":
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+    from safetensors.numpy import load_file
+
+    return load_file(file)

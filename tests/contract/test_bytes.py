@@ -1,11 +1,7 @@
-"""Bytes of a run do not depend on how it is made: stopped, overwritten, by workers, at an address, apart."""
+"""Bytes of a run do not depend on how it is made: stopped and taken up, overwritten, or at an address."""
 
-import shlex
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -66,40 +62,17 @@ def make_at_an_address(name: str, out: str) -> None:
             place.delete(file)
 
 
-def make_in_another_process(name: str, out: str) -> None:
-    """Make a run by the command that its manifest names."""
-    command = shlex.split(headroles.load(name).manifest["command"])
-    more = ["--out", out, "--shard-size", str(FIRST_SHARD[name]), "--threads", "1", "--quiet"]
-    subprocess.run([sys.executable, "-m", *command, *more], check=True, capture_output=True)
-
-
-def make_by_two_workers(name: str, out: str) -> None:
-    """Let two processes score the shards."""
-    start(name, out=out, workers=2)
-
-
 WAYS: dict[str, Callable[[str, str], None]] = {
-    "stopped": stop_and_go_on,
-    "overwritten": overwrite,
-    "at an address": make_at_an_address,
-    "in another process": make_in_another_process,
-    "by two workers": make_by_two_workers,
-}
+    "stopped": stop_and_go_on, "overwritten": overwrite, "at an address": make_at_an_address,
+}  # fmt: skip
+OF_CI = [
+    pytest.param(name, marks=[pytest.mark.ci, pytest.mark.xdist_group(f"live {name}")])
+    for name in (*KINDS[1:], "probe-of-maps")
+]
 
 
-def cases() -> Iterator[Any]:
-    """Yield every kind in every way; what is dear is for CI."""
-    for name in (*KINDS, "surface-of-maps", "probe-of-maps"):
-        for way in WAYS:
-            processes = way in ("in another process", "by two workers")
-            if processes and name not in ("label", "probe-of-maps", "ablate"):
-                continue
-            marks = [pytest.mark.xdist_group(f"live {name}")]
-            marks += [pytest.mark.ci] if processes or name not in CHEAP else []
-            yield pytest.param(name, way, marks=marks, id=f"{name} {way}")
-
-
-@pytest.mark.parametrize(("name", "way"), [*cases()])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", [*CHEAP, *OF_CI])
 def test_bytes_do_not_depend_on_how_a_run_is_made(
     name: str, way: str, made: Made, workspace: Path, tmp_path: Path
 ) -> None:
@@ -109,15 +82,27 @@ def test_bytes_do_not_depend_on_how_a_run_is_made(
     assert byte_differences(usual, tmp_path / "run") == []
 
 
-@pytest.mark.parametrize("name", [*CHEAP, *(pytest.param(name, marks=pytest.mark.ci) for name in KINDS[1:])])
+@pytest.mark.xdist_group("live cluster")
+def test_judging_again_with_another_seed_gives_what_a_new_run_would(
+    made: Made, workspace: Path, tmp_path: Path
+) -> None:
+    usual, run = made("cluster"), tmp_path / "run"
+    with inside(workspace):
+        start("cluster", out=str(run), resample_seed=7)
+    assert "divergence.npz" in byte_differences(usual, run)
+    headroles.judge_again(run, resample_seed=0)
+    assert set(byte_differences(usual, run)) <= {"plan.json", "manifest.json", "report.html"}
+
+
+@pytest.mark.parametrize("name", [*CHEAP, *OF_CI[:-1]])
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_results_do_not_depend_on_the_size_of_shards(
     name: str, size: int, made: Made, workspace: Path, tmp_path: Path
 ) -> None:
     usual = made(name)
+    expected = headroles.load(usual)
     with inside(workspace):
         run = start(name, out=str(tmp_path / "run"), shard_size=size)
-    expected = headroles.load(usual)
     assert kind_of(run).name == kind_of(expected).name
     assert run.manifest["shards"]["size"] == size
     np.testing.assert_allclose(run.scores.values, expected.scores.values, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Whole runs of the attentions of encoder-decoders: sieves, surface, clusters, probes and stored maps."""
+"""Whole runs of attentions of encoder-decoders: what they say, surface statistics and stored maps."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,6 @@ import pytest
 from scipy.special import entr
 
 import headroles
-from headroles.errors import BadInput
 from tests.support.reference import rounding_bound
 
 COUNT = 12
@@ -51,12 +50,6 @@ def weights_of(model: Path, kind: str, count: int = COUNT) -> list[np.ndarray]:
     return plain(model, pairs(60)[:count], kind, AutoTokenizer.from_pretrained(model))
 
 
-def smoothed(weights: np.ndarray, share: float) -> np.ndarray:
-    """Return rows of which a share is spread evenly."""
-    rows: np.ndarray = (1 - share) * weights + share / weights.shape[-1]
-    return rows
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_of_one_kind_says_so_everywhere_and_can_be_judged_again(
     kind: str, given: Given, tmp_path: Path
@@ -74,76 +67,18 @@ def test_a_run_of_one_kind_says_so_everywhere_and_can_be_judged_again(
     assert (out / "findings.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("preset", ["calibrated", "published"])
-@pytest.mark.parametrize("kind", ["decoder", "cross"])
-def test_surface_statistics_are_those_of_the_plain_models_weights(
-    kind: str, preset: str, given: Given, model: Path
-) -> None:
-    run = headroles.surface(kind=kind, preset=preset, first=COUNT, batch_size=5, **given)
-    values = dict(zip(run.scores.sieves, run.scores.values, strict=True))
-    for place, weights in enumerate(weights_of(model, kind)):
-        rows = smoothed(weights, 1e-4 if preset == "published" else 0.0)
-        spread, near = entr(rows).sum(axis=-1), rounding_bound(96, float(np.log(96)))
-        np.testing.assert_allclose(values["surface:entropy"][place], spread.mean(axis=-1), rtol=0, atol=near)
-        if kind == "cross":  # the start token opens the decoder's text
-            np.testing.assert_allclose(
-                values["surface:entropy-first"][place], spread[..., 0], rtol=0, atol=near
-            )
-        elif weights.shape[2] > 1:
-            diagonal = np.diagonal(weights, offset=-1, axis1=2, axis2=3).sum(axis=-1) / weights.shape[2]
-            np.testing.assert_allclose(values["surface:previous"][place], diagonal, rtol=0, atol=near)
-    offsets = [f"surface:{name}" for name in ("previous", "next", "self")]
-    if kind == "cross":
-        assert all(np.isnan(values[column]).all() for column in offsets)
-        assert sum("offsets exist within one stack" in note for note in run.skipped) == len(offsets)
-
-
-@pytest.mark.parametrize(
-    ("kind", "divergence"), [("encoder", "mean"), ("decoder", "published"), ("cross", "mean")]
-)
-def test_clusters_are_of_the_divergences_of_one_kind(
-    kind: str, divergence: str, given: Given, model: Path
-) -> None:
-    from scipy.spatial.distance import jensenshannon
-
-    more: Given = {"sieve": "delimiter", "maps": 0, "draws": 20, "first": COUNT}
-    run = headroles.cluster(kind=kind, divergence=divergence, **more, **given)
-    assert run.clustered is not None
-    found = run.clustered.divergence
-    assert (found.layers, found.heads) == ({"encoder": 2, "decoder": 3, "cross": 3}[kind], 4)
-    if kind == "encoder":  # which reads the pair as one input
-        return
-    sums = []
-    for weights in weights_of(model, kind):
-        heads = weights.reshape(-1, *weights.shape[2:])
-        heads = smoothed(heads, 0.001 if divergence == "published" else 0.0)
-        one, other = np.triu_indices(len(heads), 1)
-        rows = jensenshannon(heads[one], heads[other], axis=-1) ** 2
-        sums.append(rows.sum(axis=-1) if divergence == "published" else rows.mean(axis=-1))
-    wanted = np.sum(sums, axis=0) if divergence == "published" else np.mean(sums, axis=0)
-    np.testing.assert_allclose(found.mean(), wanted, rtol=1e-3, atol=10 * rounding_bound(96))
-
-
-def test_cards_of_cross_attention_show_joint_examples_whose_encoder_rows_are_empty(
+def test_surface_statistics_of_cross_attention_are_those_of_the_plain_models_weights(
     given: Given, model: Path
 ) -> None:
-    run = headroles.label(
-        kind="cross", margin=0.0, sieve=["punctuation:all", "identical:other"], test="wilcoxon",
-        correction="none", **given,
-    )  # fmt: skip
-    assert run.exhibited is not None
-    assert run.exhibited.exhibits
-    plain = weights_of(model, "cross", 60)
-    for (example, layer, head), kept in zip(run.exhibited.places, run.exhibited.weights, strict=True):
-        shown = run.exhibited.examples[example]
-        whole = plain[run.scores.examples.index(shown.key)]
-        queries, keys = whole.shape[2:]
-        assert kept.shape == (queries + keys, queries + keys)
-        assert not kept[queries:].any()
-        assert not kept[:, :queries].any()
-        np.testing.assert_allclose(
-            kept[:queries, queries:] / 255, whole[layer, head], rtol=0, atol=0.51 / 255
-        )
+    run = headroles.surface(kind="cross", first=COUNT, batch_size=5, **given)
+    values = dict(zip(run.scores.sieves, run.scores.values, strict=True))
+    near: Given = {"rtol": 0, "atol": rounding_bound(96, float(np.log(96)))}
+    for place, weights in enumerate(weights_of(model, "cross")):
+        spread = entr(weights).sum(axis=-1)
+        np.testing.assert_allclose(values["surface:entropy"][place], spread.mean(axis=-1), **near)
+        np.testing.assert_allclose(values["surface:entropy-first"][place], spread[..., 0], **near)
+    assert all(np.isnan(values[f"surface:{name}"]).all() for name in ("previous", "next", "self"))
+    assert sum("offsets exist within one stack" in note for note in run.skipped) == 3
 
 
 def test_maps_of_a_decoder_are_stored_and_labelled_like_the_model(given: Given, tmp_path: Path) -> None:
@@ -162,17 +97,3 @@ def test_maps_of_a_decoder_are_stored_and_labelled_like_the_model(given: Given, 
     np.testing.assert_allclose(stored.scores.values, run.scores.values, rtol=0, atol=1e-5)
     assert stored.manifest["model"]["kind"] == "decoder"
     assert stored.scores.tokens.tolist() == run.scores.tokens.tolist()
-
-
-def test_probes_read_the_encoder_and_released_scores_a_decoder(given: Given, tmp_path: Path) -> None:
-    file = tmp_path / "gold.jsonl"
-    row = {"heads": [3, 3, 0], "relations": ["nsubj", "aux", "root"]}
-    texts = (["it", "was", word] for word in ("signed", "decide", "long", "Paris"))
-    file.write_text("".join(json.dumps(row | {"words": words}) + "\n" for words in texts))
-    options: Given = {"data": file, "model": given["model"], "relations": "nsubj", "max_length": 32}
-    usual, named = (headroles.probe("dependency", **options, kind=kind) for kind in (None, "encoder"))
-    assert usual.scores.values.tobytes() == named.scores.values.tobytes()
-    with pytest.raises(BadInput, match="has encoder and decoder and no 'self' attention"):
-        headroles.probe("dependency", kind="self", **options)
-    more: Given = {"preset": "published", "sieve": ["local", "delimiter"], "maps": 0, "first": 20}
-    assert not np.isnan(headroles.label(kind="decoder", **more, **given).scores.values).any()

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 import headroles
-from headroles.errors import UnknownName
 from headroles.kinds import KINDS
 from headroles.stats import judge, select_examples
 from tests.contract.conftest import Made
 from tests.contract.kinds import RUNS, inside, start
-from tests.contract.same import byte_differences
 
-OF_TEXTS = ("label", "cluster", "surface")
 QUICK: dict[str, dict[str, Any]] = {
     "label": {"maps": 0},
     "cluster": {"maps": 0},
@@ -32,7 +29,7 @@ def test_first_is_the_first_inputs_and_limit_a_random_subset_that_the_seed_draws
     kind: str, made: Made, workspace: Path
 ) -> None:
     quick = QUICK.get(kind, {})
-    count = 16 if kind == "probe" else 30  # documents, or texts
+    count = 16 if kind in ("probe", "surface") else 30  # documents, or texts
     made("label")
     with inside(workspace):
         whole = headroles.load(made(kind)).scores.examples
@@ -52,23 +49,6 @@ def test_first_is_the_first_inputs_and_limit_a_random_subset_that_the_seed_draws
     assert drawn[0] == drawn[1] != drawn[2]
     places = [numbers[key] for key in drawn[0] if key in numbers]
     assert places == sorted(places)
-
-
-@pytest.mark.parametrize("kind", OF_TEXTS)
-def test_a_stream_reads_the_first_inputs_and_a_task_may_be_in_any_case(
-    kind: str, made: Made, workspace: Path, tmp_path: Path
-) -> None:
-    given = QUICK.get(kind, {}) | {"first": 16}
-    with inside(workspace):
-        counted, streamed = (start(kind, out=None, stream=stream, **given) for stream in (False, True))
-        for task in ("QNLI", "qnli"):
-            start(kind, out=str(tmp_path / task), **given | {"task": task})
-        with pytest.raises(UnknownName, match="did you mean 'QNLI'"):
-            start(kind, out=None, task="qnlii")
-    assert streamed.scores.values.tobytes() == counted.scores.values.tobytes()
-    assert streamed.findings.p.tobytes() == counted.findings.p.tobytes()
-    assert "--stream" in streamed.manifest["command"]
-    assert byte_differences(tmp_path / "QNLI", tmp_path / "qnli") == []
 
 
 def test_roles_are_decided_on_other_inputs_or_on_one_half_of_the_units(made: Made, workspace: Path) -> None:

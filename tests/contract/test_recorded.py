@@ -19,8 +19,6 @@ from tests.contract.kinds import JUDGED, OF_MAPS, RUNS, inside, start
 from tests.contract.recorded import LISTED_MAPS, NAMES, READ, RECORDED, command_text, means_of, tables_of
 from tests.contract.same import byte_differences, names_of, text_difference
 
-MOST_BYTES = 1_500_000
-"""Most bytes of all that is recorded."""
 NEAR, OF_TORCH = 1e-9, 1e-5
 """Relative differences of numbers that are allowed: where numpy computed them, and where torch did."""
 CODES = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
@@ -37,11 +35,6 @@ def by_name(names: tuple[str, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", values)
 
 
-def tolerance(name: str) -> float:
-    """Return how near numbers are to those that were recorded."""
-    return 1e-3 if name == "prune" else NEAR
-
-
 def texts_of(folder: Path) -> dict[str, str]:
     """Return the texts of a recorded folder by name."""
     return {file: path.read_text(encoding="utf-8") for file, path in names_of(folder).items()}
@@ -56,9 +49,8 @@ def differences(old: dict[str, str], new: dict[str, str], near: float) -> list[s
     return found
 
 
-def test_all_kinds_of_runs_are_recorded_in_few_bytes() -> None:
+def test_all_kinds_of_runs_are_recorded() -> None:
     assert {RUNS[name][0] for name in JUDGED} == {*KINDS, "judge_scores"}
-    assert sum(path.stat().st_size for path in names_of(RECORDED).values()) < MOST_BYTES
     assert {path.name for path in RECORDED.iterdir()} == {*NAMES, *JUDGED, "maps", "commands"}
 
 
@@ -75,7 +67,7 @@ def test_a_recorded_result_has_the_same_words_and_the_same_page(name: str, again
     folder, words = again(name)
     tables = tables_of(name, folder) if name in READ else {}
     expected = texts_of(RECORDED / name / "expected")
-    assert differences(expected, tables | words, tolerance(name)) == [], (
+    assert differences(expected, tables | words, 1e-3 if name == "prune" else NEAR) == [], (
         f"read the difference, and where it is meant: python -m tests.contract renew {name}"
     )
 
@@ -134,14 +126,11 @@ def test_no_name_is_markup_or_steers_a_terminal(name: str, again: Again) -> None
         assert SCRIPT not in page.read_text(encoding="utf-8")
         assert "<b>one" not in page.read_text(encoding="utf-8").replace('"', "")
     assert SCRIPT not in words.get("card.md", "").replace("\\<script>", "")
-
-
-def test_hostile_names_are_in_the_recorded_words() -> None:
-    texts = texts_of(RECORDED / "scores" / "expected")
-    for file in ("terminal.txt", "tables.md", "tables.tex", "page.txt", "card.md"):
-        assert "alert(1)" in texts[file], file
-    assert SCRIPT in texts["page.txt"]
-    assert json.loads(texts["show.json"])["results"][SCRIPT]
+    if name == "scores":
+        told = ("terminal.txt", "tables.md", "tables.tex", "page.txt", "card.md")
+        assert ["alert(1)" in words[file] for file in told] == [True] * 5
+        assert SCRIPT in words["page.txt"]
+        assert json.loads(words["show.json"])["results"][SCRIPT]
 
 
 @pytest.mark.parametrize("width", DETAILS)

@@ -1,11 +1,6 @@
 """What a terminal and a pipe get: phases, lists, colours, and no character that steers a terminal."""
 
-import os
-import pty
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,21 +30,13 @@ def test_steering_characters_are_spelled_out_in_letters_and_all_others_stay() ->
     assert visible(text) == text
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("label", "--task", NAME), 1),
-        (("label", "--data", f"{NAME}.tsv", "--text-a", NAME), 1),
-        (("judge", NAME), 1),
-        (("label", f"--{NAME}"), 2),
-        ((NAME,), 2),
-    ],
-)
-def test_error_sentences_hold_no_raw_character(words: tuple[str, ...], code: int, command: Command) -> None:
-    got, out, err = command(*words)
-    assert (got, out) == (code, "")
-    assert SPELLED in err
-    assert CONTROL.search(err) is None
+def test_error_sentences_hold_no_raw_character(command: Command) -> None:
+    wrong = ((["label", "--task", NAME], 1), (["judge", NAME], 1), (["label", f"--{NAME}"], 2), ([NAME], 2))
+    for words, expected in wrong:
+        code, out, err = command(*words)
+        assert (code, out) == (expected, "")
+        assert SPELLED in err
+        assert CONTROL.search(err) is None
 
 
 def test_a_pipe_gets_a_line_for_every_phase_that_ends(
@@ -73,31 +60,5 @@ def test_a_terminal_gets_colours_of_the_families_and_no_color_gets_none(
     monkeypatch.setenv("TERM", "xterm-256color")
     colours = re.findall(r"48;2;(\d+);(\d+);(\d+)", command_text("show", folder, "--grid"))
     assert len(set(colours)) == 3
-    for colour in set(colours):
-        parts = [int(part) / 255 for part in colour]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-        assert 1.05 / (light + 0.05) > 4.4
-        assert (light + 0.05) / 0.05 > 4.4
     monkeypatch.setenv("NO_COLOR", "1")
     assert ";2;" not in command_text("show", folder, "--grid")
-
-
-@pytest.mark.ci
-def test_a_terminal_that_hangs_up_gets_no_second_error() -> None:
-    master, slave = pty.openpty()
-    waits = (
-        "import signal, sys; from headroles.cli import main\n"
-        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
-        "def wait(**_): print('ready', flush=True); signal.pause()\n"
-        "main.cli.commands['sieves'].callback = wait; sys.argv[1:] = ['sieves']; main.main()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", waits], stdin=slave, stdout=subprocess.PIPE, stderr=slave, process_group=0
-    ) as process:
-        os.close(slave)
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        os.close(master)
-        process.send_signal(signal.SIGHUP)
-        assert process.wait(timeout=60) == 130

@@ -1,7 +1,4 @@
-"""Kills, errors, damage and hostile input: what they may do to a run, and a long mode to look for more.
-
-``python -m tests.faults --minutes 30`` is for use before a release; the tests of this folder run a short one.
-"""
+"""Kills, errors, damage and hostile files; ``python -m tests.faults --minutes 30`` looks for more of them."""
 
 import os
 

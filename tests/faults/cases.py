@@ -2,9 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,16 +21,9 @@ PRUNED, FRESH = 2 * ENOUGH_FOR_NOT + 10, 60
 class Case:
     """A command that is interrupted, in a folder of its own.
 
-    Attributes:
-        name: Its name in the figures.
-        words: The command line; it writes below its folder, and reads the inputs at ``../../inputs``.
-        before: Command lines that make what is there before.
-        finds: The command that meets what a kill leaves, before the command is repeated; it must find the
-            older run or the new one, whole. None where there is neither.
-        sharded: Whether the command goes on shard by shard, so that a half-done new run may stand in place
-            of an older one.
-        workers: Processes that score, besides the command itself.
-        full_page_before: Whether what is there before has the full report, so that the command's differs.
+    Other command lines make what is there ``before``, with the full report where the command's must differ;
+    ``finds`` is the command that must find the older run or the new one, whole, after a kill. Where a
+    command is ``sharded``, a half-done new run may replace an older one.
     """
 
     name: str
@@ -41,126 +34,84 @@ class Case:
     workers: int = 1
     full_page_before: bool = False
 
-    @property
-    def going_on(self) -> Words:
-        """The command line that goes on with a half-done run: it replaces nothing."""
-        return tuple(word for word in self.words if word != "--overwrite")
-
 
 def _line(text: str) -> Words:
     """Return the words of a command line, with the names of common inputs and options put in."""
     common = "--data $I/pairs.tsv --model $I/model --max-length 24 --limit 16"
     names = {"$TEXTS": f"--task QNLI {common}", "$SIEVES": "--sieve local --sieve delimiter"}
-    names |= {"$STORED": "--shard-size 4"}
     for name, words in names.items():
         text = text.replace(name, words)
     return tuple(text.replace("$I", "../../inputs").split())
 
 
-PRUNE = _line("prune $I/ablated --bound 0.5 --sizes 2 --out run")
+PRUNING = "prune $I/ablated --bound 0.5 --sizes {} --out run"
+PRUNE = _line(PRUNING.format(2))
 
 
 def _runs() -> dict[str, tuple[Words, Words]]:
     """Return, for each kind of run, its command line, and that of another run whose place it takes."""
     lines = {
-        "label": ("label $TEXTS $SIEVES --shard-size 4 --maps 4", "--limit 12"),
-        "moments": ("label $TEXTS $SIEVES --shard-size 4 --maps 4 --keep 6", "--limit 12"),
-        "surface": ("surface $TEXTS --shard-size 4", "--limit 12"),
-        "cluster": ("cluster $TEXTS $SIEVES --draws 20 --maps 4 --shard-size 4", "--limit 12"),
-        "probe": (
-            "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj "
-            "--max-length 48 --shard-size 16",
-            "--limit 12",
-        ),
-        "ablate": (
-            "ablate --roles $I/labelled $TEXTS --by mean --by cells --groups --shard-size 4",
-            "--limit 12",
-        ),
-        "why": ("why $I/many-labels --rotations 99 --shard-size 16", "--redeals 0"),
-        "maps": ("label --attention $I/maps.safetensors $STORED $SIEVES --maps 4", "--alpha 0.2"),
-        "surface maps": ("surface --attention $I/maps.safetensors $STORED", "--alpha 0.2"),
-        "cluster maps": ("cluster --attention $I/maps.safetensors $STORED $SIEVES --draws 20", "--alpha 0.2"),
-        "probe maps": ("probe trees --attention $I/sentences.safetensors $STORED", "--alpha 0.2"),
-        "scores": ("judge --scores $I/scores.csv --margin 0.1 --low 0 --high 1", "--alpha 0.2"),
+        "label": "label $TEXTS $SIEVES --maps 4 | --limit 12",
+        "moments": "label $TEXTS $SIEVES --maps 4 --keep 6 | --limit 12",
+        "surface": "surface $TEXTS | --limit 12",
+        "cluster": "cluster $TEXTS $SIEVES --draws 20 --maps 4 | --limit 12",
+        "probe": "probe dependency trees --data $I/trees.conllu --model $I/model --relations nsubj "
+        "--max-length 48 | --limit 12",
+        "ablate": "ablate --roles $I/labelled $TEXTS --by mean --by cells --groups | --limit 12",
+        "why": "why $I/many-labels --rotations 99 --shard-size 16 | --redeals 0",
+        "maps": "label --attention $I/maps.safetensors $SIEVES --maps 4 | --alpha 0.2",
+        "scores": "judge --scores $I/scores.csv --margin 0.1 --low 0 --high 1 | --alpha 0.2",
     }
-    return {
-        name: (_line(f"{line} --out run"), _line(f"{line} {other} --out run"))
-        for name, (line, other) in lines.items()
-    }
+    runs = {}
+    for name, line in lines.items():
+        words, other = line.split(" | ")
+        sizes = {"scores": "", "why": "", "probe": "--shard-size 16"}.get(name, "--shard-size 4")
+        runs[name] = (_line(f"{words} {sizes} --out run"), _line(f"{words} {sizes} {other} --out run"))
+    return runs
 
 
-def _kind_cases(name: str, words: Words, older: Words) -> list[Case]:
-    """Return the commands that write and change one kind of run."""
-    sharded = words[0] != "judge"  # a table of scores is judged in one step
-    return [
-        Case(name, words, sharded=sharded),
-        Case(f"{name} --overwrite", (*words, "--overwrite"), (older,), VERIFY, sharded),
-        Case(f"judge {name}", ("judge", "run", "--alpha", "0.1"), (words,), VERIFY),
-        Case(f"report {name}", ("report", "run"), (words,), VERIFY, full_page_before=True),
-    ]
-
-
-def _other_cases(runs: dict[str, tuple[Words, Words]]) -> list[Case]:
-    """Return the commands on two runs, on maps or on old files, and those with two workers."""
-    words, older = runs["label"]
-    others = tuple((*words[:-1], out) for out in ("a", "b"))
-    elsewhere = (*words[:-1], "b", "--data", "../../inputs/others.tsv")
-    compare = _line("compare a b --out run --swaps 99")
-    extract = _line("extract $I/texts.jsonl --model $I/model --max-length 48")
-    maps, npz = ("--out", "maps.safetensors"), ("--out", "maps.npz")
-    atlas, reverse = _line("atlas a b --out run"), _line("atlas b a --out run")
-    table = ("table", "run", "--format", "csv")
-    cases = [
-        Case(
-            "label --overwrite --alpha", (*words, "--overwrite"), ((*words, "--alpha", "0.2"),), VERIFY, True
-        ),
-        Case("compare", compare, others),
-        Case(
-            "compare --overwrite",
-            (*compare, "--overwrite"),
-            (*others, (*compare, "--alpha", "0.2")),
-            table,
-        ),
-        Case("atlas", atlas, others),
-        Case("atlas --overwrite", (*atlas, "--overwrite"), (*others, reverse), table),
-        Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (others[0], elsewhere)),
-        Case("extract", (*extract, *maps)),
-        Case("extract --overwrite", (*extract, *maps, "--overwrite"), ((*extract, *maps, "--limit", "3"),)),
-        Case("extract npz", (*extract, *npz)),
-        Case("extract npz --overwrite", (*extract, *npz, "--overwrite"), ((*extract, *npz, "--limit", "3"),)),
-    ]
-    for name, old, out in (
-        ("convert maps", "attention-{}.pkl", "maps.safetensors"),
-        ("convert npz", "attention-{}.pkl", "maps.npz"),
-        ("convert scores", "heads-{}.json", "scores.parquet"),
-    ):
-        new, older = (_line(f"convert $I/{old.format(number)} --out {out}") for number in (0, 1))
-        cases += [Case(name, new), Case(f"{name} --overwrite", (*new, "--overwrite"), (older,))]
-    cases += _prune_cases()
-    for name in ("label", "moments", "surface", "cluster", "probe", "ablate", "why", "probe maps"):
-        words, older = runs[name]
-        two = (*words, "--workers", "2")
-        cases.append(Case(f"{name} --workers 2", two, sharded=True, workers=2))
-        cases.append(Case(f"{name} -w 2 --overwrite", (*two, "--overwrite"), (older,), VERIFY, True, 2))
-    return cases
-
-
-def _prune_cases() -> list[Case]:
-    """Return the commands that write and check a model without some of its heads."""
-    older = _line("prune $I/ablated --bound 0.5 --sizes 1 --out run")
-    check = _line("prune run --check --data $I/fresh.tsv")
-    return [
-        Case("prune", PRUNE),
-        Case("prune --overwrite", (*PRUNE, "--overwrite"), (older,), VERIFY),
-        Case("prune --check", check, (PRUNE,), VERIFY),
-    ]
+def _pair(
+    name: str,
+    words: Words,
+    older: Words,
+    finds: Words | None = None,
+    before: tuple[Words, ...] = (),
+    **how: Any,
+) -> list[Case]:
+    """Return a command that writes something new, and one that replaces what another command made."""
+    over = Case(f"{name} --overwrite", (*words, "--overwrite"), (*before, older), finds, **how)
+    return [Case(name, words, before, **how), over]
 
 
 def cases() -> tuple[Case, ...]:
     """Return every command that is interrupted."""
-    runs = _runs()
-    kinds = [case for name, lines in runs.items() for case in _kind_cases(name, *lines)]
-    return (*kinds, *_other_cases(runs))
+    runs, found = _runs(), list[Case]()
+    for name, (words, older) in runs.items():
+        sharded = words[0] != "judge"  # a table of scores is judged in one step
+        found += _pair(name, words, older, VERIFY, sharded=sharded)
+        found.append(Case(f"judge {name}", ("judge", "run", "--alpha", "0.1"), (words,), VERIFY))
+        found.append(Case(f"report {name}", ("report", "run"), (words,), VERIFY, full_page_before=True))
+        if name not in ("maps", "scores"):
+            two = (*words, "--workers", "2")
+            found += _pair(f"{name} -w 2", two, older, VERIFY, sharded=True, workers=2)
+    words, _ = runs["label"]
+    one, two = ((*words[:-1], out) for out in ("a", "b"))
+    elsewhere = (*two, "--data", "../../inputs/others.tsv")
+    found.append(Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (one, elsewhere)))
+    table = ("table", "run", "--format", "csv")
+    for name, new, other in (
+        ("compare", "compare a b --swaps 99", "compare a b --swaps 0"),
+        ("atlas", "atlas a b", "atlas b a"),
+    ):
+        found += _pair(name, _line(f"{new} --out run"), _line(f"{other} --out run"), table, (one, two))
+    extract = "extract $I/texts.jsonl --model $I/model --max-length 48 --out "
+    for name, new, other in (
+        ("extract", f"{extract} maps.safetensors", f"{extract} maps.safetensors --limit 3"),
+        ("convert maps", *(f"convert $I/attention-{number}.pkl --out maps.safetensors" for number in (0, 1))),
+    ):
+        found += _pair(name, _line(new), _line(other))
+    found += _pair("prune", PRUNE, _line(PRUNING.format(1)), VERIFY)
+    return (*found, Case("prune --check", _line("prune run --check --data $I/fresh.tsv"), (PRUNE,), VERIFY))
 
 
 def run_kinds() -> dict[str, Words]:
@@ -168,104 +119,87 @@ def run_kinds() -> dict[str, Words]:
     return {name: words for name, (words, _) in _runs().items()}
 
 
+Files = dict[str, bytes | None]
+"""Bytes of the files of a folder by their paths, hidden ones too; None for a folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A case whose older state and undisturbed end are known.
-
-    Attributes:
-        case: The command.
-        before: Folder with what is there before the command.
-        old: Bytes of every file of it, by its path; None for a folder.
-        new: The same after the undisturbed command.
-        changes: Changes of files that the undisturbed command makes.
-    """
+    """A case with the folder before it, the files of it before and after, and the changes it makes."""
 
     case: Case
     before: Path
-    old: dict[str, bytes | None]
-    new: dict[str, bytes | None]
+    old: Files
+    new: Files
     changes: tuple[str, ...]
 
 
 def prepare(case: Case, work: Path) -> Prepared:
-    """Make what is there before a case, and run its command undisturbed.
-
-    Raises:
-        RuntimeError: When a command fails without being disturbed.
-    """
-    before = work / "before" / _slug(case.name)
+    """Make what is there before a command, and run the command without disturbing it."""
+    before, calm = (work / kind / case.name.replace(" ", "-") for kind in ("before", "calm"))
     before.mkdir(parents=True)
     for words in case.before:
-        _succeed(run_command(words, before, full_page=case.full_page_before), words)
-    calm = work / "calm" / _slug(case.name)
+        succeed(words, before, full_page=case.full_page_before)
     shutil.copytree(before, calm)
-    ended = _succeed(run_command(case.words, calm), case.words)
+    ended = succeed(case.words, calm)
     return Prepared(case, before, contents(before), contents(calm), ended.changes)
 
 
-def _succeed(ended: Ended, words: Sequence[str]) -> Ended:
-    """Return how a command ended, and start later forks with its modules; it must have ended well."""
+def succeed(words: Words, where: Path, *, full_page: bool = False) -> Ended:
+    """Run a command that must end well, and start later forks with its modules."""
+    ended = run_command(words, where, full_page=full_page)
     if ended.code != 0:
         raise RuntimeError(f"'{' '.join(words)}' failed without being disturbed: {ended.code} {ended.said}")
     keep_warm(ended.modules)
     return ended
 
 
-def _slug(name: str) -> str:
-    return name.replace(" ", "-")
-
-
-def contents(folder: Path) -> dict[str, bytes | None]:
-    """Return the bytes of every file below a folder by its path, hidden ones too; None for a folder."""
+def contents(folder: Path) -> Files:
+    """Return the files below a folder, and the folders."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
     }
 
 
-def differences(first: dict[str, bytes | None], second: dict[str, bytes | None]) -> list[str]:
+def differences(first: Files, second: Files) -> list[str]:
     """Return the paths that are in one of two folders only, or differ."""
-    return sorted(path for path in first.keys() | second.keys() if _at(first, path) != _at(second, path))
-
-
-def _at(files: dict[str, bytes | None], path: str) -> tuple[bool, bytes | None]:
-    return path in files, files.get(path)
+    paths = first.keys() | second.keys()
+    return sorted(path for path in paths if first.get(path, False) != second.get(path, False))
 
 
 def make_inputs(folder: Path) -> None:
     """Write the model, texts, trees and maps that all cases read, in a fork."""
 
     def act() -> None:
+        from tests.contract.inputs import treebank_text
         from tests.support.planted import save_planted, write_pairs
         from tests.support.texts import old_pairs, write_pickle
 
         save_planted(folder / "model")
         write_pairs(folder / "pairs.tsv")
-        rows = [line.split("\t") for line in (folder / "pairs.tsv").read_text().splitlines()[1:17]]
-        header, *many = write_pairs(folder / "many.tsv", FRESH + PRUNED).read_text().splitlines(keepends=True)
-        for name, lines in (("fresh", many[:FRESH]), ("many", many[FRESH:])):
+        header, *pairs = (folder / "pairs.tsv").read_text().splitlines(keepends=True)
+        _, *many = write_pairs(folder / "many.tsv", FRESH + PRUNED).read_text().splitlines(keepends=True)
+        for name, lines in (("others", pairs[30:]), ("fresh", many[:FRESH]), ("many", many[FRESH:])):
             (folder / f"{name}.tsv").write_text("".join([header, *lines]))
-        texts = [{"text": row[:2], "group": row[2]} for row in rows]
-        header, *lines = (folder / "pairs.tsv").read_text().splitlines(keepends=True)
-        (folder / "others.tsv").write_text("".join([header, *lines[30:]]))
-        (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
-        (folder / "trees.conllu").write_text(_trees())
+        rows = [line.rstrip("\n").split("\t") for line in pairs[:16]]
+        texts = [json.dumps({"text": row[:2], "group": row[2]}) for row in rows]
+        (folder / "texts.jsonl").write_text("\n".join([*texts, ""]))
+        (folder / "trees.conllu").write_text(treebank_text(16, seed=5))
         for number, count in enumerate((6, 4)):
             write_pickle(folder / f"attention-{number}.pkl", old_pairs(count))
-            (folder / f"heads-{number}.json").write_text(json.dumps(_scores(number)))
-        lines = [
-            f"u{unit},{head.replace('-', ',')},{score}"
-            for head, scores in _scores(0).items()
-            for unit, score in enumerate(scores)
+        chance = np.random.default_rng(0)
+        lines = [  # half of the heads beyond 0.5
+            f"u{unit},{layer},{head},{chance.uniform(0.5 * (head % 2), 0.5 + 0.5 * (head % 2)):.3f}"
+            for layer, head, unit in np.ndindex(2, 3, 12)
         ]
         (folder / "scores.csv").write_text("\n".join(["unit,layer,head,score", *lines, ""]))
 
     folder.mkdir(parents=True)
-    _succeed(run_in_fork(act, folder), ("inputs",))
-    trees = "preprocess depparse trees.conllu --out sentences.jsonl"
-    extract = "extract {0}.jsonl --model model --max-length 48 --precision float32 --out {1}.safetensors"
-    for line in (trees, extract.format("texts", "maps"), extract.format("sentences", "sentences")):
-        _succeed(run_command(line.split(), folder), line.split())
+    if run_in_fork(act, folder).code != 0:
+        raise RuntimeError("the inputs of the commands could not be made")
+    extract = "extract texts.jsonl --model model --max-length 48 --precision float32 --out maps.safetensors"
+    succeed(tuple(extract.split()), folder)
     place = folder.parent / "made" / "finished"  # where the paths of inputs are those of all cases
     place.mkdir(parents=True)
     for line in (
@@ -274,31 +208,4 @@ def make_inputs(folder: Path) -> None:
         "--out $I/many-labels",
         "ablate --task QNLI --data $I/many.tsv --model $I/model --max-length 24 --out $I/ablated",
     ):
-        _succeed(run_command(_line(line), place), _line(line))
-
-
-def _scores(seed: int) -> dict[str, list[float]]:
-    """Return scores of twelve units by head, as "layer-head": half of the heads beyond 0.5."""
-    rng = np.random.default_rng(seed)
-    heads = [(layer, head) for layer in range(2) for head in range(3)]
-    return {
-        f"{layer}-{head}": rng.uniform(0.5 * (head % 2), 0.5 + 0.5 * (head % 2), 12).round(3).tolist()
-        for layer, head in heads
-    }
-
-
-def _trees() -> str:
-    """Return sixteen documents of three sentences each, with their trees, as CoNLL-U."""
-    rng, lines = np.random.default_rng(5), []
-    for document in range(16):
-        lines.append(f"# newdoc id = d{document}")
-        for _ in range(3):
-            length = int(rng.integers(4, 9))
-            for place in range(1, length + 1):
-                last = place == length
-                word = rng.choice(["the", "cat", "dog", "house", "rain", "sat", "on", "red"])
-                head = 0 if last else int(rng.choice([place + 1, length]))
-                relation = "root" if last else rng.choice(["nsubj", "det", "obj"])
-                lines.append(f"{place}\t{word}\t{word}\tNOUN\t_\t_\t{head}\t{relation}\t_\t_")
-            lines.append("")
-    return "\n".join(lines) + "\n"
+        succeed(_line(line), place)

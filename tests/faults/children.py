@@ -28,14 +28,9 @@ PATIENCE = 180.0
 """Seconds after which a command counts as one that never ends."""
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 FOLDERS_OF: dict[str, tuple[int | None, ...]] = {
-    "os.rename": (2, 3),
-    "os.link": (2, 3),
-    "os.symlink": (None, 2),
-    "os.remove": (1,),
-    "os.rmdir": (1,),
-    "os.mkdir": (2,),
-    "os.truncate": (None,),
-}
+    "os.rename": (2, 3), "os.link": (2, 3), "os.symlink": (None, 2), "os.remove": (1,), "os.rmdir": (1,),
+    "os.mkdir": (2,), "os.truncate": (None,),
+}  # fmt: skip
 """Audit events that change files: where the descriptor of the folder of each path argument stands."""
 NAMES = ("ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "ESTALE", "EXDEV")
 ERRORS: dict[str, int] = {name: getattr(errno, name) for name in NAMES}
@@ -55,15 +50,10 @@ CRASHED = 70
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """What happens to a command before one of its changes of files.
+    """What happens to a command before one of its changes of files: an error, or a kill.
 
-    Attributes:
-        change: Number of the change, from 1.
-        error: Name of an error that the change meets; None kills the command.
-        lasting: Whether all later changes that need room meet the error, too.
-        alone: Whether a kill leaves the processes alive that the command started.
-        shards: Number of finished shards of ``run`` at which a command whose workers write them is killed,
-            instead of before a change; 0 for no such kill.
+    An error may last for all later changes that need room, a kill may leave the processes alone that the
+    command started, and it may come when so many shards are finished, instead of before a change.
     """
 
     change: int
@@ -75,15 +65,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended.
-
-    Attributes:
-        code: Exit code; minus the signal that ended it; None when it never ended.
-        said: What it wrote to standard error.
-        changes: Its changes of files, as "event path", where it lived to list them.
-        modules: Modules that it had imported at its end, if it lived.
-        group: The group of the processes that it started.
-    """
+    """How a command ended, with its changes of files and its modules; its code is None when it never did."""
 
     code: int | None
     said: str
@@ -97,21 +79,13 @@ class Ended:
         if self.code is None:
             return f"never ended (stopped after {PATIENCE:.0f} s)"
         if self.code == CRASHED or "Traceback" in self.said:
-            return "traceback: " + _last_place(self.said)
+            return f"traceback: {self.said.strip()[-1500:]}"
         if self.code not in (0, 1, 2):
             return f"exit code {self.code}"
         lines = PHASE.sub("", self.said).strip().splitlines()
         if self.code == 1 and len(lines) != 1:
             return f"{len(lines)} lines instead of a sentence: {self.said.strip()!r}"
         return None
-
-
-def _last_place(said: str) -> str:
-    """Return the last place in headroles that a traceback names, and its last line."""
-    lines = [line.strip() for line in said.strip().splitlines()]
-    places = [line for line in lines if line.startswith("File ") and "/tests/" not in line]
-    ours = [line for line in places if "headroles" in line and "site-packages" not in line]
-    return f"{(ours or places or ['?'])[-1]}: {lines[-1][:200] if lines else ''}"
 
 
 def warm_up() -> None:
@@ -131,16 +105,10 @@ def keep_warm(modules: Sequence[str]) -> None:
     """Import modules that a command had imported at its end, so that later forks start with them."""
     for name in modules:
         if name not in sys.modules and not name.startswith(("__", "ray", "_pytest")):
-            try:
+            with suppress(Exception):  # a module that only its package can import
                 importlib.import_module(name)
-            except Exception:  # a module that only its package can import
-                continue
-    threads = sorted(file.read_text().strip() for file in Path("/proc/self/task").glob("*/comm"))
     gc.collect()
     gc.freeze()  # or every fork walks through all of it, and copies it
-    others = [name for name in threads if not name.startswith("jemalloc")]  # its thread only frees memory
-    if len(others) != 1:
-        raise RuntimeError(f"a warm process has one thread, or forks of it may hang, but there are {others}")
 
 
 def run_command(
@@ -186,8 +154,6 @@ def run_in_fork(act: Callable[[], Any], where: Path, strike: Strike | None = Non
     """Run a function in a fork, in a folder; changes of files below the folder are counted."""
     said, listed = (where.with_name(f"{where.name}.{kind}") for kind in ("said", "listed"))
     listed.unlink(missing_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
     child = os.fork()
     if not child:
         _live(act, where, strike, said, listed)
@@ -261,30 +227,22 @@ def _count_changes(root: Path, strike: Strike | None) -> list[str]:
     inside, changes, myself = f"{root}/", list[str](), os.getpid()
 
     def see(event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" and event not in FOLDERS_OF:
-            return
-        if os.getpid() != myself:
+        if (event != "open" and event not in FOLDERS_OF) or os.getpid() != myself:
             return
         paths = [path for path in _changed_paths(event, arguments) if f"{path}/".startswith(inside)]
         if not paths:
             return
         changes.append(f"{event} {' '.join(path.removeprefix(inside) for path in paths)}")
-        if strike is not None and _strikes(strike, event, len(changes)):
+        if strike is None or strike.shards:
+            return
+        lasts = strike.lasting and len(changes) > strike.change and event in GROWING
+        if len(changes) == strike.change or lasts:
             if strike.error is not None:
                 raise OSError(ERRORS[strike.error], os.strerror(ERRORS[strike.error]), paths[-1])
-            if strike.alone:
-                os.kill(myself, signal.SIGKILL)
-            os.killpg(myself, signal.SIGKILL)
+            (os.kill if strike.alone else os.killpg)(myself, signal.SIGKILL)
 
     sys.addaudithook(see)
     return changes
-
-
-def _strikes(strike: Strike, event: str, number: int) -> bool:
-    """Return whether a strike meets this change."""
-    if strike.shards:
-        return False
-    return number == strike.change or (strike.lasting and number > strike.change and event in GROWING)
 
 
 def _changed_paths(event: str, arguments: tuple[Any, ...]) -> list[str]:
@@ -298,10 +256,7 @@ def _changed_paths(event: str, arguments: tuple[Any, ...]) -> list[str]:
         path, folder = arguments[number], -1 if place is None else arguments[place]
         if isinstance(path, int):
             path = os.readlink(f"/proc/self/fd/{path}")
-        start = (
-            os.getcwd()
-            if not isinstance(folder, int) or folder < 0
-            else os.readlink(f"/proc/self/fd/{folder}")
-        )
+        is_open = isinstance(folder, int) and folder >= 0
+        start = os.readlink(f"/proc/self/fd/{folder}") if is_open else os.getcwd()
         paths.append(os.path.normpath(os.path.join(start, os.fsdecode(path))))
     return paths

@@ -5,13 +5,11 @@ import io
 import os
 import random
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.faults.cases import PRUNE, Words, contents, run_kinds
-from tests.faults.children import keep_warm, run_command
+from tests.faults.cases import PRUNE, contents, run_kinds, succeed
 from tests.faults.parallel import do_in_forks
 
 SMALL = 20_000
@@ -22,15 +20,8 @@ CHUNK = 50
 """Damages of a file that are done in one go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """A change of one file.
-
-    Attributes:
-        how: "flip", "cut", "append" or "missing".
-        place: The byte that is changed, or the length after the cut.
-        mask: Bits that are changed, from 1 to 255.
-    """
+class Damage(NamedTuple):
+    """A change of one file: a flip of bits of the byte at a place, or a cut, or one of two others."""
 
     how: str
     place: int = 0
@@ -43,8 +34,7 @@ class Damage:
         return {"cut": data[: self.place], "append": data + b"\n", "missing": None}[self.how]
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Damages of one file of what a command of a kind finished, done one after another."""
 
     kind: str
@@ -53,18 +43,10 @@ class Chunk:
 
 
 def finish(kind: str, work: Path) -> dict[str, bytes]:
-    """Make a run of one kind, or a pruned model, and return the bytes of its files.
-
-    Raises:
-        RuntimeError: When the command fails.
-    """
-    words: Words = PRUNE if kind == "prune" else run_kinds()[kind]
+    """Make a run of one kind, or a pruned model, and return the bytes of its files."""
     folder = work / "finished" / kind
     folder.mkdir(parents=True)
-    ended = run_command(words, folder)
-    if ended.code != 0:
-        raise RuntimeError(f"a command failed without being disturbed: {ended}")
-    keep_warm(ended.modules)
+    succeed(PRUNE if kind == "prune" else run_kinds()[kind], folder)
     return {path: data for path, data in contents(folder / "run").items() if data is not None}
 
 
@@ -121,10 +103,3 @@ def _verify(folder: Path, chunk: Chunk, data: bytes) -> Iterator[str | None]:
         except Exception as error:
             yield f"no sentence: {words}: {error!r}"
         file.write_bytes(data)
-
-
-def figures(count: int, faults: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
-    """Return a line of figures on damages, and the faults, each with the group it belongs to."""
-    kinds = Counter(fault.split(":")[0] for fault in faults)
-    words = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "0 faults"
-    return f"flips, verify: {count} damages: {words}", [(fault.rpartition(",")[0], fault) for fault in faults]

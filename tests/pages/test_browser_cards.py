@@ -17,15 +17,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser of label run
 
 
 @cache
-def html_of(name: str = "usual") -> str:
+def html_of(*, marked: bool = False) -> str:
     """Return the page of a run with cards, made once."""
-    page: str = page_of(card_run(name))
+    page: str = page_of(card_run(marked=marked))
     return page
-
-
-def focused(window: "Page") -> str:
-    """Return the id of the focused element."""
-    return str(window.evaluate("document.activeElement.id"))
 
 
 def title(window: "Page") -> str:
@@ -39,14 +34,15 @@ def in_order(layer: int, head: int) -> list[int]:
     return sorted(np.flatnonzero(held[:, layer, head]).tolist(), key=lambda role: int(held[role].sum()))
 
 
-def test_keys_and_buttons_lead_into_a_card_on_to_others_and_back_to_its_cell(opened: Opened) -> None:
+def test_keys_buttons_and_addresses_lead_into_a_card_on_to_others_and_back_to_its_cell(
+    opened: Opened,
+) -> None:
     window = opened(html_of())
     window.focus("#map-grid svg.map[tabindex='0']")
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         window.keyboard.press(key)
     assert title(window) == "Layer 1, head 1"
-    assert window.evaluate("location.hash") == "#head-1-1"
-    assert focused(window) == "head-card-title"
+    assert window.evaluate("[location.hash, document.activeElement.id]") == ["#head-1-1", "head-card-title"]
     window.keyboard.press("Tab")
     assert window.evaluate("!!document.activeElement.closest('#head-card')")
     window.keyboard.press("Escape")
@@ -60,10 +56,7 @@ def test_keys_and_buttons_lead_into_a_card_on_to_others_and_back_to_its_cell(ope
     assert title(window) == "Layer 3, head 5"
     window.click("#card-next")
     window.click("#card-next")
-    assert (title(window), focused(window)) == ("Layer 0, head 1", "card-next")
-
-
-def test_an_address_opens_a_card_whose_sentence_follows_the_arrows(opened: Opened) -> None:
+    assert (title(window), window.evaluate("document.activeElement.id")) == ("Layer 0, head 1", "card-next")
     window = opened(html_of())
     window.evaluate("location.hash = '#head-1-1'")
     wait_until(window, "document.getElementById('head-card-title').textContent === 'Layer 1, head 1'")
@@ -76,11 +69,6 @@ def test_an_address_opens_a_card_whose_sentence_follows_the_arrows(opened: Opene
         start = f"document.getElementById('card-told').textContent.startsWith('{place[0]}-{place[1]} ')"
         wait_until(window, start)
         assert window.inner_text("#card-told") == card_run().head(*place).sentence
-    window.focus("#card-role")
-    window.keyboard.press("ArrowDown")
-    assert title(window) == "Layer 1, head 1"
-    window.evaluate("location.hash = '#head-2-3'")
-    wait_until(window, "document.getElementById('head-card-title').textContent === 'Layer 2, head 3'")
     window.evaluate("location.hash = '#head-9-9'")
     wait_until(window, "!document.getElementById('head-card').open")
 
@@ -146,12 +134,17 @@ def test_examples_are_drawn_when_they_come_near_and_follow_one_set_of_controls(o
     assert "7 more examples of this run were not kept" in window.inner_text("#card-examples-told")
     assert window.locator("#head-card script, #head-card b").count() == 0
     assert HOSTILE in window.locator("#card-roles tbody th bdi").all_text_contents()
+    window.evaluate("location.hash = '#head-3-0'")
+    wait_until(window, "document.getElementById('head-card-title').textContent === 'Layer 3, head 0'")
+    assert "No examples are kept of " in window.inner_text("#card-examples-told")
+    window.emulate_media(media="print")
+    assert window.locator("#head-card").is_hidden()
 
 
 def test_special_tokens_are_hidden_unless_the_role_is_about_them_and_the_strongest_link_is_its_own(
     opened: Opened,
 ) -> None:
-    window, kept = opened(html_of("marked"), "#head-0-0"), card_run("marked").exhibited
+    window, kept = opened(html_of(marked=True), "#head-0-0"), card_run(marked=True).exhibited
     assert kept is not None
     assert window.inner_text("#card-examples-told").startswith("Coloured: keys that the role counts.")
     for block in window.locator("#card-examples > details").all():
@@ -176,28 +169,12 @@ def test_special_tokens_are_hidden_unless_the_role_is_about_them_and_the_stronge
     assert window.locator("#card-examples details").count() == 0
 
 
-def test_cards_without_examples_or_scores_and_of_many_roles_complain_of_nothing(opened: Opened) -> None:
-    window = opened(html_of(), "#head-3-0")
-    assert "No examples are kept of " in window.inner_text("#card-examples-told")
-    window.emulate_media(media="print")
-    assert window.locator("#head-card").is_hidden()
-    bare = opened(html_of("bare"), "#head-0-1")
-    assert "Nearest heads" not in bare.inner_text("#head-card")
-    silent = opened(html_of("silent"), "#head-0-1")
-    wait_until(silent, "document.getElementById('card-spread-told').textContent === 'No input has a score.'")
-    many = opened(html_of("many"), "#head-0-0")
-    assert many.locator("#card-roles tbody tr").count() == 15
-    assert many.locator("#card-every table").is_hidden()
-    many.click("#card-every summary")
-    assert many.locator("#card-every tbody tr").count() == 30
-
-
 @pytest.mark.ci
-@pytest.mark.parametrize(("name", "width", "scheme"), [("clustered", 400, "dark"), ("marked", 1280, "light")])
+@pytest.mark.parametrize(("marked", "width", "scheme"), [(False, 400, "dark"), (True, 1280, "light")])
 def test_an_open_card_fits_and_has_no_serious_violation(
-    opened: Opened, name: str, width: int, scheme: str
+    opened: Opened, marked: bool, width: int, scheme: str
 ) -> None:
-    window = opened(html_of(name), "#head-0-0", width=width, scheme=scheme)
+    window = opened(html_of(marked=marked), "#head-0-0", width=width, scheme=scheme)
     window.evaluate("document.getElementById('card-spread-numbers').open = true")
     window.locator("#card-examples figure").first.scroll_into_view_if_needed()
     window.locator("#card-examples canvas").first.wait_for()

@@ -34,7 +34,9 @@ def drawn(window: "Page", side: int) -> list[str]:
     return texts
 
 
-def test_weights_are_decoded_byte_for_byte_and_words_sum_and_average(opened: Opened) -> None:
+def test_weights_are_decoded_words_sum_and_average_and_tokens_are_text_whatever_they_are(
+    opened: Opened,
+) -> None:
     window, weights = show(opened), made_views.usual().maps[0].weights
     head = "layerOf(2).then((bytes) => [...headOf(bytes, 3)])"
     assert window.evaluate(head) == weights[2, 3].ravel().tolist()
@@ -48,10 +50,6 @@ def test_weights_are_decoded_byte_for_byte_and_words_sum_and_average(opened: Ope
     })""")
     np.testing.assert_allclose(np.reshape(values, (10, 10)), expected, atol=1e-6)
     assert (len(texts), texts[2]) == (10, "unbelievable")
-
-
-def test_tokens_are_left_out_cut_and_text_whatever_they_are(opened: Opened) -> None:
-    window = show(opened)
     assert drawn(window, 0) == [*PIECES[:10], "a" * 40 + "…", "[SEP]"]
     assert window.locator("#head-map .map-side-1 .map-token").nth(10).get_attribute("title") == LONG
     assert HOSTILE in drawn(window, 1)
@@ -60,18 +58,22 @@ def test_tokens_are_left_out_cut_and_text_whatever_they_are(opened: Opened) -> N
     window.select_option("#view-filter", "0,1")
     assert drawn(window, 0)[:3] == ["[CLS]", "the", "un"]
     assert drawn(window, 1)[0] == "שלום"
-    assert len(drawn(window, 0)) + len(drawn(window, 1)) == len(PIECES)
     window.uncheck("#view-specials")
-    assert len(drawn(window, 0)) == (SEGMENT == 0).sum()
-    assert len(drawn(window, 1)) == (SEGMENT == 1).sum()
-    assert window.locator("#view-left").is_visible()
+    assert [len(drawn(window, side)) for side in (0, 1)] == [np.sum(side == SEGMENT) for side in (0, 1)]
     window.check("#view-specials")
     window.select_option("#view-filter", "all,all")
     window.uncheck("#view-sink")
     assert drawn(window, 0)[0] == "the"
-    assert drawn(window, 0).count("[SEP]") == 2
-    other = opened(view_html("usual"), "#toString")
-    assert other.locator("[role='tab'][aria-selected='true']").inner_text() == "Heads"
+    window.dblclick("#head-map .map-side-0 .map-token >> nth=1")
+    wait_until(window, f"{TOKENS} === 1")
+    assert window.inner_text("#view-only") == "Only “un” attends · show all"
+    window.click("#view-only")
+    wait_until(window, f"{TOKENS} === {len(PIECES) - 1}")
+    window = show(opened, "encoder_decoder")
+    window.select_option("#view-kind", "2")
+    wait_until(window, f"{TOKENS} === 3")
+    assert [drawn(window, side) for side in (0, 1)] == [list("xyz"), list("abcde")]
+    assert window.locator("#view-filter-label").is_hidden()
 
 
 def test_a_token_in_hand_tells_its_strongest_keys_and_a_cell_its_weight(opened: Opened) -> None:
@@ -83,9 +85,6 @@ def test_a_token_in_hand_tells_its_strongest_keys_and_a_cell_its_weight(opened: 
     told = window.locator("#head-map .map-told")
     start = f"un attends most to {PIECES[best]} {weights[2, best] / 255:.2f}"
     assert told.inner_text().startswith(start)
-    share = window.locator("#head-map .map-side-1 .map-token").nth(best)
-    value = share.evaluate("e => e.style.getPropertyValue('--map-share')")
-    assert float(value) == pytest.approx(weights[2, best] / 255, abs=1e-3)
     window.keyboard.press("Enter")
     window.keyboard.press("ArrowRight")
     assert told.inner_text().startswith(start)
@@ -96,18 +95,6 @@ def test_a_token_in_hand_tells_its_strongest_keys_and_a_cell_its_weight(opened: 
     canvas = window.locator("#head-map canvas")
     canvas.hover(position={"x": 8 * 20 + 10, "y": 1 * 20 + 10})
     assert told.inner_text() == f"the → 😀: {weights[1, 8] / 255:.2f}"
-    wait_until(window, "document.querySelector('#head-map canvas').width > 0")
-    cells = [(3, 3), (7, 2), (10, 11)]
-    script = """(canvas, cells) => {
-        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-        return cells.map(([row, column]) => {
-            const pixel = 4 * ((row * 20 + 9) * canvas.width + column * 20 + 9);
-            return [...data.slice(pixel, pixel + 3)];
-        });
-    }"""
-    shares = np.array([[weights[cell] / 255] for cell in cells])
-    expected = made_views.WHITE + shares * (made_views.TONE - made_views.WHITE)
-    assert np.abs(np.array(canvas.evaluate(script, cells)) - np.where(shares > 0, expected, 0)).max() <= 1
 
 
 def test_thumbnails_show_every_head_and_open_it(opened: Opened) -> None:
@@ -123,8 +110,6 @@ def test_thumbnails_show_every_head_and_open_it(opened: Opened) -> None:
     pixels = np.reshape(window.locator(".view-thumb[aria-label='layer 5, head 7']").evaluate(shades), (-1, 3))
     shares = weights[2, 3].ravel()[:, None] / 255
     assert np.abs(pixels - made_views.WHITE - shares * (made_views.TONE_7 - made_views.WHITE)).max() <= 1
-    window.hover(".view-thumb >> nth=3")
-    wait_until(window, "!document.getElementById('model-preview').hidden")
     window.focus(".view-thumb")
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "End", "ArrowRight", "ArrowLeft"):
         window.keyboard.press(key)
@@ -136,7 +121,7 @@ def test_thumbnails_show_every_head_and_open_it(opened: Opened) -> None:
     assert window.evaluate("location.hash") == "#head"
 
 
-def test_neuron_numbers_are_those_of_16_bit_copies_and_read_with_the_keyboard(opened: Opened) -> None:
+def test_neuron_numbers_are_those_of_16_bit_copies(opened: Opened) -> None:
     window, maps = show(opened, "grouped", "#neuron"), made_views.grouped().maps[0]
     neurons = maps.neurons
     assert neurons is not None
@@ -155,24 +140,6 @@ def test_neuron_numbers_are_those_of_16_bit_copies_and_read_with_the_keyboard(op
         said = window.inner_text("#neuron-said")
         assert said.startswith("Query heads 2–3 share key head 1.")
         assert ("sink" in said) == (layer == 0)
-        script_of_lines = "all => all.map((each) => Number(each.getAttribute('stroke-opacity')))"
-        lines = window.locator("#neuron-lines path").evaluate_all(script_of_lines)
-        np.testing.assert_allclose(lines, weights[weights > 0], atol=6e-4)
-    window.select_option("#neuron-layer", "0")
-    window.select_option("#neuron-head", "0")
-    wait_until(window, "neuronView.loaded().layer === 0 && neuronView.loaded().head === 0")
-    window.click("#neuron-numbers summary")
-    window.click("#neuron-queries button >> nth=0")
-    window.focus("#neuron-queries button")
-    window.keyboard.press("ArrowRight")
-    assert window.locator("#neuron-queries [aria-pressed='true']").inner_text() == "▁t1"
-    window.focus("#neuron-table tbody button")
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
-        window.keyboard.press(key)
-    query, key_ = (array.astype(np.float16)[0, 0] for array in (neurons.query, neurons.key))
-    numbers = [query[1, 1], key_[2, 1], np.float32(query[1, 1]) * np.float32(key_[2, 1])]
-    q, k, both = (f"{value:.3f}".replace("-", "−") for value in map(float, numbers))
-    assert window.inner_text("#neuron-told") == f"▁t2, dimension 1: q {q}, k {k}, q × k {both}"
 
 
 def test_roles_open_their_head_colour_its_keys_and_order_the_heads(opened: Opened) -> None:
@@ -200,50 +167,16 @@ def test_roles_open_their_head_colour_its_keys_and_order_the_heads(opened: Opene
         "L neighbours (±2) 2 heads", "Dc class token 8 heads", "no role 2 heads",
     ]  # fmt: skip
     assert groups.nth(0).locator(".view-tiles .count").all_inner_texts() == ["3-2", "2-7"]
-    window.focus(".view-tiles .view-thumb >> nth=0")
-    window.keyboard.press("ArrowRight")
-    wait_until(window, "document.getElementById('model-preview').innerText.includes('mean 0.33')")
-    window.keyboard.press("Escape")
-    assert window.locator("#model-preview").is_hidden()
+    window.focus(".view-tiles .view-thumb >> nth=1")
     window.keyboard.press("Enter")
     numbers = window.locator("#head-heads button").evaluate_all("all => all.map((each) => each.place)")
     assert numbers == [3, 0, 1, 2]  # in layer 2: its local head before the sinks
 
 
-def test_kinds_of_attention_are_chosen_a_token_is_isolated_and_let_go(opened: Opened) -> None:
-    window = show(opened, "encoder_decoder")
-    assert drawn(window, 0) == list("abcde")
-    window.select_option("#view-kind", "2")
-    wait_until(window, f"{TOKENS} === 3")
-    assert [drawn(window, side) for side in (0, 1)] == [list("xyz"), list("abcde")]
-    assert window.locator("#view-filter-label").is_hidden()
-    window.click("#tab-neuron")
-    assert window.inner_text("#neuron-none") == "What the weights are made of is not known here."
-    for keyboard in (False, True):
-        window = show(opened)
-        token = "#head-map .map-side-0 .map-token >> nth=1"
-        window.focus(token) if keyboard else window.dblclick(token)
-        if keyboard:
-            window.keyboard.press("Shift+Enter")
-        wait_until(window, f"{TOKENS} === 1")
-        assert len(drawn(window, 1)) == len(PIECES)
-        assert window.inner_text("#view-only") == "Only “the” attends · show all"
-        window.click("#tab-model")
-        window.click("#view-only")
-        window.click("#tab-head")
-        wait_until(window, f"{TOKENS} === {len(PIECES)}")
-        assert window.locator("#view-only").is_hidden()
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
-    [
-        ("usual", 400, "dark"),
-        ("grouped", 400, "dark"),
-        ("with_roles", 1280, "light"),
-        ("carried", 400, "dark"),
-    ],
+    [("grouped", 400, "dark"), ("with_roles", 1280, "light"), ("carried", 400, "dark")],
 )
 def test_every_view_fits_and_has_no_serious_violation(
     opened: Opened, name: str, width: int, scheme: str

@@ -18,9 +18,7 @@ from headroles.reports import page_of
 from tests.support import made_views
 from tests.support.pages import (
     RUNS,
-    SIEVES,
     Parts,
-    label_run,
     parts_of,
     result,
     result_files,
@@ -81,22 +79,6 @@ def test_tables_to_download_are_the_files_of_the_run_folder(kind: str) -> None:
         assert f'data-file="{name}"' in parts.html or kind == "surface"
     assert parts.islands["manifest"] == dict(run.manifest)
     assert set(kind_of(run).downloads(run)) <= folder.keys()
-
-
-def test_the_table_of_verdicts_and_the_matrix_count_as_the_findings_do() -> None:
-    run = label_run()
-    codes = [run.findings.decision[run.findings.of(name)] for name in SIEVES]
-    parts = parts_of(usual_page("label"))
-    header, *rows = parts.rows('id="verdicts"')
-    for name, decided, row in zip(SIEVES, codes, rows, strict=True):
-        held, below, open_, silent, explained = (str((decided == code).sum()) for code in range(5))
-        counted = dict(zip(header, row, strict=True))
-        assert name in row[0]
-        words = [held, explained if name == "block" else "–", below, open_, silent]
-        assert [value for value in row[1:] if value][: len(words)] == words, counted
-    marks = parts.html[parts.html.index('<table id="matrix"') :].partition("</table>")[0]
-    cells = [part.partition("</td>")[0].count("chip tone-") for part in marks.split("<td ")[1:]]
-    assert cells == (np.stack(codes) == 0).sum(axis=0).ravel().tolist()
 
 
 def test_strong_and_absent_heads_reach_the_script_and_the_matrix_rings_strong_ones() -> None:

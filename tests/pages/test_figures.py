@@ -5,27 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from headroles.records import Decision, Labelling, Rule
+from headroles.records import Labelling, Rule
 from headroles.reports import figures_of, summarise
 from tests.support.made_runs import made_run
 from tests.support.pages import (
-    COMPARED,
-    SIEVES,
     Parts,
-    comparison,
     label_run,
     page,
     parts_of,
     small,
     small_page,
     unpacked,
-    usual_page,
 )
-
-NAMES = [name for name in SIEVES if name != "rare"]
 
 
 def figure(parts: Parts, key: str) -> Any:
@@ -38,98 +30,19 @@ def behind(parts: Parts, key: str) -> list[list[str]]:
     return parts.rows(f'id="figure-{key}-spec"')[1:]
 
 
-def of_role(drawn: Any, role: int, **wanted: Any) -> list[Any]:
-    """Return the traces of a role."""
-    return [
-        trace
-        for trace in drawn["data"]
-        if trace.get("meta", {}).get("role") == role
-        and all(trace.get(key) == value for key, value in wanted.items())
-    ]
-
-
-def strokes(drawn: Any, dash: str | None = None) -> list[Any]:
-    """Return the lines of a figure with a dash, or the solid ones."""
-    return [shape for shape in drawn["layout"]["shapes"] if shape["line"].get("dash") == dash]
-
-
-@pytest.fixture(scope="module")
-def parts() -> Parts:
-    """The page of the usual label run."""
-    return parts_of(usual_page("label"))
-
-
-def test_means_of_a_role_and_its_contrast_stand_in_its_row_with_their_thresholds(parts: Parts) -> None:
-    run, drawn = label_run(), figure(parts, "means")
-    found = run.findings
-    rows = {row[0]: row[1:] for row in behind(parts, "means")}
-    for place, name in enumerate(NAMES):
-        held, level = found.decision[found.of(name)].ravel() == 0, len(SIEVES) - 1 - place
-        for column, axis in ((name, "x"), *([("block:matched", "x2")] if name == "block" else [])):
-            position = found.of(column)
-            means, chance = found.mean[position].ravel(), float(found.null[position].mean())
-            threshold = chance + found.rules[position].margin
-            filled, open_ = of_role(drawn, place, mode="markers", xaxis=axis)
-            np.testing.assert_allclose(filled["x"], means[held], rtol=1e-6)
-            np.testing.assert_allclose(open_["x"], means[~held], rtol=1e-6)
-            assert filled["customdata"].tolist() == np.flatnonzero(held).tolist()
-            assert open_["marker"]["symbol"] == f"{filled['marker']['symbol']}-open"
-            heights = np.concatenate([filled["y"], open_["y"]])
-            assert (np.abs(heights - level) < 0.5).all()
-            assert len(set(heights.tolist())) == heights.size
-            for dash, value in ((None, threshold), ("dot", chance)):
-                lines = [line for line in strokes(drawn, dash) if line["xref"] == axis]
-                inside = [line["x0"] for line in lines if line["y0"] < level < line["y1"]]
-                assert inside == pytest.approx([value])
-            assert float(rows[column][1]) == pytest.approx(threshold)
-            told = [float(cell.replace("−", "-")) for cell in rows[column][2:]]
-            np.testing.assert_allclose(told, np.quantile(means, [0, 0.25, 0.5, 0.75, 1]), atol=0.006)
-        low, high = (ends[found.of(name)].ravel() for ends in run.mean_intervals())
-        strength = np.where(held, found.mean[found.of(name)].ravel(), -np.inf)
-        best = np.argsort(-strength, kind="stable").tolist()
-        (whisker,) = of_role(drawn, place, name="intervals", xaxis="x")
-        ends = [value for value in whisker["x"] if value is not None]
-        assert 0 < len(ends) // 2 <= held.sum()
-        expected = [end[head] for head in best[: len(ends) // 2] for end in (low, high)]
-        np.testing.assert_allclose(ends, expected)
-    assert not any(len(trace["x"]) for trace in of_role(drawn, SIEVES.index("rare")))
-
-
-def test_the_threshold_is_the_chance_met_in_the_run_plus_the_margin() -> None:
-    run = label_run()
-    shifted = replace(run, findings=replace(run.findings, null=run.findings.null + 1.0))
-    roles = summarise(shifted).roles
-    assert [role.threshold for role in roles[:3]] == pytest.approx([1.1] * 3)
-    assert roles[1].contrast_threshold == pytest.approx(1.02)
-    assert behind(Parts(page(shifted)), "means")[0][1:3] == ["1", "1.10"]
-
-
-@pytest.mark.parametrize("correction", ["fdr_bh", "none"])
-def test_the_strip_draws_every_p_and_strokes_the_largest_one_of_a_role(correction: str) -> None:
-    from headroles.stats import judge
-
+def test_a_p_of_0_has_a_place_and_the_threshold_lies_beyond_the_chance_that_was_met() -> None:
     usual = label_run()
     p = usual.findings.p.copy()
     p[2, 0, 0] = 0.0
-    with np.errstate(all="ignore"):
-        found = judge(usual.scores, usual.findings.rules, Decision(correction=correction))
-    run = replace(usual, findings=replace(found, p=p), decision=Decision(correction=correction))
-    made = Parts(page(run))
-    drawn, rows = figure(made, "p-values"), behind(made, "p-values")
-    cuts = []
-    for place, (name, row) in enumerate(zip(SIEVES, rows, strict=True)):
-        own, held = p[found.of(name)].ravel(), found.decision[found.of(name)].ravel() == 0
-        known = ~np.isnan(own)
-        filled, open_ = of_role(drawn, place, mode="markers")
-        strength = -np.log10(np.maximum(own, 1e-16))
-        np.testing.assert_allclose(filled["x"], strength[held & known], rtol=1e-6)
-        np.testing.assert_allclose(open_["x"], strength[~held & known], rtol=1e-6)
-        assert row[1:4] == [str(known.sum()), str((own <= 0.05).sum()), str(held.sum())]
-        cuts += [strength[held].min()] if held.any() else []
-    np.testing.assert_allclose([shape["x0"] for shape in strokes(drawn)], cuts, rtol=1e-9)
-    assert [shape["x0"] for shape in strokes(drawn, "dash")] == pytest.approx([-np.log10(0.05)])
+    made = Parts(page(replace(usual, findings=replace(usual.findings, p=p, null=usual.findings.null + 1.0))))
+    assert behind(made, "means")[0][1:3] == ["1", "1.10"]
+    rows = behind(made, "p-values")
     assert rows[2][5] == "<1e-16"
     assert rows[3][1:] == ["0", "0", "0", *["–"] * 7]
+    traces = [trace for trace in figure(made, "p-values")["data"] if trace.get("mode") == "markers"]
+    strengths = np.concatenate([trace["x"] for trace in traces])
+    wanted = -np.log10(np.maximum(p[:4][~np.isnan(p[:4])], 1e-16))
+    np.testing.assert_allclose(np.sort(strengths), np.sort(wanted), rtol=1e-6)
 
 
 def _levels(
@@ -159,7 +72,6 @@ def test_sets_that_differ_in_a_whole_alone_are_drawn_as_one() -> None:
         ["delimiter + local", "1"],
         ["delimiter:cls", "1"],
     ]
-    assert all(trace.get("name") != "by chance" for trace in figure(made, "overlap")["data"])
 
 
 @pytest.mark.parametrize("kind", ["label", "cluster", "ablate", "why"])
@@ -207,8 +119,7 @@ def test_the_matrix_has_a_mark_for_every_role_of_every_head() -> None:
     assert drawn == {(0, "Dc"), (0, "L"), (1, "D"), (2, "L")}  # a whole only where no part of it holds
 
 
-@given(most=st.integers(1, 20), seed=st.integers(0, 99))
-@settings(max_examples=12)
+@pytest.mark.parametrize(("most", "seed"), [(1, 0), (3, 1), (7, 2), (20, 3)])
 def test_marks_of_a_cell_lie_inside_it_and_apart(most: int, seed: int) -> None:
     held = np.random.default_rng(seed).random((most, 2, 3)) < 0.6
     noise = np.random.default_rng(seed).normal(0, 0.05, (most, 40, 2, 3))
@@ -253,25 +164,3 @@ def test_a_map_shows_mean_and_decision_of_every_head_of_its_role() -> None:
     notes = [note.text for note in drawn.layout.annotations]
     counts = [role.tally.role for role in summary.roles]
     assert notes[1::2] == [f"{count} head{'s' * (count != 1)}" for count in counts]
-
-
-def test_figures_of_a_comparison_hold_every_head_of_every_sieve() -> None:
-    found, made = comparison(), parts_of(usual_page("compare"))
-    differences, drawn = found.differences, figures_of(found)
-    maps = [name for name in drawn if name.startswith("map-")]
-    assert len(drawn) == 1 + 3 * len(maps) == 1 + 3 * (len(COMPARED) + 1)
-    for place in range(4):
-        counts = [int((differences.outcome[place] == code).sum()) for code in range(4)]
-        (shade,) = of_role(unpacked(drawn[maps[place]].to_plotly_json()), place)
-        rows, columns = np.nonzero(~np.isnan(differences.difference[place]))
-        colours = np.asarray(shade["marker"]["color"], float)
-        np.testing.assert_allclose(colours, differences.difference[place][rows, columns], atol=1e-6)
-        np.testing.assert_array_equal(np.asarray(shade["x"], float), columns)
-        assert shade["marker"]["cmax"] == -shade["marker"]["cmin"] >= 0.05
-        assert "".join(shade["text"]).count("●") == counts[0]
-        dots = of_role(figure(made, "means"), place, mode="markers")
-        assert [len(trace["x"]) for trace in dots] == counts[:3]
-        for code, trace in enumerate(dots):
-            own = differences.outcome[place] == code
-            np.testing.assert_allclose(trace["x"], differences.mean_a[place][own], atol=1e-6)
-            np.testing.assert_allclose(trace["y"], differences.mean_b[place][own], atol=1e-6)

@@ -8,23 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headroles
 from headroles.records import Decision, Labelling, Rule
 from headroles.reports import (
     Sheet,
-    as_csv,
     as_markdown,
     latex_text,
     summarise,
     table_text,
-    tables_of,
     word_cell,
 )
 from tests.support.made_runs import made_run
-from tests.support.pages import result, small
+from tests.support.pages import result
 
 LOUD = "<b>loud</b> | 50 % & $x_1$ \\input{x} \u202e😀"
 
@@ -69,9 +67,9 @@ def test_csv_has_every_digit_of_roles_heads_and_findings(hostile: Labelling) -> 
     assert [row["roles"] for row in rows] == hostile.labels()["roles"].tolist()
     for row in rows:
         names = [name for name in found.roles if name in row["roles"].split(";")]
-        layer, head = int(row["layer"]), int(row["head"])
-        effects = {name: float(found.effect[found.of(name), layer, head]) for name in names}
-        assert row["strongest"] == (max(effects, key=lambda name: effects[name]) if effects else "")
+        here = (int(row["layer"]), int(row["head"]))
+        effects = {name: float(found.effect[(found.of(name), *here)]) for name in names}
+        assert row["strongest"] == max(effects, key=lambda name: effects[name], default="")
         assert row["effect"] == (str(max(effects.values())) if effects else "")
 
 
@@ -102,29 +100,6 @@ def test_a_markdown_row_has_as_many_cells_as_columns(rows: list[tuple[str, ...]]
         assert not re.search(r"(?<!\\)(?:\\\\)*<[A-Za-z/!?]", line)
 
 
-@given(st.lists(st.tuples(LETTERS, st.floats()), max_size=4))
-@settings(max_examples=25)
-def test_csv_reads_back(rows: list[tuple[str, float]]) -> None:
-    kept = [(name, value) for name, value in rows if "\0" not in name]  # which csv cannot read
-    sheet = Sheet("", (), (), columns=("name", "value"), values=tuple(kept))
-    _, *read = csv.reader(io.StringIO(as_csv(sheet), newline=""))
-    assert read == [[name, "" if value != value else str(value)] for name, value in kept]
-
-
-@pytest.mark.parametrize("kind", ["label", "cluster", "probe", "surface", "compare", "ablate", "why"])
-def test_every_table_is_written_in_every_form_and_the_main_one_comes_first(kind: str) -> None:
-    found = small(kind, hostile=True)
-    names = list(tables_of(found))
-    for form in ("csv", "markdown", "latex"):
-        assert table_text(found, form=form) == table_text(found, names[0], form)
-        for name in names:
-            text = table_text(found, name, form)
-            assert text.endswith("\n")
-            assert form == "csv" or not re.search(r"(?<!\\)<script", text)
-            if form == "latex":
-                assert text.count(r"\begin{") == text.count(r"\end{") >= 1
-
-
 # methods
 
 
@@ -149,16 +124,13 @@ def test_the_methods_of_a_real_run_follow_its_settings() -> None:
     real = headroles.load(folder)
     assert headroles.table(folder, methods=True) == headroles.methods(real)
     counts, settings_ = (dict(real.manifest[name]) for name in ("counts", "settings"))
-    fewer = {"counts": counts | {"examples": 20}}
-    limited, large, first = (settings_ | {"limit": 20}, settings_ | {"limit": 500}, settings_ | {"first": 20})
-    for changed, words, there in (
-        ({"counts": counts | {"truncated": 0}}, "No input was longer than 48 tokens.", True),
-        (fewer | {"settings": limited}, "20 of 60 rows were drawn at random with seed 0.", True),
-        ({"settings": large}, "drawn at random", False),
-        (fewer | {"settings": first}, "Only the first 20 of 60 rows were read.", True),
+    for count, setting, words in (
+        ({"truncated": 0}, {}, "No input was longer than 48 tokens."),
+        ({"examples": 20}, {"limit": 20}, "20 of 60 rows were drawn at random with seed 0."),
+        ({"examples": 20}, {"first": 20}, "Only the first 20 of 60 rows were read."),
     ):
-        told = headroles.methods(replace(real, manifest=dict(real.manifest) | changed))
-        assert (words in told) == there, words
+        changed = {"counts": counts | count, "settings": settings_ | setting}
+        assert words in headroles.methods(replace(real, manifest=dict(real.manifest) | changed)), words
     bare = headroles.methods(replace(real, manifest={}, skipped=(), assessment=None))
     for word in ("SHA-256", "None", "nan", "Software", "withheld", "Left out", "parser"):
         assert word not in bare.split("\n\n")[0]

@@ -1,13 +1,11 @@
 """Static pictures of attention: lines, heat maps and shaded texts against numpy, always well-formed."""
 
 import re
-from typing import Any
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from headroles.records import Example, KeptMaps, Maps, Rule, TypicalInput
 from headroles.reports import figures_of, files_of, view_svg
@@ -33,14 +31,11 @@ def _example(*tokens: str) -> Example:
     )
 
 
-def _maps(queries: Example, keys: Example | None = None, *, heads: int = 3, seed: int = 0) -> Maps:
+def _maps(text: Example, *, heads: int = 3, seed: int = 0) -> Maps:
     """Return two layers, 3 and 5, of random attention; heads count from 10."""
-    other = queries if keys is None else keys
-    rows = np.random.default_rng(seed).dirichlet(np.full(other.size, 0.3), size=(2, heads, queries.size))
-    kind = "self" if keys is None else "cross"
-    return Maps(
-        kind, (3, 5), tuple(range(10, 10 + heads)), queries, other, np.rint(255 * rows).astype(np.uint8)
-    )
+    rows = np.random.default_rng(seed).dirichlet(np.full(text.size, 0.3), size=(2, heads, text.size))
+    numbers = tuple(range(10, 10 + heads))
+    return Maps("self", (3, 5), numbers, text, text, np.rint(255 * rows).astype(np.uint8))
 
 
 def tones() -> list[str]:
@@ -54,15 +49,11 @@ def texts(svg: str) -> list[str]:
     return [entry.text or "" for entry in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def groups(svg: str) -> list[Any]:
-    """Return the groups of lines, one per head."""
-    return [entry for entry in ElementTree.fromstring(svg).findall(f"{SVG}g") if entry.get("stroke")]
-
-
 def lines(svg: str) -> list[list[tuple[float, ...]]]:
     """Return ends and opacity of each line, head by head."""
     names = ("x1", "y1", "x2", "y2", "stroke-opacity")
-    return [[tuple(float(line.get(name, "")) for name in names) for line in group] for group in groups(svg)]
+    groups = [entry for entry in ElementTree.fromstring(svg).findall(f"{SVG}g") if entry.get("stroke")]
+    return [[tuple(float(line.get(name, "")) for name in names) for line in group] for group in groups]
 
 
 def rects(svg: str, tone: str) -> list[tuple[float, float, float]]:
@@ -76,29 +67,13 @@ def rects(svg: str, tone: str) -> list[tuple[float, float, float]]:
     return found
 
 
-@settings(max_examples=15)
-@given(seed=st.integers(0, 999), tokens=st.integers(1, 9), heads=st.integers(1, 12))
-def test_every_weight_that_is_not_faint_is_a_line_as_opaque_as_it_is_strong(
-    seed: int, tokens: int, heads: int
-) -> None:
-    maps = _maps(_example(*(f"w{k}" for k in range(tokens))), heads=heads, seed=seed)
+@pytest.mark.parametrize(("tokens", "heads"), [(1, 1), (4, 3), (9, 12)])
+def test_every_weight_that_is_not_faint_is_a_line_as_opaque_as_it_is_strong(tokens: int, heads: int) -> None:
+    maps = _maps(_example(*(f"w{k}" for k in range(tokens))), heads=heads, seed=tokens)
     for own, weights in zip(lines(view_svg([maps], [5], maps.heads)), maps.weights[1] / 255, strict=True):
         strong = np.sort(weights[weights >= FAINTEST])
         np.testing.assert_allclose([line[4] for line in own], strong, rtol=0, atol=6e-4)
         assert len({line[0] for line in own}) == len({line[2] for line in own}) == 1
-
-
-def test_words_sum_over_what_is_attended_to_and_average_over_what_attends() -> None:
-    maps = _maps(_example())
-    weights = maps.weights[0, 0] / 255
-    units = [[0], [1], [2, 3], [4], [5]]
-    expected = np.array(
-        [[weights[np.ix_(row, column)].sum(axis=1).mean() for column in units] for row in units]
-    )
-    svg = view_svg([maps], [3], [10], level="words")
-    (own,) = lines(svg)
-    np.testing.assert_allclose([line[4] for line in own], np.sort(expected[expected >= FAINTEST]), atol=6e-4)
-    assert texts(svg)[1:6] == ["[CLS]", "it", "rains", "here", "[SEP]"] or "rains" in texts(svg)
 
 
 def test_special_tokens_and_the_first_can_be_left_out_and_weights_stay() -> None:
@@ -114,15 +89,6 @@ def test_special_tokens_and_the_first_can_be_left_out_and_weights_stay() -> None
     assert lines(view_svg([alone], [0], [0], specials=False)) == [[]]
 
 
-def test_cross_attention_has_the_decoder_left_and_the_encoder_right() -> None:
-    queries, keys = _example("wer", "schlief"), _example("who", "slept", "here", "then", "?")
-    maps = _maps(queries, keys)
-    svg = view_svg([maps], [3], [10])
-    shown = [text for text in texts(svg) if not text.startswith(("layer", "head"))]
-    assert shown == ["decoder, attending", *queries.tokens, "encoder, attended to", *keys.tokens]
-    assert len(lines(svg)[0]) == int((maps.weights[0, 0] / 255 >= FAINTEST).sum())
-
-
 def test_a_heat_map_has_a_cell_for_every_weight_as_opaque_as_it_is_strong() -> None:
     maps = maps_of(plain("abcde"))
     weights = maps.weights[1, 2]
@@ -130,13 +96,9 @@ def test_a_heat_map_has_a_cell_for_every_weight_as_opaque_as_it_is_strong() -> N
     left, top = min(x for x, _, _ in cells), min(y for _, y, _ in cells)
     step = min(np.diff(sorted({x for x, _, _ in cells})))
     drawn = {(round((y - top) / step), round((x - left) / step)): opacity for x, y, opacity in cells}
-    rows, columns = np.nonzero(weights)
-    assert drawn == {
-        (int(row - rows.min()), int(column - columns.min())): pytest.approx(
-            weights[row, column] / 255, abs=6e-4
-        )
-        for row, column in zip(rows, columns, strict=True)
-    }
+    shown = np.argwhere(weights)
+    assert {*drawn} == {(int(row), int(column)) for row, column in shown - shown.min(axis=0)}
+    np.testing.assert_allclose(sorted(drawn.values()), np.sort(weights[weights > 0] / 255), atol=6e-4)
 
 
 @pytest.mark.parametrize("token", [None, "c", "2"])
@@ -168,47 +130,27 @@ def test_hostile_and_long_tokens_are_text_within_a_closed_picture(form: str) -> 
     assert [entry.tag for entry in tree[:2]] == [f"{SVG}title", f"{SVG}desc"]
     assert not [entry for entry in tree.iter() if entry.get("id")]  # two pictures fit on one page
     across, down = (float(side) for side in (tree.get("viewBox") or "").split()[2:])
-    for entry in tree.iter() if form == "lines" else ():
-        for name, most in (("x", across), ("x1", across), ("x2", across), ("y", down), ("y2", down)):
-            assert 0 <= float(entry.get(name, 0)) <= most
-    wide, high = tree.get("width") or "", tree.get("height") or ""
-    assert wide == "89mm"
-    assert 89 / float(high.removesuffix("mm")) == pytest.approx(across / down, rel=1e-3)
+    high = float((tree.get("height") or "").removesuffix("mm"))
+    assert tree.get("width") == "89mm"
+    assert 89 / high == pytest.approx(across / down, rel=1e-3)
 
 
 # example heads of a run
 
 
-def _kept(
-    example: Example, cells: dict[tuple[int, int], int], names: tuple[str, ...], counted: bool
-) -> KeptMaps:
-    """Return one kept map of head 0-0 with weights at some cells, which the roles count."""
+def _picture(example: Example, cells: dict[tuple[int, int], int], *, counted: bool = True) -> str:
+    """Return the picture of example heads of a run whose head 0-0 holds a role that counts some cells."""
     weights = np.zeros((example.size,) * 2, dtype=np.uint8)
     for cell, weight in cells.items():
         weights[cell] = weight
     own = weights > 0
-    weights[1, 1] = max(int(weights[1, 1]), 30)  # what the roles do not count
-    exhibits = tuple(TypicalInput(name, 0, 0, rank, 0.5, 0) for name in names for rank in (1, 2))
-    known = {(0, name): own for name in names} if counted else {}
-    return KeptMaps((example,), np.array([[0, 0, 0]]), (weights,), exhibits, 0, 9, counted=known)
-
-
-def _picture(
-    example: Example,
-    cells: dict[tuple[int, int], int],
-    *,
-    names: tuple[str, ...] = ("local",),
-    counted: bool = True,
-) -> str:
-    """Return the picture of example heads of a run whose head 0-0 holds all roles."""
-    from dataclasses import replace
-
-    noise = np.random.default_rng(3).normal(0, 0.05, size=(len(names), 40, 1, 2))
-    level = np.linspace(0.9, 0.3, len(names))[::-1][:, None, None, None]
-    run = made_run([Rule(name, low=-1.0, high=1.0) for name in names], level + noise)
-    run = replace(run, exhibited=_kept(example, cells, names, counted))
-    figure = figures_of(run)["examples"]
-    svg: str = files_of({"examples": figure}, "svg")["examples"].decode()
+    weights[1, 1] = max(int(weights[1, 1]), 30)  # what the role does not count
+    exhibits = tuple(TypicalInput("local", 0, 0, rank, 0.5, 0) for rank in (1, 2))
+    known = {(0, "local"): own} if counted else {}
+    kept = KeptMaps((example,), np.array([[0, 0, 0]]), (weights,), exhibits, 0, 9, counted=known)
+    values = 0.9 + np.random.default_rng(3).normal(0, 0.05, size=(1, 40, 1, 2))
+    run = replace(made_run([Rule("local", low=-1.0, high=1.0)], values), exhibited=kept)
+    svg: str = files_of({"examples": figures_of(run)["examples"]}, "svg")["examples"].decode()
     return svg
 
 

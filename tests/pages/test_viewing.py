@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import headroles
-from headroles.records import Example, HeldRoles, Labelling, Maps, Origins, View
+from headroles.records import Example, Maps, View
 from headroles.reports import view_page
-from headroles.stats import judge_origins
-from tests.support.causal.origins import made_products
+from tests.support.made_runs import recorded
 from tests.support.made_views import roles_of, usual, with_neurons
 from tests.support.pages import Parts
 
@@ -62,7 +60,7 @@ def test_numbers_beyond_16_bits_are_clipped_and_no_bias_is_none() -> None:
     assert values[:2].tolist() == [65504.0, -65504.0]
 
 
-def test_roles_means_and_keys_are_those_of_the_run(finished: Path) -> None:
+def test_roles_means_and_keys_are_those_of_the_run(finished: Path, label: Any) -> None:
     run = headroles.load(finished)
     view = headroles.view(*TEXTS, run=finished, layers=1, heads="1-2").view
     roles = view.roles
@@ -90,41 +88,21 @@ def test_roles_means_and_keys_are_those_of_the_run(finished: Path) -> None:
     typical = headroles.view(run=finished).view
     assert run.exhibited is not None
     assert typical.maps[0].keys.tokens in {example.tokens for example in run.exhibited.examples}
-
-
-def test_sieves_whose_keys_are_not_known_are_named(label: Any) -> None:
-    view = headroles.view(*TEXTS, run=label(sieve=["local", "bag-of-words"])).view
-    assert view.roles is not None
-    known = dict(zip(view.roles.names, view.roles.keys, strict=True))
-    assert known["local"] is not None
-    assert known["bag-of-words"] is None
-    assert view.notes[-1] == "Keys are not known here of bag-of-words."
-
-
-@pytest.fixture(scope="module")
-def asked(finished: Path) -> Labelling:
-    """A label run of a small model, with made-up products of the roles of its heads."""
-    run = headroles.load(finished)
-    rows = [run.findings.of(name) for name in run.findings.roles]
-    decision = run.findings.decision[rows].copy()
-    decision[0, :, 0] = 0
-    held = HeldRoles(run.findings.roles, decision, run.findings.mean[rows], ("u",), str(finished))
-    products = made_products((30, *decision.shape[1:]), held, size=8, rotary=False, redeals=19)
-    origins, dimensions = judge_origins(products, held, held.decision.size, run.decision)
-    settings = {name: value for name, value in run.manifest["settings"].items() if name != "sieve"}
-    return replace(
-        run,
-        manifest=dict(run.manifest) | {"settings": settings},
-        exhibited=None,
-        origins=Origins(held, products, origins, dimensions),
-    )
+    silent = headroles.view(*TEXTS, run=label(sieve=["local", "bag-of-words"])).view
+    assert silent.roles is not None
+    assert [known is None for known in silent.roles.keys] == [False, True]
+    assert silent.notes[-1] == "Keys are not known here of bag-of-words."
 
 
 def test_carriers_are_the_tests_of_the_dimensions_of_the_heads_that_are_shown(
-    asked: Labelling, finished: Path, tmp_path: Path
+    finished: Path,
 ) -> None:
-    part = asked.origins
+    run, part = headroles.load(finished), recorded("why").origins
     assert part is not None
+    part = replace(part, held=replace(part.held, source=str(finished)))
+    settings = {name: value for name, value in run.manifest["settings"].items() if name != "sieve"}
+    facts = dict(run.manifest) | {"settings": settings}
+    asked = replace(run, manifest=facts, exhibited=None, origins=part)
     viewed = asked.view(*TEXTS)
     roles = viewed.view.roles
     assert roles is not None
@@ -149,16 +127,3 @@ def test_carriers_are_the_tests_of_the_dimensions_of_the_heads_that_are_shown(
     assert (len(data["carriers"]), data["paired"]) == (len(part.origins), False)
     assert 'id="neuron-carriers"' in viewed.html()
     assert 'id="neuron-carriers"' not in headroles.view(*TEXTS, run=finished).html()
-    gone = replace(part, held=replace(part.held, source=str(tmp_path / "gone")))
-    other = headroles.view(*TEXTS, run=replace(asked, origins=gone)).view
-    assert other.roles is not None
-    assert other.roles.names == part.held.roles
-
-
-@pytest.mark.ci
-def test_heads_of_an_encoder_have_roles_and_those_of_its_decoder_none(model_of: Any, table: Path) -> None:
-    run = headroles.label("QNLI", data=table, model=model_of("t5"), limit=12, max_length=48, sieve="local")
-    view = headroles.view(*TEXTS, run=run).view
-    assert view.roles is not None
-    assert view.roles.kind == "encoder"
-    assert view.roles.keys[0] is None or view.roles.keys[0].shape == view.maps[0].weights.shape[2:]

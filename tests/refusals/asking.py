@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -47,7 +47,7 @@ class Answer:
 
     code: int
     text: str
-    places: list[tuple[str, int]]
+    places: Sequence[tuple[str, int]]
     imported: list[str]
 
 
@@ -135,14 +135,6 @@ def main() -> None:
         blocked.names, blocked.asked = IMPORTS[stage], []
         answers.append(asdict(run_command(words)) | {"imported": blocked.asked})
     print(json.dumps(answers))
-
-
-def answers_of(output: str) -> list[Answer]:
-    """Return the answers that a fresh interpreter printed."""
-    given: list[Mapping[str, Any]] = json.loads(output)
-    return [
-        Answer(**{**answer, "places": [(file, line) for file, line in answer["places"]]}) for answer in given
-    ]
 
 
 if __name__ == "__main__":

@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from json import dumps
+from hashlib import sha256
+from json import dumps, loads
 from pathlib import Path
 
 import pytest
 from jaxtyping import config as shapes
 
-from tests.refusals.asking import IMPORTS, Answer, Row, answers_of, call, read_rows, run_command, write_files
+from tests.refusals.asking import IMPORTS, Answer, Row, call, read_rows, run_command, write_files
 from tests.refusals.names import Names
 from tests.refusals.prepared import prepare_light, prepare_models
 from tests.refusals.sites import ROOT
@@ -19,17 +20,17 @@ from tests.refusals.sites import ROOT
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Every row with its answer, and the files of the folder before and after."""
+    """Every row with its answer, and hashes of the files of the folder before and after."""
 
     answers: list[tuple[Row, Answer]]
-    before: dict[Path, bytes]
-    after: dict[Path, bytes]
+    before: dict[str, str]
+    after: dict[str, str]
     root: Path
 
 
-def contents(folder: Path) -> dict[Path, bytes]:
-    """Return the bytes of all files of a folder."""
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def contents(folder: Path) -> dict[str, str]:
+    """Return a hash of every file of a folder."""
+    return {str(path): sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +54,7 @@ def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         check=False,
     )
     assert child.returncode == 0, child.stderr
-    answers = list(zip(fresh, answers_of(child.stdout), strict=True))
+    answers = list(zip(fresh, [Answer(**answer) for answer in loads(child.stdout)], strict=True))
     prepare_models(names)
     linked = before | contents(desk)
     checked = shapes.jaxtyping_disable

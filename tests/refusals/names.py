@@ -9,6 +9,9 @@ import pytest
 
 PREPARED = ("tests.refusals.prepared", "tests.refusals.prepared_inputs")
 """Modules of prepared objects."""
+LINES = (Path(__file__).parent / "prepared.txt").read_text(encoding="utf-8").splitlines()
+EXPRESSIONS = dict(line.split(" | ", 1) for line in LINES if line and line[0] != "#")
+"""Prepared objects that an expression makes."""
 FACES = (
     "headroles", "headroles.stats", "headroles.records", "headroles.extraction", "headroles.reports",
     "headroles.storage", "headroles.shards", "headroles.inputs", "headroles.exporting", "headroles.planning",
@@ -21,8 +24,8 @@ FACES = (
 class Names(dict[str, Any]):
     """The names of an expression, each found when it is first used.
 
-    A function of the modules ``PREPARED`` whose only parameter is ``names`` makes a prepared object, once.
-    Other functions there are helpers that rows call.
+    An expression of ``prepared.txt``, or a function of the modules ``PREPARED`` whose only parameter is
+    ``names``, makes a prepared object, once. Other functions there are helpers that rows call.
     """
 
     def __init__(self, request: pytest.FixtureRequest, desk: Path, made: Path) -> None:
@@ -38,6 +41,8 @@ class Names(dict[str, Any]):
         return value
 
     def _find(self, name: str) -> Any:
+        if name in EXPRESSIONS:
+            return eval(EXPRESSIONS[name], self)
         for module in map(import_module, PREPARED):
             if (value := vars(module).get(name)) is not None:
                 makes = isfunction(value) and list(signature(value).parameters) == ["names"]

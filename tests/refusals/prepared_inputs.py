@@ -1,6 +1,7 @@
 """Objects, files and folders of refusals of inputs, models, storage, shards and maps."""
 
 import json
+import os
 import pickle
 import re
 import shlex
@@ -113,12 +114,6 @@ def _swap(folder: Path, name: str, old: str, new: str) -> None:
     (folder / name).write_text(text.replace(old, new), encoding="utf-8")
 
 
-def _cut(folder: Path, name: str) -> None:
-    """Keep the first half of a file."""
-    data = (folder / name).read_bytes()
-    (folder / name).write_bytes(data[: len(data) // 2])
-
-
 def _drop(folder: Path, *patterns: str) -> None:
     """Remove files, which must be there."""
     for pattern in patterns:
@@ -139,23 +134,18 @@ def _weights(folder: Path, name: str, change: str) -> None:
     save_file(found, file, {"format": "pt"})
 
 
-def _take(folder: Path, name: str, source: str) -> None:
-    """Put a copy of a folder of the desk in the place of a folder."""
-    shutil.rmtree(folder / name)
-    shutil.copytree(source, folder / name)
-
-
 CHANGES: dict[str, Callable[..., object]] = {
-    "put": _put, "swap": _swap, "cut": _cut, "drop": _drop, "weights": _weights, "hash": hash_again,
+    "put": _put, "swap": _swap, "drop": _drop, "weights": _weights, "hash": hash_again,
     "write": lambda folder, name, text="": (folder / name).write_text(text, encoding="utf-8"),
     "move": lambda folder, name, other: (folder / name).rename(folder / other),
-    "take": _take,
+    "take": lambda folder, name, other: shutil.copytree(other, folder / name, dirs_exist_ok=True),
+    "cut": lambda folder, name: os.truncate(folder / name, (folder / name).stat().st_size // 2),
     "make": lambda folder, name: (folder / name).mkdir(),
 }  # fmt: skip
 """What a row may do to a copy of a folder: name and arguments, separated by ``; ``."""
 
 
-def changed(names: "Names", source: str, changes: str) -> Path:
+def changed(names: "Names", source: str | Path, changes: str) -> Path:
     """Return a changed copy of a folder of the desk."""
     folder = names.made / f"changed{next(NUMBERS)}"
     shutil.copytree(names.desk / source, folder)
@@ -173,68 +163,12 @@ def on_copy(names: "Names", words: str, changes: str) -> object:
     return eval(words, names) if "(" in words else command(words)
 
 
-def alone(file: Path) -> Path:
-    """Remove the list beside maps, and return the maps."""
-    file.with_suffix(".json").unlink()
-    return file
-
-
-def damaged(file: Path) -> Path:
-    """Write something else over maps, and return their file."""
-    file.write_bytes(b"x")
-    return file
-
-
 def two_models(names: "Names") -> Path:
     """Write maps of two models with a list of both."""
-    folder = names.made / "two"
-    folder.mkdir()
+    file = beside(names, {}, {})
     arrays: dict[str, Any] = {"0": even(1, 1, 2), "1": even(2, 1, 2)}
-    np.savez(folder / "a.npz", **arrays)
-    (folder / "a.json").write_text(json.dumps([{"tokens": ["it", "rains"]}] * 2))
-    return folder / "a.npz"
-
-
-def sharded(names: "Names") -> str:
-    """Return the folder of a small run with its shards."""
-    from headroles import label
-
-    label("QNLI", **KEPT, sieve=["first", "local"], margin=0.01, maps=0, out=names.made / "sharded")
-    return str(names.made / "sharded")
-
-
-def blank(names: "Names") -> str:
-    """Return the folder of a pipeline of spaCy that parses nothing."""
-    import spacy
-
-    spacy.blank("en").to_disk(names.made / "blank")
-    return str(names.made / "blank")
-
-
-def slow(names: "Names") -> Any:
-    """Return a tokenizer without character offsets."""
-    from transformers import ByT5Tokenizer
-
-    return ByT5Tokenizer()
-
-
-def other_network(names: "Names") -> Any:
-    """Return a model with other weights than the planted one, whose type a row may change."""
-    return type(names["network"])(names["network"].config)
-
-
-def frame_of(*columns: str, rows: int = 1) -> Any:
-    """Return a table with some columns of texts."""
-    import pandas as pd
-
-    return pd.DataFrame([["it rains"] * len(columns)] * rows, columns=list(columns))
-
-
-def tensors(*shape: int) -> Any:
-    """Return even attention as a tensor of two keys."""
-    import torch
-
-    return torch.full(shape, 0.5)
+    np.savez(file, **arrays)
+    return file
 
 
 def gone(names: "Names") -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import TracebackType
+from traceback import walk_tb
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("headroles", "sieves", "stats", "reports")
@@ -83,19 +83,9 @@ def origins(error: BaseException | None) -> list[tuple[str, int]]:
             continue
         seen.add(id(this))
         waiting += [this.__cause__, this.__context__]
-        if (place := _innermost(this.__traceback__)) is not None:
-            found.append(place)
+        places = [(_relative(frame.f_code.co_filename), line) for frame, line in walk_tb(this.__traceback__)]
+        found += [(file, line) for file, line in places if file is not None][-1:]
     return found
-
-
-def _innermost(traceback: TracebackType | None) -> tuple[str, int] | None:
-    place = None
-    while traceback is not None:
-        file = _relative(traceback.tb_frame.f_code.co_filename)
-        if file is not None:
-            place = (file, traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return place
 
 
 @cache

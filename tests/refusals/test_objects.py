@@ -62,13 +62,11 @@ def test_a_public_function_refuses_an_object_as_its_first_arguments(wrong: dict[
             if not inspect.isfunction(function) or name in NO_OPTIONS:
                 continue
             parameters = inspect.signature(function).parameters.values()
-            needed = [
-                each
-                for each in parameters
-                if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
-            ]
+            needed = sum(
+                each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters
+            )
             for kind, given in wrong.items():
-                yield f"{name} {kind}", partial(function, *[given] * max(len(needed), 1))
+                yield f"{name} {kind}", partial(function, *[given] * max(needed, 1))
 
     assert _faults(calls()) == []
 

@@ -6,15 +6,14 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
 import headroles
 from headroles.cli.main import cli
-from headroles.options.values import record_of, stored_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = sorted(name for name in headroles.__all__ if hasattr(getattr(headroles, name), "record"))
@@ -54,18 +53,8 @@ def test_every_option_is_listed_once_in_the_help_of_its_command_in_a_short_sente
             assert len(option.option.help.split()) <= 30, option.name
 
 
-def test_the_options_under_decision_are_those_that_judge_takes() -> None:
-    judged = {option.name for option in COMMANDS["judge"].options if option.option.group == "Decision"}
-    assert {"alpha", "test", "correction", "family", "margin"} <= judged
-    for name in ("label", "cluster", "surface", "probe"):
-        own = {option.name for option in COMMANDS[name].options if option.option.group == "Decision"}
-        assert own <= judged, name
-
-
 def test_a_signature_and_its_documentation_have_every_option() -> None:
-    assert {"label", "cluster", "surface", "probe", "extract", "view", "judge_again", "compare"} <= {
-        *FUNCTIONS
-    }
+    assert {"label", "cluster", "surface", "probe", "extract", "view", "judge_again"} <= {*FUNCTIONS}
     for name in FUNCTIONS:
         function = getattr(headroles, name)
         parameters, text = inspect.signature(function).parameters, inspect.getdoc(function) or ""
@@ -77,22 +66,6 @@ def test_a_signature_and_its_documentation_have_every_option() -> None:
                 assert f"{option.name}: {option.option.help[:20]}" in text, (name, option.name)
 
 
-def test_no_public_function_takes_keywords_that_it_does_not_name() -> None:
-    functions = [getattr(headroles, name) for name in headroles.__all__]
-    signatures = [inspect.signature(function) for function in functions if inspect.isfunction(function)]
-    kinds = {parameter.kind for signature in signatures for parameter in signature.parameters.values()}
-    assert inspect.Parameter.VAR_KEYWORD not in kinds
-
-
-def test_a_field_without_a_description_is_a_mistake_of_the_programmer() -> None:
-    @dataclass
-    class Bare:
-        limit: Annotated[int, "no option"] = 0
-
-    with pytest.raises(TypeError, match="field 'limit' needs an Option"):
-        record_of(Bare, limit=1)
-
-
 def test_positions_are_those_of_the_signature() -> None:
     label: Any = headroles.label
     with pytest.raises(TypeError, match=r"takes at most 1 positional arguments \(task\), but got 2"):
@@ -101,25 +74,6 @@ def test_positions_are_those_of_the_signature() -> None:
         label("QNLI", task="MRPC")
     with pytest.raises(TypeError, match="needs 'dir_a'"):
         headroles.compare()  # type: ignore[call-arg]
-
-
-def test_the_weights_of_a_run_are_among_its_settings_and_its_command() -> None:
-    functions: tuple[Any, ...] = (headroles.label, headroles.surface, headroles.cluster)
-    for function in functions:
-        record = function.record
-        plain, normed = record(task="QNLI"), record(task="QNLI", weights="norm")
-        assert (plain.settings()["weights"], normed.settings()["weights"]) == ("attention", "norm")
-        assert "--weights" not in plain.command()
-        assert "--weights norm" in normed.command()
-    assert record_of(functions[0].record, **stored_settings({"task": "QNLI"})).weights == "attention"
-
-
-def test_editors_and_notebooks_complete_keywords() -> None:
-    jedi = pytest.importorskip("jedi")
-    code = 'import headroles\nheadroles.label("QNLI", li'
-    assert "limit=" in [found.name for found in jedi.Script(code, path="notebook.py").complete()]
-    notebook = jedi.Interpreter('headroles.label("QNLI", li', [{"headroles": headroles}])
-    assert "limit=" in [found.name for found in notebook.complete()]
 
 
 @pytest.mark.release

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from headroles import HeadrolesError
-from headroles.extraction import find_checkpoint, read_views
 from headroles.records import View
 
 pytestmark = pytest.mark.xdist_group("refusals")
@@ -21,41 +19,11 @@ CAPTURE = "headroles.extraction.capture"
 
 
 def _view(folder: Path, *texts: str, **options: Any) -> View:
+    from headroles.extraction import find_checkpoint, read_views
+
     (view,) = read_views(find_checkpoint(str(folder), None), [texts], device="cpu", **options)
     found: View = view
     return found
-
-
-def test_a_text_is_shown_whole_or_refused(model_of: ModelOf) -> None:
-    for text, given, sentence in (
-        ("the " * 511, {}, r"up to 512 tokens, but got 513 .*give a larger --max-length"),
-        ("the " * 599, {"max_length": 1000}, r"up to 600 tokens, but got 601 .*the model takes no more"),
-    ):
-        with pytest.raises(HeadrolesError, match=sentence):
-            _view(model_of("bert"), text, **given)
-    with pytest.raises(HeadrolesError, match="up to 3 tokens, but"):
-        _view(model_of("t5"), "Look!", TEXT, max_length=3)
-    assert _view(model_of("bert"), "the " * 511, max_length=513, layers=[0]).maps[0].queries.size == 513
-    (alone,) = read_views(find_checkpoint(str(model_of("bert")), None), [TEXT], device="cpu")
-    assert alone.texts == (TEXT,)
-
-
-def test_queries_and_keys_that_take_too_much_are_left_out_with_a_note(
-    model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = _view(model_of("t5"), TEXT)
-    neurons = whole.maps[0].neurons
-    assert neurons is not None
-    assert neurons.bias is not None
-    size = sum(array.nbytes for array in (neurons.query, neurons.key, neurons.bias, neurons.visible))
-    module = sys.modules[read_views.__module__]
-    monkeypatch.setattr(module, "MOST_NEURONS", size)
-    assert _view(model_of("t5"), TEXT).maps[0].neurons is not None
-    monkeypatch.setattr(module, "MOST_NEURONS", size - 1)
-    view = _view(model_of("t5"), TEXT)
-    assert view.maps[0].neurons is None
-    assert np.array_equal(view.maps[0].weights, whole.maps[0].weights)
-    assert "left out, because its queries and keys take" in view.notes[-1]
 
 
 def test_a_wrong_reading_is_refused(model_of: ModelOf, monkeypatch: pytest.MonkeyPatch) -> None:

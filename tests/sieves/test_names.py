@@ -1,6 +1,5 @@
 """Sieves by name: built in, of a family, of a group, from a plug-in or a file, and the list of them."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +10,13 @@ import pytest
 
 from headroles import Example, MaskSieve, sieve
 from headroles.arrays import selection_of
-from headroles.catalogue import PARTS, entries, entries_of, sieve_of, sieves_json, sieves_of
+from headroles.catalogue import entries, entries_of, sieve_of, sieves_of
 from headroles.errors import BadSieve, UnknownName
-from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, ON_REQUEST, PATTERNS, PUBLISHED
+from headroles.sieves import BUILT_IN, GROUPS, ON_REQUEST, PATTERNS, PUBLISHED
 from headroles.testing import check_sieve
 from tests.sieves import oracle
-from tests.support import table
 from tests.support.annotated import annotated
+from tests.support.texts import sections
 
 Offer = Callable[..., None]
 OURS = {*BUILT_IN, *PATTERNS, *ON_REQUEST}
@@ -72,47 +71,27 @@ def test_every_sieve_of_headroles_answers_to_its_name_keeps_the_contract_and_is_
     examples = [annotated(rng, [int(rng.integers(3, 12)), 9]) for _ in range(4)]
     examples.append(annotated(rng, [15], specials=False))
     listed = {entry.name: entry for entry in entries()}
-    assert listed.keys() == OURS | {
-        "local:<tokens>",
-        "offset:<tokens>",
-        "punctuation:<marks>",
-        "syntactic:<relation>",
-    }
-    for name in [*OURS, *oracle.ROLES]:
+    families = {"local:<tokens>", "offset:<tokens>", "punctuation:<marks>", "syntactic:<relation>"}
+    assert listed.keys() == OURS | families
+    for name in OURS.union(oracle.MASKS):
         found = sieve_of(name)
         assert found.name == name
         check_sieve(found, examples)
         assert isinstance(found, MaskSieve) == (name != "bag-of-words")
-        entry = listed.get(name)
-        if entry is None:
-            continue
-        assert (entry.origin, entry.error) == ("headroles", "")
-        assert entry.question.endswith("?")
+    for name in OURS:
+        entry = listed[name]
+        assert (entry.origin, entry.error, entry.question[-1]) == ("headroles", "", "?")
         assert entry.source
         assert (entry.default, entry.group) == (name in BUILT_IN, "patterns" if name in PATTERNS else "")
     assert {name: sieve_of(name, "published").name for name in PUBLISHED} == {name: name for name in BUILT_IN}
     assert dict(GROUPS) == {"patterns": tuple(PATTERNS)}
 
 
-MADE = table("""
-# given          | its sieve            | part of its question
-local:1          | local:1              | 1 tokens away
-local:200        | local:200            | 200 tokens
-offset:+2        | offset:2             | 2 tokens after
-offset:-1        | offset:-1            | 1 token before
-punctuation:?!?  | punctuation:!?       | ! ?
-punctuation:all  | punctuation:all      | punctuation marks
-syntactic:det    | syntactic:det        | each det dependent
-syntactic:nsubj:pass | syntactic:nsubj:pass | nsubj:pass
-""")
-
-
-@pytest.mark.parametrize(("given", "name", "question"), MADE)
-def test_a_family_makes_the_sieve_of_a_parameter(given: str, name: str, question: str) -> None:
-    found = sieve_of(given)
-    assert isinstance(found, MaskSieve)
-    assert found.name == name
-    assert question in found.question
+def test_a_family_makes_the_sieve_of_a_parameter() -> None:
+    for given, name, question in sections(Path(__file__).with_name("tables.txt"))["made"]:
+        found = sieve_of(given)
+        assert isinstance(found, MaskSieve)
+        assert (found.name, question in found.question) == (name, True), given
 
 
 def test_a_group_is_all_its_sieves_each_once_at_its_place() -> None:
@@ -129,45 +108,27 @@ def test_a_group_is_all_its_sieves_each_once_at_its_place() -> None:
     found, _ = sieves_of(["patterns", mine])
     assert found[-1] is mine
     assert [own.name for own in found].count("punctuation") == 1
-    chosen = selection_of(["patterns", "subword"])
-    left = chosen.fitting(frozenset())
-    gone = [own.name for own in chosen.sieves if own not in left.sieves]
-    assert gone == ["related:other", "subword:completing", "rare"]
-    assert left.needs == {"words"}
-    assert chosen.fitting(chosen.needs).sieves == chosen.sieves
     with pytest.raises(BadSieve, match="'next' was given twice"):
         selection_of(["next", "patterns", "next"])
 
 
 def test_the_columns_of_a_selection_are_masks_with_contrasts_then_contrasts_of_scorers_then_scorers() -> None:
     selection = selection_of(["local", "bag-of-words", "parked", "syntactic", "block"])
-    assert selection.columns == (
-        "local", "parked", "parked:values", "syntactic", "syntactic:matched", "syntactic:class",
-        "block", "block:matched", "bag-of-words:matched", "bag-of-words",
-    )  # fmt: skip
     rules = {rule.sieve: rule for rule in selection.rules()}
+    assert {name: rule.margin for name, rule in rules.items()} == {
+        "local": 0.1, "parked": 0.1, "parked:values": -0.1, "syntactic": 0.1, "syntactic:matched": 0.05,
+        "syntactic:class": 0.0, "block": 0.1, "block:matched": 0.02, "bag-of-words:matched": 0.08,
+        "bag-of-words": 0.1,
+    }  # fmt: skip
     assert tuple(rules) == selection.columns
-    deciding = {name: (rule.contrast, rule.stronger) for name, rule in rules.items() if rule.role}
-    assert deciding == {
-        "local": ("", ""),
-        "parked": ("parked:values", ""),
-        "syntactic": ("syntactic:matched", "syntactic:class"),
-        "block": ("block:matched", ""),
-        "bag-of-words": ("bag-of-words:matched", ""),
-    }
-    margins = {name: rule.margin for name, rule in rules.items()}
-    assert margins == {
-        **dict.fromkeys(("local", "parked", "syntactic", "block", "bag-of-words"), 0.1),
-        "parked:values": -0.1, "syntactic:matched": 0.05, "syntactic:class": 0.0, "block:matched": 0.02,
-        "bag-of-words:matched": 0.08,
+    assert {name: (rule.contrast, rule.stronger) for name, rule in rules.items() if rule.role} == {
+        "local": ("", ""), "parked": ("parked:values", ""), "block": ("block:matched", ""),
+        "syntactic": ("syntactic:matched", "syntactic:class"), "bag-of-words": ("bag-of-words:matched", ""),
     }  # fmt: skip
     assert {rule.margin for rule in selection.rules(0.3) if rule.role} == {0.3}
     bias = {rule.sieve: (rule.null, rule.margin) for rule in selection_of("local", statistic="bias").rules()}
     assert bias == {"local": (1.0, 2.0)}
     assert selection_of(None).columns[:5] == ("local", "delimiter", "delimiter:cls", "delimiter:sep", "block")
-
-
-# Plug-ins.
 
 
 def test_a_plug_in_is_found_by_its_entry_point_once_it_is_installed(offer: Offer) -> None:
@@ -180,23 +141,14 @@ def test_a_plug_in_is_found_by_its_entry_point_once_it_is_installed(offer: Offer
         sieve_of("article")
     offer("acme-two", "ring", FAMILY)
     offer("acme-three", "mine", "found = ('local', 'offset:-3', 'block')")
-    assert [sieve_of(name).name for name in ("ring:5", "ring:12", "ring:05")] == [
-        "ring:5",
-        "ring:12",
-        "ring:5",
-    ]
+    assert [sieve_of(name).name for name in ("ring:12", "ring:05")] == ["ring:12", "ring:5"]
     assert names_of("mine", "local") == ["offset:-3", "block", "local"]
-    listed = {
-        entry.name: (entry.kind, entry.origin, entry.example, entry.margin) for entry in entries("plug-ins")
-    }
+    listed = {own.name: (own.kind, own.origin, own.example, own.margin) for own in entries("plug-ins")}
     assert listed == {
         "articles": ("mask", "acme-one", "", 0.1),
         "ring:<n>": ("family", "acme-two", "ring:5", 0.3),
         "mine": ("group", "acme-three", "", None),
     }
-
-
-# Files.
 
 
 def test_a_file_gives_a_sieve_a_scorer_or_a_family_by_its_name_or_its_variable(tmp_path: Path) -> None:
@@ -214,50 +166,12 @@ def test_a_file_gives_a_sieve_a_scorer_or_a_family_by_its_name_or_its_variable(t
         "one = First()\ntwo = First(name='second')\n"
     )
     other.write_text(FAMILY)
-    wanted = {
-        "the:article": "the:article",
-        "found": "the:article",
-        "first": "first",
-        "one": "first",
-        "two": "second",
-    }
+    wanted = {"the:article": "the:article", "found": "the:article", "first": "first", "one": "first"}
+    wanted["two"] = "second"
     assert {name: sieve_of(f"{file}:{name}").name for name in wanted} == wanted
     rings = {"ring:5": "ring:5", "found:7": "ring:7"}
     assert {name: sieve_of(f"{other}:{name}").name for name in rings} == rings
     with pytest.raises(UnknownName, match=r"no sieve of .*rings\.py is called 'rung:5'.* known: ring:<n>$"):
         sieve_of(f"{other}:rung:5")
     (entry,) = entries_of(f"{other}:ring:3")
-    assert (entry.name, entry.origin) == ("ring:3", str(other))
-
-
-# The list.
-
-
-def test_the_list_has_parts_and_is_json_with_every_field() -> None:
-    parts = {part: {entry.name for entry in entries(part)} for part in PARTS}
-    assert (parts["default"], parts["patterns"]) == (set(BUILT_IN), set(PATTERNS))
-    assert {name.partition(":")[0] for name in parts["families"]} == set(FAMILIES)
-    assert entries_of("block") == [entry for entry in entries() if entry.name == "block"]
-    assert [entry.name for entry in entries_of("offset:-2")] == ["offset:-2"]
-    listed = {entry["name"]: entry for entry in json.loads(sieves_json(entries()))}
-    assert len(listed) == len(entries())
-    assert listed["local:<tokens>"] == {
-        "name": "local:<tokens>",
-        "origin": "headroles",
-        "question": "Does the head look at keys at most so many tokens away, within its own text?",
-        "source": "Pande et al. 2021, local sieve; compared within the query's own text",
-        "error": "", "group": "", "kind": "family", "default": False, "needs": [], "margin": 0.1,
-        "contrast": None, "low": None, "high": None, "example": "local:4",
-    }  # fmt: skip
-    assert (listed["block"]["default"], listed["block"]["contrast"]) == (True, 0.02)
-    assert listed["bag-of-words"]["kind"] == "scorer"
-    assert (listed["bag-of-words"]["low"], listed["bag-of-words"]["high"]) == (None, 1.0)
-    assert {
-        name: entry["needs"] for name, entry in listed.items() if entry["needs"] and "syntactic" not in name
-    } == {
-        "coreference": ["mentions"],
-        "rare": ["frequencies"],
-        "related:other": ["likeness"],
-        "subword": ["words"],
-        "subword:completing": ["words"],
-    }
+    assert (entry.name, entry.origin, entry.question) == ("ring:3", str(other), "Does the head look so far?")

@@ -45,17 +45,19 @@ def _layouts(numbers: dict[str, Any], kind: str) -> list[Example]:
     return [_example(a, b) for a, b in zip(numbers["pair"]["len_a"], numbers["pair"]["len_b"], strict=True)]
 
 
+def _of_heads(name: str, layers: np.ndarray, example: Example) -> np.ndarray:
+    n = example.size
+    return np.stack([_scores(name, layer[:, :n, :n], example) for layer in layers])
+
+
 @pytest.mark.parametrize("kind", ["pair", "single"])
 def test_released_scores_of_masks_and_p_values_are_reproduced(golden: Golden, kind: str) -> None:
     numbers, tensors = golden
     released = numbers[kind]["scores"]
-    names = ["local", "delimiter", "delimiter:cls", "delimiter:sep", *(["block"] if kind == "pair" else [])]
-    for name in names:
+    names = ["local", "delimiter", "delimiter:cls", "delimiter:sep"]
+    for name in [*names, "block"] if kind == "pair" else names:
         for k, example in enumerate(_layouts(numbers, kind)):
-            n = example.size
-            got = np.stack(
-                [_scores(name, layer[:, :n, :n], example) for layer in tensors[f"{kind}_attention"][k]]
-            )
+            got = _of_heads(name, tensors[f"{kind}_attention"][k], example)
             np.testing.assert_allclose(got, released[name.replace(":", "_")][k], rtol=0, atol=1e-9)
     for threshold in (1, 3):
         outcome = student_biased(describe(np.array(released["local"])), float(threshold))
@@ -65,26 +67,16 @@ def test_released_scores_of_masks_and_p_values_are_reproduced(golden: Golden, ki
 @pytest.mark.parametrize("direction", ["l2r", "r2l"])
 def test_released_syntactic_scores_are_reproduced(golden: Golden, direction: str) -> None:
     numbers, tensors = golden
-    sequences, wanted = (
-        numbers["pair"]["scores"]["syntactic_sents"],
-        numbers["pair"]["scores"][f"syntactic_{direction}"],
-    )
+    released = numbers["pair"]["scores"]
+    sequences, wanted = released["syntactic_sents"], released[f"syntactic_{direction}"]
+    ends = ("dependent", "head") if direction == "l2r" else ("head", "dependent")
     for k, sequence in enumerate(sequences):
+        own = [pair for pair in numbers["pair"]["pairs"] if pair["sequence"] == sequence]
+        pairs = tuple(Pair(tuple(pair[ends[0]]), tuple(pair[ends[1]]), "nsubj") for pair in own)
         n = _layouts(numbers, "pair")[sequence].size
-        ends = [
-            (pair["dependent"], pair["head"])
-            for pair in numbers["pair"]["pairs"]
-            if pair["sequence"] == sequence
-        ]
-        ends = [end[:: 1 if direction == "l2r" else -1] for end in ends]
-        pairs = tuple(Pair(tuple(own), tuple(other), "nsubj") for own, other in ends)
-        example = Example("golden", ("t",) * n, cleaned=Cleaned(n, pairs))
-        got = np.stack(
-            [_scores("syntactic", layer[:, :n, :n], example) for layer in tensors["pair_attention"][sequence]]
-        )
-        np.testing.assert_allclose(
-            got, wanted[sequence if len(wanted) > len(sequences) else k], rtol=0, atol=1e-9
-        )
+        got = _of_heads("syntactic", tensors["pair_attention"][sequence], _looked_up(n, n, *pairs))
+        place = sequence if len(wanted) > len(sequences) else k
+        np.testing.assert_allclose(got, wanted[place], rtol=0, atol=1e-9)
 
 
 def _looked_up(n: int, size: int, *pairs: Pair) -> Example:
@@ -107,27 +99,12 @@ def test_pairs_are_looked_up_by_their_own_relation_within_128_tokens() -> None:
     pair, beyond = Pair((1,), (3,), "amod"), Pair((2,), (10,), "amod")
     shorter = _scores("syntactic", nine, _looked_up(9, 5, pair))
     np.testing.assert_allclose(shorter, nine[:, 1, 3] / (nine[:, 1, :5].sum(axis=1) / 5))
-    np.testing.assert_allclose(
-        _scores("syntactic", nine, _looked_up(9, 12, pair, beyond)), nine[:, 1, 3] * 12
-    )
+    longer = _scores("syntactic", nine, _looked_up(9, 12, pair, beyond))
+    np.testing.assert_allclose(longer, nine[:, 1, 3] * 12)
     assert np.isnan(_scores("syntactic", nine, _looked_up(9, 12, beyond))).all()
     example = _looked_up(140, 140, Pair((127,), (3,), "amod"), Pair((128,), (3,), "amod"))
     wanted = long[:, 127, 3] / (long[:, 127, :128].sum(axis=1) / 128)
     np.testing.assert_allclose(_scores("syntactic:amod", long, example), wanted)
-
-
-def test_repeated_pieces_of_arcs_are_found_at_their_first_occurrence_and_nothing_is_no_score() -> None:
-    attention = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 5))
-    segment, word = np.array([-1, 0, 0, 0, -1]), np.array([-1, 0, 1, 2, -1])
-    arcs = (Arc(2, 1, "nsubj"),)
-    example = Example("x", ("[CLS]", "a", "b", "a", "[SEP]"), segment=segment, word=word, arcs=arcs)
-    got = _scores("syntactic:nsubj", attention, example)
-    np.testing.assert_allclose(got, attention[:, 1, 2] / attention[:, 1].mean(axis=1))
-    assert np.isnan(_scores("block", np.full((2, 8, 8), 1 / 8), _example(6))).all()
-    assert np.isnan(_scores("delimiter", np.full((2, 2, 2), 0.5), Example("bare", ("a", "b")))).all()
-
-
-# On text: scores of the notebooks themselves, run whole on the released rows.
 
 
 FLOAT32 = 1e-5

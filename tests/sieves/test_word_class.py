@@ -1,26 +1,32 @@
-"""Contrasts against word class: the formula pair by pair, heads that know no syntax, and heads that do."""
+"""Contrasts against word class are their formula, pair by pair."""
 
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pytest
 
 import headroles
-from headroles import Arc, Example, score
+from headroles import Arc, Example
 from headroles.arrays import selection_of
-from tests.support.fakes import SYNTAX, WORDS, Reading
-
-if TYPE_CHECKING:
-    from headroles.records import Passage
 
 CLASSES = ("NOUN", "VERB", "DET", "ADJ", "PRON", "ADP", "AUX", "X")
 KINDS = {"PROPN": "NOUN", "PRON": "NOUN", "AUX": "VERB"}
 STEPS = (1, 2, 3, 4, 5, 7, 10, 15)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The words of one input: forms, word classes, head of each (-1 for none), and how often it occurs."""
+
+    forms: tuple[str, ...]
+    upos: tuple[str, ...]
+    heads: np.ndarray
+    count: np.ndarray
 
 
 def cell_of(upos: Sequence[str], count: np.ndarray, i: int, j: int) -> list[tuple[object, ...]]:
@@ -86,21 +92,14 @@ def class_contrasts(
 def _written(count: int, seed: int) -> list[Reading]:
     """Return sentences of random letters, classes and trees."""
     rng, made = np.random.default_rng(seed), []
-    words = [
-        rng.choice(list("abcdefghijklmnop"), size=int(rng.integers(3, 12)), p=np.arange(1, 17) / 136)
-        for _ in range(count)
-    ]
-    often = Counter(word for own in words for word in own.tolist())
-    for own in words:
-        size, order = len(own), rng.permutation(len(own))
-        heads = np.full(size, -1)
+    for size in rng.integers(3, 12, count):
+        order, heads = rng.permutation(size), np.full(size, -1)
         for place in range(1, size):
             heads[order[place]] = order[rng.integers(place)]
-        upos = tuple(rng.choice(CLASSES, size=size).tolist())
-        made.append(
-            Reading(tuple(own.tolist()), upos, heads, np.array([often[word] for word in own.tolist()]))
-        )
-    return made
+        forms = rng.choice(list("abcdefghijklmnop"), size=size, p=np.arange(1, 17) / 136)
+        made.append(Reading(tuple(forms.tolist()), tuple(rng.choice(CLASSES, size).tolist()), heads, heads))
+    often = Counter(form for own in made for form in own.forms)
+    return [replace(own, count=np.array([often[form] for form in own.forms])) for own in made]
 
 
 @pytest.mark.xdist_group("planted")
@@ -110,24 +109,16 @@ def test_a_run_scores_the_contrast_less_a_share_of_that_against_distance(
 ) -> None:
     readings, lines = _written(count, 1), []
     for own in readings:
-        for word, (form, upos, head) in enumerate(
-            zip(own.forms, own.upos, own.heads.tolist(), strict=True), 1
-        ):
+        for word, (form, upos, head) in enumerate(zip(own.forms, own.upos, own.heads, strict=True), 1):
             relation = "root" if head < 0 else "obj"
             lines.append(f"{word}\t{form}\t_\t{upos}\t_\t_\t{head + 1}\t{relation}\t_\t_")
         lines.append("")
     (tmp_path / "made.conllu").write_text("\n".join(lines) + "\n")
     (tmp_path / "made.json").write_text(json.dumps([{"words": own.forms} for own in readings]))
-    run = headroles.label(
-        data=tmp_path / "made.conllu",
-        model=planted,
-        max_length=48,
-        sieve=["syntactic", "syntactic:obj"],
-        maps=0,
-    )
-    headroles.extract(
-        tmp_path / "made.json", out=tmp_path / "maps.npz", model=planted, max_length=48, precision="float32"
-    )
+    given: dict[str, Any] = {"model": planted, "max_length": 48}
+    sieves = ["syntactic", "syntactic:obj"]
+    run = headroles.label(data=tmp_path / "made.conllu", sieve=sieves, maps=0, **given)
+    headroles.extract(tmp_path / "made.json", out=tmp_path / "maps.npz", precision="float32", **given)
     with np.load(tmp_path / "maps.npz") as arrays:
         maps = [arrays[str(number)].reshape(6, len(own.forms) + 2, -1) for number, own in enumerate(readings)]
     inner = [given[:, 1:-1, 1:-1].astype(np.float64) for given in maps]
@@ -158,57 +149,3 @@ def test_sentences_that_are_too_small_too_long_or_behind_the_last_word_are_not_c
     assert set(np.searchsorted(starts, pairs.query, side="right") - 1) == {2, 3}
     assert len(pairs.query) == 3 * 2 + 256 * 255
     assert selection_of("syntactic").word_pairs_of([replace(example, upos=None)]) == [(None,)]
-
-
-def _strong(passages: "Sequence[Passage]") -> set[str]:
-    """Return the heads whose contrasts against distance and against word class hold on some texts."""
-    readings: list[Reading] = []
-    examples: list[Example] = []
-    spelled = [
-        [
-            text[i:j].lower()
-            for text, words in zip(passage.texts, passage.words or (), strict=True)
-            for i, j in words.spans
-        ]
-        for passage in passages
-    ]
-    often = Counter(form for forms in spelled for form in forms)
-    for passage, forms in zip(passages, spelled, strict=True):
-        (words,) = list(passage.words or ())
-        arcs = [
-            (i, int(head), name)
-            for i, (head, name) in enumerate(zip(words.heads, words.relations, strict=True))
-            if head >= 0
-        ]
-        heads = np.full(len(forms), -1)
-        for i, head, name in arcs:
-            heads[i] = -1 if name == "punct" else head
-        if len(forms) > 2 and (heads >= 0).any():
-            place = np.array([-1, *range(len(forms)), -1])
-            known = tuple(Arc(*arc) for arc in arcs)
-            examples.append(
-                Example(passage.key, ("[CLS]", *forms, "[SEP]"), np.minimum(place, 0), word=place, arcs=known)
-            )
-            readings.append(
-                Reading(tuple(forms), words.upos or (), heads, np.array([often[form] for form in forms]))
-            )
-    heads_of = WORDS | SYNTAX
-    attention = [np.stack([make(own) for make in heads_of.values()]) for own in readings]
-    beyond = class_contrasts(readings, attention, [example.size for example in examples])
-    share = selection_of("syntactic").class_spaces[0].share[0]
-    both = []
-    for example, between, contrast in zip(examples, attention, beyond, strict=True):
-        whole = np.full((1, len(heads_of), example.size, example.size), 1 / example.size)
-        whole[..., 1:-1, :] = 0
-        whole[0, :, 1:-1, 1:-1] = between
-        distance = score(whole, example, ["syntactic"])["syntactic:matched"][0]
-        both.append([distance - 0.05, contrast - share * distance])
-    mean, error = np.mean(both, axis=0), np.std(both, axis=0, ddof=1) / np.sqrt(len(both))
-    return {name for name, t in zip(heads_of, (mean / error).min(axis=0), strict=True) if t > 1.65}
-
-
-def test_on_gold_trees_no_fake_is_beyond_word_class_and_every_head_of_syntax_is(shared: Path) -> None:
-    from headroles.extraction import read_conllu
-
-    file = shared / "data" / "ud_english_ewt" / "en_ewt-ud-dev.conllu.gz"
-    assert _strong(read_conllu(file, "EWT")[:160]) == set(SYNTAX)

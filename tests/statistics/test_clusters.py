@@ -1,18 +1,13 @@
 """Clusters of heads: distances, ways to cluster, the map, and claims of layers, by libraries and loops."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist, squareform
-from sklearn.cluster import SpectralClustering
-from sklearn.manifold import smacof
-from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from headroles.records import Claim, Divergence
 from headroles.stats import (
@@ -26,7 +21,6 @@ from headroles.stats import (
     random_halves,
     standard_error,
 )
-from tests.support.reference import draws
 
 Named = dict[tuple[str, str], Claim]
 WAYS = ("average", "spectral", "dbscan")
@@ -59,6 +53,13 @@ def _layered() -> Divergence:
     """Four layers of 6 heads that lie on a line, one after another."""
     line = np.repeat(np.arange(4), 6)[:, None] * [2.0, 0, 0]
     return _seen(line + np.random.default_rng(0).normal(size=(24, 3)), 4, 40, 0.5)
+
+
+def _agree(one: np.ndarray, other: np.ndarray) -> float:
+    """Adjusted Rand index of two clusterings."""
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(one, other))
 
 
 def _named(claims: tuple[Claim, ...]) -> Named:
@@ -101,43 +102,18 @@ def test_the_error_over_blocks_of_several_units_is_that_of_a_ratio() -> None:
         np.testing.assert_allclose(error, size * ratios.std(axis=0), rtol=0.07)
 
 
-def test_one_block_gives_estimates_without_intervals() -> None:
-    whole = _layered()
-    single = Divergence(
-        4, 6, whole.sums.sum(axis=0, keepdims=True), np.full(1, 40.0), np.zeros(40, dtype=int)
-    )
-    found = cluster_heads(single, draws=10)
-    assert {claim.claim for claim in found.claims} == {"same layer closer", "adjacent layers closer"}
-    assert found.claims[0].p == 1e-4
-    assert np.isnan([[claim.low, claim.high] for claim in found.claims]).all()
-    assert found.neighbours is not None
-    assert np.isnan(found.neighbours.low).all()
-    assert np.isnan(found.error).all()
-    assert found.cloud.shape == (0, 24, 2)
-
-
 # Ways to cluster.
 
 
-@settings(max_examples=draws(15))
-@given(seed=st.integers(0, 1000), heads=st.integers(4, 14), clusters=st.integers(2, 13))
-def test_a_tree_is_cut_as_by_scipy_and_clusters_are_numbered_by_size(
-    seed: int, heads: int, clusters: int
-) -> None:
-    sums = np.random.default_rng(seed).random((1, heads * (heads - 1) // 2))
-    number = min(clusters, heads - 1)
-    found = choose_clusters(_of(sums, 1), "average", number, 0, 0)
-    tree = linkage(np.sqrt(sums[0]), "average")
-    assert adjusted_rand_score(found.cluster, fcluster(tree, number, "maxclust")) == 1
-    sizes = np.bincount(found.cluster)
-    assert (len(sizes), bool((np.diff(sizes) <= 0).all())) == (number, True)
-    first = [int((found.cluster == k).argmax()) for k in range(number)]
-    assert all(first[k] < first[k + 1] for k in range(number - 1) if sizes[k] == sizes[k + 1])
-    assert [(choice.clusters, choice.chosen) for choice in found.choices] == [(number, 1)]
-
-
-def test_ties_give_as_many_clusters_as_asked_for() -> None:
-    for number in (2, 3, 4):
+def test_clusters_of_a_tree_are_as_many_as_asked_for_and_numbered_by_size_and_first_head() -> None:
+    for seed, number in enumerate((2, 3, 5, 9)):
+        sums = np.random.default_rng(seed).random((1, 45))
+        found = choose_clusters(_of(sums, 1), "average", number, 0, 0)
+        assert _agree(found.cluster, fcluster(linkage(np.sqrt(sums[0]), "average"), number, "maxclust")) == 1
+        members = [np.flatnonzero(found.cluster == k) for k in range(number)]
+        assert members == sorted(members, key=lambda heads: (-len(heads), heads[0]))
+        assert [(choice.clusters, choice.chosen) for choice in found.choices] == [(number, 1)]
+    for number in (2, 3, 4):  # where all are tied
         found = choose_clusters(_of(np.ones((1, 10)), 1), "average", number, 0, 0)
         assert len(set(found.cluster.tolist())) == number
 
@@ -154,14 +130,19 @@ def test_planted_clusters_are_recovered_with_their_number(method: str) -> None:
     for kinds in (2, 4):
         divergence, kind = _planted(kinds)
         found = choose_clusters(divergence, method, None, 6, 0)
-        assert adjusted_rand_score(found.cluster, kind) == 1
+        assert _agree(found.cluster, kind) == 1
         assert found.stability.min() > 0.95
         assert np.nanmin(found.silhouette) > 0.5
         assert [choice.clusters for choice in found.choices if choice.chosen] == [kinds]
     alone = _of(divergence.sums[:1], 4)
     for found in (choose_clusters(part, method, None, n, 0) for part, n in ((divergence, 0), (alone, 9))):
-        assert adjusted_rand_score(found.cluster, kind) == 1  # without resamples silhouettes decide
+        assert _agree(found.cluster, kind) == 1  # without resamples silhouettes decide
         assert np.isnan([found.stability, found.stability * 0 + found.choices[0].stability]).all()
+    single = cluster_heads(alone, method=method, draws=9)  # one block gives no intervals
+    assert single.neighbours is not None
+    assert np.isnan([*single.error, *(claim.low for claim in single.claims)]).all()
+    assert np.isnan(single.neighbours.low).all()
+    assert single.cloud.shape == (0, 32, 2)
     same = cluster_heads(_of(np.zeros((5, 66)), 3), method=method, draws=5)
     assert np.isnan(same.stress)
     assert not same.place.any()
@@ -171,49 +152,48 @@ def test_planted_clusters_are_recovered_with_their_number(method: str) -> None:
 
 
 def test_choices_are_those_of_scipy_and_scikit_learn_on_distances_of_resamples() -> None:
+    from sklearn.metrics import silhouette_samples
+
     for seed in range(4):
         sums = np.random.default_rng(seed).gamma(1, 1, size=(8, 66)) ** 2
+        if seed == 3:  # one head unlike all others is no reason to stop at two clusters
+            sums[:, :11] += 100
         found = choose_clusters(_of(sums, 3), "average", None, 6, seed)
         drawn = np.concatenate(list(bootstrap_counts(8, 6, seed))) @ sums / 8
         trees = [linkage(np.sqrt(mean), "average") for mean in (sums.mean(axis=0), *drawn)]
         whole = squareform(np.sqrt(sums.mean(axis=0)))
         assert [choice.clusters for choice in found.choices] == [2, 3, 4, 5, 6]
-        stable = {}
+        stable, parted = {}, []
         for choice in found.choices:
             label, *others = (fcluster(tree, choice.clusters, "maxclust") for tree in trees)
             widths = silhouette_samples(whole, label, metric="precomputed")
-            stability = np.mean([adjusted_rand_score(label, other) for other in others])
+            stability = np.mean([_agree(label, other) for other in others])
             assert (choice.silhouette, choice.stability) == pytest.approx((widths.mean(), stability))
-            stable[choice.clusters] = (stability, widths.mean(), (np.bincount(label) >= 2).sum() >= 2)
+            stable[choice.clusters] = (stability, widths.mean())
+            if (np.bincount(label) >= 2).sum() >= 2:  # at least two clusters of more than one head
+                parted.append(choice.clusters)
             if choice.chosen:
-                assert adjusted_rand_score(label, found.cluster) == 1
+                assert _agree(label, found.cluster) == 1
                 np.testing.assert_allclose(found.silhouette, widths)
-                same = [label[:, None] == label, *(other[:, None] == other for other in others)]
-                shared = [(same[0] & other).sum(axis=1) / (same[0] | other).sum(axis=1) for other in same[1:]]
+                same, *drawn_same = (row[:, None] == row for row in (label, *others))
+                shared = [(same & other).sum(axis=1) / (same | other).sum(axis=1) for other in drawn_same]
                 np.testing.assert_allclose(found.stability, np.mean(shared, axis=0))
-        parted = {n: row for n, row in stable.items() if row[2]} or stable
-        enough = {n: row[1] for n, row in parted.items() if row[0] >= 0.6} or {
-            n: row[0] for n, row in parted.items()
-        }
-        assert [choice.clusters for choice in found.choices if choice.chosen] == [
-            max(enough, key=enough.__getitem__)
-        ]
-
-
-def test_one_head_unlike_all_others_is_no_reason_to_stop_at_two_clusters() -> None:
-    rng = np.random.default_rng(2)
-    place = np.concatenate([rng.normal(0, 1, (12, 4)), rng.normal(3, 1, (11, 4)), np.full((1, 4), 60.0)])
-    found = choose_clusters(_seen(place, 4, 30, seed=2), "average", None, 20, 0)
-    assert max(found.choices, key=lambda choice: choice.silhouette).clusters == 2
-    assert np.bincount(found.cluster).tolist() == [12, 11, 1]
+        numbers = parted or [*stable]
+        enough = [number for number in numbers if stable[number][0] >= 0.6]
+        best = max(enough, key=lambda n: stable[n][1]) if enough else max(numbers, key=lambda n: stable[n][0])
+        assert [choice.clusters for choice in found.choices if choice.chosen] == [best]
+    assert 2 not in parted
+    assert stable[2][1] == max(width for _, width in stable.values())
 
 
 def test_spectral_clusters_are_those_of_a_gaussian_kernel_of_median_width() -> None:
+    from sklearn.cluster import SpectralClustering
+
     for seed in range(4):
         place = np.random.default_rng(seed).normal(size=(14, 2))
         kernel = SpectralClustering(3, gamma=0.5 / np.median(pdist(place)) ** 2, assign_labels="cluster_qr")
         found = choose_clusters(_of(_pairs(place)[None], 2), "spectral", 3, 0, 0)
-        assert adjusted_rand_score(found.cluster, kernel.fit(place).labels_) == 1
+        assert _agree(found.cluster, kernel.fit(place).labels_) == 1
 
 
 def test_dense_regions_reach_to_tukeys_fence_and_heads_far_from_them_are_noise() -> None:
@@ -235,20 +215,12 @@ def test_dense_regions_reach_to_tukeys_fence_and_heads_far_from_them_are_noise()
 
 
 def test_split_halves_are_clustered_apart_and_compared() -> None:
-    divergence = _of(
-        np.random.default_rng(3).gamma(1, 1, size=(5, 66)), 3
-    )  # two in each half, one in neither
-    claim = _named(cluster_heads(divergence, clusters=4, draws=6, seed=7).claims)[
-        "split halves agree", "adjusted Rand"
-    ]
-    agreed = []
+    sums = np.random.default_rng(3).gamma(1, 1, size=(5, 66))  # two in each half, one in neither
+    claims = _named(cluster_heads(_of(sums, 3), clusters=4, draws=6, seed=7).claims)
+    claim, agreed = claims["split halves agree", "adjusted Rand"], []
     for side in random_halves(5, 6, 7):
-        means = [divergence.sums[side == sign].mean(axis=0) for sign in (1, -1)]
-        agreed.append(
-            adjusted_rand_score(
-                *(fcluster(linkage(np.sqrt(mean), "average"), 4, "maxclust") for mean in means)
-            )
-        )
+        trees = [linkage(np.sqrt(sums[side == sign].mean(axis=0)), "average") for sign in (1, -1)]
+        agreed.append(_agree(*(fcluster(tree, 4, "maxclust") for tree in trees)))
     ends = np.quantile(agreed, [0.025, 0.975])
     assert (claim.estimate, claim.low, claim.high) == pytest.approx((np.mean(agreed), *ends))
     assert (claim.heads, claim.units, claim.placements, np.isnan(claim.p)) == (12, 5, 0, True)
@@ -261,6 +233,8 @@ def test_split_halves_are_clustered_apart_and_compared() -> None:
 def test_the_map_has_kruskals_stress_and_no_more_of_it_than_by_more_random_starts(
     way: str, power: float
 ) -> None:
+    from sklearn.manifold import smacof
+
     rng = np.random.default_rng(5)
     sums = pdist(rng.normal(size=(12, 5))) ** (1 / power) * rng.gamma(9.0, 0.1, size=(7, 66))
     found = cluster_heads(_of(sums, 3, way=way), draws=8)
@@ -279,33 +253,18 @@ def test_the_map_has_kruskals_stress_and_no_more_of_it_than_by_more_random_start
     assert spread[0, 0] > spread[1, 1]
     assert (found.place.max(axis=0) >= -found.place.min(axis=0)).all()  # the farthest head is positive
     assert (found.cloud.shape, found.cloud.dtype) == ((8, 12, 2), np.float32)
-    assert pdist(found.cloud.mean(axis=0)).mean() == pytest.approx(wanted.mean(), rel=0.3)
     for place in found.cloud[:5]:  # laid onto the map: no turn brings it nearer
         moved = (place - place.mean(axis=0)).astype(float)
         left, _, right = np.linalg.svd(moved.T @ found.place)
         np.testing.assert_allclose(left @ right, np.eye(2), atol=1e-4)
-    if way == "sum":
-        return
-    again = cluster_heads(_of(sums, 3), draws=8)
-    assert repr(again.claims) == repr(found.claims)
-    for name in ("place", "cloud", "cluster", "stability"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
 
 
-def test_points_on_a_plane_lie_as_they_are_and_scatter_where_units_disagree() -> None:
-    rng = np.random.default_rng(3)
-    points = 5 * rng.normal(size=(12, 2))
-    shaky = np.where(np.arange(12) == 4, 2.0, 0.0)[:, None]
-    sums = _pairs(points + shaky * rng.normal(size=(50, 12, 2)))
-    found = cluster_heads(_of(sums, 3), draws=30)
-    spread = found.cloud.std(axis=0).mean(axis=1)
-    assert spread.argmax() == 4
-    assert np.abs(found.cloud.mean(axis=0) - found.place).max() < 0.6
+def test_points_on_a_plane_lie_as_they_are() -> None:
+    points = 5 * np.random.default_rng(3).normal(size=(12, 2))
     flat = cluster_heads(_of(_pairs(points)[None], 3), draws=0)
     np.testing.assert_allclose(flat.linkage, linkage(pdist(points), "average"))
     assert flat.stress < 1e-3
     assert procrustes(points, flat.place)[2] < 1e-5
-    assert cluster_heads(_of(sums[:6, :3], 1), draws=150).cloud.shape[0] == 100
 
 
 # Claims of layers.
@@ -325,13 +284,8 @@ def test_layers_are_the_share_of_spread_between_them_and_p_that_of_random_placem
         drawn = np.array([_between(place, rng.permutation(group)) for _ in range(3000)])
         assert share == pytest.approx(_between(place, group))
         assert p == pytest.approx((drawn >= share - 1e-12).mean(), abs=0.03)
-        line = place[:, :1]  # on a line it is the analysis of variance
-        fisher = stats.f_oneway(*(line[group == k, 0] for k in set(group))).statistic
-        share, freedom = permanova(_pairs(line), group, 9, 0)[0], len(set(group)) - 1
-        assert share / freedom / ((1 - share) / (11 - freedom)) == pytest.approx(fisher)
     far, twos = _pairs(np.array([[0.0], [0.0], [9.0], [9.0]])), np.array([0, 0, 1, 1])
     assert permanova(far, twos, 1999, 0) == (1, pytest.approx(1 / 3, abs=0.04))  # equal placements count
-    assert permanova(np.ones(10), np.array([0, 0, 1, 1, 1]), 99, 0)[1] == 1
     apart = np.repeat([0, 1], 10)
     assert permanova(_pairs(9.0 * apart[:, None]), apart, 99, 1) == (1.0, 0.01)
     assert np.isnan(permanova(np.zeros(6), twos, 9, 0)).all()
@@ -343,50 +297,30 @@ def _correlation(one: np.ndarray, other: np.ndarray, ranked: bool) -> float:
 
 
 @pytest.mark.parametrize("ranked", [False, True])
-def test_adjacent_layers_are_a_correlation_over_pairs_between_layers_and_all_orders_are_tried(
+def test_adjacent_layers_are_a_correlation_over_pairs_between_layers_and_orders_are_tried(
     ranked: bool,
 ) -> None:
-    for seed in range(12):
+    for seed, (layers, heads) in enumerate(product((3, 4, 5), (1, 2))):
         rng = np.random.default_rng(seed)
-        layers, heads = int(rng.integers(3, 6)), int(rng.integers(1, 3))
         first, second = np.triu_indices(layers * heads, 1)
         between = first // heads != second // heads
-        distance = rng.integers(1, 5, size=len(first)).astype(float) + (seed % 2) * rng.normal(
-            size=len(first)
-        )
+        distance = rng.integers(1, 5, size=len(first)) + (seed % 2) * rng.normal(size=len(first))
         distance[~between] = 100 * seed  # closeness within layers does not count
         every = []
-        for order in permutations(range(layers)):
-            gaps = np.abs(np.array(order)[first // heads] - np.array(order)[second // heads])
+        for order in map(np.array, permutations(range(layers))):
+            gaps = np.abs(order[first // heads] - order[second // heads])
             every.append(_correlation(distance[between], gaps[between], ranked))
-        found, p, orders = mantel_test(distance, (layers, heads), ranked=ranked)
-        assert (found, p, orders) == (
-            pytest.approx(every[0]), np.mean(np.array(every) >= every[0] - 1e-9), len(every),
-        )  # fmt: skip
-        assert p >= 2 / orders
+        p = np.mean(np.array(every) >= every[0] - 1e-9)
+        found = mantel_test(distance, (layers, heads), ranked=ranked)
+        assert found == (pytest.approx(every[0]), p, len(every))
     for shape in ((2, 3), (1, 6)):
         assert np.isnan(mantel_test(np.arange(15.0), shape, ranked=ranked)[:2]).all()
     assert mantel_test(np.full(66, 0.3), (4, 3), ranked=ranked)[2] == 0
-
-
-@pytest.mark.parametrize("ranked", [False, True])
-def test_many_layers_are_reordered_at_random_and_p_is_never_zero(ranked: bool) -> None:
-    rng = np.random.default_rng(2)
     place = np.repeat(np.arange(9), 2)[:, None] * [2.0, 0] + rng.normal(size=(18, 2))
-    distance = np.sqrt(_pairs(place))
-    found, p, orders = mantel_test(distance, (9, 2), ranked=ranked, placements=199)
-    assert (found > 0.7, p, orders) == (True, 1 / 200, 199)
+    distance = np.sqrt(_pairs(place))  # many layers are reordered at random, and p is never 0
+    estimate, p, orders = mantel_test(distance, (9, 2), ranked=ranked, placements=199)
+    assert (estimate > 0.7, p, orders) == (True, 1 / 200, 199)
     assert mantel_test(-distance, (9, 2), ranked=ranked, placements=199)[1] > 0.9
-    noise = rng.gamma(2, size=120)  # 8 layers of 2 heads: any p, as by a plain loop of other orders
-    first, second = np.triu_indices(16, 1)
-    between = first // 2 != second // 2
-    loop = []
-    for _ in range(1000):
-        order = rng.permutation(8)
-        gaps = np.abs(order[first // 2] - order[second // 2])
-        loop.append(_correlation(noise[between], gaps[between], ranked))
-    found, p, _ = mantel_test(noise, (8, 2), ranked=ranked, placements=3000, seed=1)
-    assert p == pytest.approx(np.mean(np.array(loop) >= found), abs=0.06)
 
 
 def test_claims_have_intervals_of_the_delete_one_jackknife() -> None:
@@ -427,41 +361,7 @@ def test_claims_have_intervals_of_the_delete_one_jackknife() -> None:
             assert (claim.estimate, claim.units) == (pytest.approx(size * found[name].estimate), 40)
 
 
-def test_many_blocks_are_left_out_in_200_groups() -> None:
-    sums = np.random.default_rng(0).gamma(2, 1, size=(405, 15))
-    claim = _named(layer_claims(_of(sums, 2), 0))["same layer closer", "R2"]
-    group = np.repeat([0, 1], 3)
-    without = [
-        permanova(np.delete(sums, np.arange(k, 405, 200), axis=0).mean(axis=0), group, 1)[0]
-        for k in range(200)
-    ]
-    error = np.sqrt(199 / 200 * ((without - np.mean(without)) ** 2).sum())
-    reach = stats.t.ppf(0.975, 199) * error
-    assert claim.high == pytest.approx(claim.estimate + reach)
-    assert claim.low == pytest.approx(max(claim.estimate - reach, 0))
-
-
 def test_what_a_shape_leaves_no_room_for_is_not_claimed() -> None:
     place = np.random.default_rng(1).normal(size=(6, 3))
     for layers, claims in ((1, set()), (2, {"same layer closer"}), (6, {"adjacent layers closer"})):
         assert {claim.claim for claim in layer_claims(_seen(place, layers, 10, 0.5), 0)} == claims
-
-
-@pytest.mark.ci
-def test_layers_in_no_order_have_uniform_p_and_intervals_cover_their_share() -> None:
-    rng = np.random.default_rng(4)
-    layer, near, same = np.repeat(np.arange(8), 3), [], []
-    for shuffle in range(150):
-        place = rng.normal(size=(8, 4))[layer] + rng.normal(size=(24, 4))
-        near.append(mantel_test(np.sqrt(_pairs(place)), (8, 3), placements=499, seed=shuffle)[1])
-        same.append(permanova(_pairs(place[rng.permutation(24)]), layer, 499, shuffle)[1])
-    for p in (near, same):
-        assert stats.kstest(p, "uniform").pvalue > 0.001
-        assert np.mean(np.array(p) <= 0.05) < 0.12
-    layer, covered = np.repeat(np.arange(3), 4), []
-    place = rng.normal(size=(12, 6)) + rng.normal(size=(3, 6))[layer]
-    truth = permanova(_pairs(place) + 2 * 6 * 0.8**2, layer, 1)[0]
-    for seed in range(100):
-        claim = _named(layer_claims(_seen(place, 3, 60, 0.8, seed), 0))["same layer closer", "R2"]
-        covered.append(claim.low <= truth <= claim.high)
-    assert 0.87 <= np.mean(covered) <= 1

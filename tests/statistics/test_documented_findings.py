@@ -31,13 +31,14 @@ pytestmark = pytest.mark.release
 
 
 def _page(name: str) -> str:
-    return (DOCS / name).read_text("utf-8")
+    """Return a page without bold."""
+    return (DOCS / name).read_text("utf-8").replace("*", "")
 
 
 def _row(page: str, first: str) -> list[str]:
-    """Return the cells of the row of a table that begins with some words, without bold."""
-    line = next(line for line in page.splitlines() if line.replace("*", "").startswith(f"| {first} |"))
-    return [cell.strip() for cell in line.replace("*", "").strip("|").split("|")]
+    """Return the cells of the row of a table that begins with some words."""
+    line = next(line for line in page.splitlines() if line.startswith(f"| {first} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def findings(run: Path) -> "pd.DataFrame":
     return table[table["sieve"].isin(WORDS.values())]
 
 
-def test_the_counts_of_decisions_are_those_of_the_run(run: Path, findings: "pd.DataFrame") -> None:
+def test_counts_means_and_margins_are_those_of_the_run(run: Path, findings: "pd.DataFrame") -> None:
     import pandas as pd
 
     counts = findings["decision"].value_counts()
@@ -68,18 +69,21 @@ def test_the_counts_of_decisions_are_those_of_the_run(run: Path, findings: "pd.D
     labels = _page("explanation/labels.md")
     assert f"| {absent} of the {counts['not']} |" in labels
     assert all(f"| {counts[name]} |" in labels for name in names)
-
-
-def test_the_table_of_margins_is_the_sensitivity_of_the_run(run: Path) -> None:
-    import pandas as pd
-
-    table = pd.read_csv(run / "sensitivity.csv")
-    table = table[table["convention"] == "margin"]
-    page = _page("explanation/margin.md")
-    margins = _row(page, "role")[1:]
+    table, page = pd.read_csv(run / "sensitivity.csv"), _page("explanation/margin.md")
     for words, sieve in WORDS.items():
-        own = table[table["sieve"] == sieve].set_index("value")["heads"]
-        assert _row(page, words)[1:] == [str(own[float(margin)]) for margin in margins], words
+        own = table[(table["convention"] == "margin") & (table["sieve"] == sieve)].set_index("value")["heads"]
+        assert _row(page, words)[1:] == [str(own[float(at)]) for at in _row(page, "role")[1:]], words
+    page = _page("findings/encoder.md")
+    rows = re.findall(
+        r"^\| (object → verb|adjective → noun) \| (\d)-(\d) \| ([^|]+) \|", page, flags=re.MULTILINE
+    )
+    assert len(rows) == 4
+    for words, layer, head, text in rows:
+        heads = findings[findings["sieve"] == WORDS[words]]
+        row = heads[(heads["layer"] == int(layer)) & (heads["head"] == int(head))].iloc[0]
+        assert text == f"{row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+    looking = (findings["decision"] == "role") & (findings["sieve"] == "delimiter:cls")
+    assert _row(page, "heads that look at the class token")[1] == str(looking.sum())
 
 
 def test_heads_judged_by_both_rules_are_counted_as_on_the_page(
@@ -97,33 +101,3 @@ def test_heads_judged_by_both_rules_are_counted_as_on_the_page(
         ]
         counts = [*map(len, heads), len(heads[0] & heads[1])]
         assert _row(page, words)[1] == " / ".join(map(str, counts)), words
-
-
-def test_means_with_intervals_are_those_of_the_run(findings: "pd.DataFrame") -> None:
-    page = _page("findings/encoder.md")
-    rows = re.findall(
-        r"^\| (object → verb|adjective → noun) \| (\d)-(\d) \| ([^|]+) \|", page, flags=re.MULTILINE
-    )
-    assert len(rows) == 4
-    for words, layer, head, text in rows:
-        own = findings[findings["sieve"] == WORDS[words]]
-        row = own[(own["layer"] == int(layer)) & (own["head"] == int(head))].iloc[0]
-        assert text == f"{row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-    counts = findings[findings["decision"] == "role"]["sieve"].value_counts()
-    assert _row(page, "heads that look at the class token")[1] == str(counts["delimiter:cls"])
-
-
-def test_damage_on_the_shipped_sample_is_that_of_the_run(run: Path, tmp_path: Path) -> None:
-    import pandas as pd
-
-    headroles.ablate(roles=str(run), out=str(tmp_path / "ablate"))
-    damage = pd.read_csv(tmp_path / "ablate" / "damage.csv")
-    roles = pd.read_csv(tmp_path / "ablate" / "prediction.csv")
-    page = _page("findings/ablation.md")
-    for place, arm in enumerate(("representation:mean", "tokens:mean"), start=1):
-        verdicts = damage.loc[damage["arm"] == arm, "verdict"]
-        for verdict in ("needed", "negligible", "undetermined"):
-            assert _row(page, verdict)[place] == str((verdicts == verdict).sum())
-        special = roles[(roles["arm"] == arm) & (roles["role"] == "delimiter")].iloc[0]
-        counts = f"{special['negligible']} of {special['heads']}"
-        assert _row(page, "negligible heads of those that look at special tokens")[place] == counts

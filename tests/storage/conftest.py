@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,6 @@ from tests.support.crashing import Shards
 
 if TYPE_CHECKING:
     from headroles import Labelling
-
-Build = Callable[[], "Labelling"]
 
 
 @pytest.fixture
@@ -34,39 +32,37 @@ def made(
     from tests.support.causal.origins import why_run
     from tests.support.clustered_runs import clustered_run
 
-    def clusters(**changes: Any) -> "Labelling":
-        run: Labelling = clustered_run()
-        assert run.clustered is not None
-        return replace(run, clustered=replace(run.clustered, **changes))
+    def with_part(run: "Labelling", part: str, **changes: Any) -> "Labelling":
+        return replace(run, **{part: replace(getattr(run, part), **changes)})
 
-    def probes(**changes: Any) -> "Labelling":
-        run = probed_run(shape=(20, 2, 3))
-        assert run.probed is not None
-        return replace(run, probed=replace(run.probed, **changes) if changes else ProbeResults(None))
-
-    small = (40, 2, 3)
-    builds: dict[str, Build] = {
+    shape = (40, 2, 3)
+    probe, ablate, why = (
+        partial(probed_run, shape=(20, 2, 3)),
+        partial(ablated_run, shape),
+        partial(why_run, shape),
+    )
+    builds: dict[str, Callable[[], Labelling]] = {
         "label": lambda: headroles.load(finished),
         "sums": lambda: headroles.load(summed),
         "surface": lambda: surface_run(gradients=True),
         "surface, no gradients": lambda: surface_run(gradients=False),
-        "probe": lambda: probed_run(shape=(20, 2, 3), assessed=True),
-        "probe, no gaps or tallies": lambda: probes(gaps=(), tallies=None),
-        "probe, nothing found": probes,
+        "probe": lambda: probe(assessed=True),
+        "probe, no gaps or tallies": lambda: with_part(probe(), "probed", gaps=(), tallies=None),
+        "probe, nothing found": lambda: replace(probe(), probed=ProbeResults(None)),
         "cluster": clustered_run,
-        "cluster, no neighbours": lambda: clusters(neighbours=None),
-        "ablate": lambda: ablated_run(small),
-        "ablate, no groups": lambda: ablated_run(small, groups=False),
-        "ablate, no roles": lambda: ablated_run(small, roles=()),
-        "ablate, screened": lambda: ablated_run(small, groups=False, screened=1),
-        "why": lambda: why_run(small, size=8),
-        "why, turning pairs": lambda: why_run(small, size=8, rotary=True),
-        "why, no deals": lambda: why_run(small, size=8, redeals=0),
-        "why, nothing removed": lambda: why_run(small, size=8, removed=False),
-        "why, nothing held": lambda: why_run(small, size=8, held=False),
+        "cluster by spectral": lambda: clustered_run(method="spectral"),
+        "cluster by dbscan": lambda: clustered_run(method="dbscan"),
+        "cluster, no neighbours": lambda: with_part(clustered_run(), "clustered", neighbours=None),
+        "ablate": ablate,
+        "ablate, no groups": lambda: ablate(groups=False),
+        "ablate, no roles": lambda: ablate(roles=()),
+        "ablate, screened": lambda: ablate(groups=False, screened=1),
+        "why": lambda: why(size=8),
+        "why, turning pairs": lambda: why(size=8, rotary=True),
+        "why, no deals": lambda: why(size=8, redeals=0),
+        "why, nothing removed": lambda: why(size=8, removed=False),
+        "why, nothing held": lambda: why(size=8, held=False),
     }
-    for method in ("spectral", "dbscan"):
-        builds[f"cluster by {method}"] = lambda method=method: clustered_run(method=method)  # type: ignore[misc]
     return cache(lambda name: with_grid(builds[name]()))
 
 

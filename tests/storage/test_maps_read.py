@@ -4,8 +4,8 @@ import csv
 import json
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,15 +24,13 @@ TOKENS = ("it", "rains", "again")
 def assert_close(one: Labelling, other: Labelling, close: float = rounding_bound(64)) -> None:
     """Check that two runs have the same scores up to rounding, and the same decisions."""
     assert (one.scores.sieves, one.scores.units) == (other.scores.sieves, other.scores.units)
-    np.testing.assert_array_equal(one.scores.tokens, other.scores.tokens)
-    np.testing.assert_array_equal(one.scores.cells, other.scores.cells)
+    for name in ("tokens", "cells", "null"):
+        np.testing.assert_allclose(getattr(one.scores, name), getattr(other.scores, name))
     np.testing.assert_allclose(one.scores.values, other.scores.values, rtol=0, atol=close)
-    np.testing.assert_allclose(one.scores.null, other.scores.null)
-    if one.surface is not None:  # entropies are bounded by the longest input of each
-        return
-    for mine, theirs in zip(one.findings.rules, other.findings.rules, strict=True):
-        np.testing.assert_allclose([mine.low, mine.high], [theirs.low, theirs.high], rtol=1e-6)
-    np.testing.assert_array_equal(one.findings.decision, other.findings.decision)
+    if one.surface is None:  # else entropies are bounded by the longest input of each
+        mine, theirs = ([(rule.low, rule.high) for rule in run.findings.rules] for run in (one, other))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+        np.testing.assert_array_equal(one.findings.decision, other.findings.decision)
 
 
 @pytest.fixture
@@ -59,29 +57,18 @@ def rows_of(count: int, size: int, **more: Any) -> list[dict[str, Any]]:
     return [{"tokens": [f"{number}.{place}" for place in range(size)], **more} for number in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("name", "ending"),
-    [
-        ("bert", ".npz"),
-        ("mistral", ".safetensors"),
-        *(pytest.param(name, ".npz", marks=pytest.mark.ci) for name in ("gpt2", "gpt-oss")),
-    ],
-)
+@pytest.mark.parametrize(("name", "ending"), [("bert", ".npz"), ("mistral", ".safetensors")])
 def test_stored_maps_give_every_kind_of_run_the_numbers_of_the_model_that_made_them(
     name: str, ending: str, pairs: Path, table: Path, model_of: ModelOf, tmp_path: Path
 ) -> None:
     maps, model = tmp_path / f"maps{ending}", model_of(name)
     headroles.extract(pairs, out=maps, model=model, precision="float32", max_length=300)
-    inputs: dict[str, Any] = {
-        "first": 30,
-        "data": table,
-        "group": "document",
-        "model": model,
-        "max_length": 300,
-    }
-    assert_close(
-        headroles.label(attention=maps, sieve=SIEVES), headroles.label("QNLI", sieve=SIEVES, maps=0, **inputs)
-    )
+    inputs: dict[str, Any] = {"first": 30, "data": table, "group": "document", "model": model}
+    inputs["max_length"] = 300
+    stored_run = headroles.label(attention=maps, sieve=SIEVES, out=tmp_path / "run")
+    assert_close(stored_run, headroles.label("QNLI", sieve=SIEVES, maps=0, **inputs))
+    facts = headroles.load(tmp_path / "run").manifest
+    assert (facts["source"]["kind"], facts["model"]["capture"]) == ("maps", "stored maps")
     assert_close(headroles.surface(attention=maps), headroles.surface("QNLI", **inputs), 1e-5)
     options: dict[str, Any] = {"sieve": ["local"], "draws": 20, "maps": 0}
     one, other = headroles.cluster(attention=maps, **options), headroles.cluster("QNLI", **options, **inputs)
@@ -90,41 +77,35 @@ def test_stored_maps_give_every_kind_of_run_the_numbers_of_the_model_that_made_t
     np.testing.assert_allclose(
         one.clustered.divergence.sums, other.clustered.divergence.sums, rtol=0, atol=1e-5
     )
+    for sieves, told in ((["local", "syntactic"], True), (["local"], False)):
+        skipped = headroles.label(attention=maps, preset="published", sieve=sieves).skipped
+        said = "Stored maps have no tokenizer: the preset 'published' counts pairs of the texts as they are"
+        assert any(sentence.startswith(said) for sentence in skipped) == told
 
 
 @pytest.mark.parametrize("words", [False, True])
-def test_probes_get_from_stored_maps_the_answers_of_the_model(
-    words: bool, model_of: ModelOf, tmp_path: Path
-) -> None:
-    rng, known = (
-        np.random.default_rng(11),
-        ["the", "committee", "decide", "treaty", "it", "was"],
-    )
-    rows: list[dict[str, Any]] = []
+def test_probes_of_stored_maps_answer_as_the_model(words: bool, model_of: ModelOf, tmp_path: Path) -> None:
+    rng, rows = np.random.default_rng(11), list[dict[str, Any]]()
     for number, size in enumerate((7, 12, 3, 9, 5, 8, 4, 6, 10, 3)):
         heads = [0, *(int(rng.integers(1, word)) for word in range(2, size + 1))]
         relations = ["root", *rng.choice(["nsubj", "obj", "det"], size - 1).tolist()]
-        row = {"words": rng.choice(known, size).tolist(), "heads": heads, "relations": relations}
-        rows.append(row | {"clusters": [[[0, 1], [2, 3]]], "group": f"g{number // 2}", "key": str(number)})
-    file, maps = tmp_path / "in.jsonl", tmp_path / "m.safetensors"
+        spelled = rng.choice(["the", "committee", "decide", "treaty", "it", "was"], size).tolist()
+        row = {"words": spelled, "heads": heads, "relations": relations, "clusters": [[[0, 1], [2, 3]]]}
+        rows.append(row | {"group": f"g{number // 2}", "key": str(number)})
+    file, maps, model = tmp_path / "in.jsonl", tmp_path / "m.safetensors", model_of("bert")
     file.write_text("\n".join(map(json.dumps, rows)))
-    headroles.extract(file, out=maps, model=model_of("bert"), precision="float32", word_level=words)
-    asked: dict[str, Any] = {"relations": "nsubj,obj"}
-    one = headroles.probe(["dependency", "trees", "coreference"], attention=maps, **asked)
-    other = headroles.probe(
-        ["dependency", "trees", "coreference"], data=file, model=model_of("bert"), max_length=200, **asked
-    )
+    headroles.extract(file, out=maps, model=model, precision="float32", word_level=words)
+    asked: dict[str, Any] = {"probes": ["dependency", "trees", "coreference"], "relations": "nsubj,obj"}
+    one = headroles.probe(**asked, attention=maps)
+    other = headroles.probe(**asked, data=file, model=model, max_length=200)
     keys, others = ([key.rpartition("/")[2] for key in run.scores.examples] for run in (one, other))
     assert keys == others
     assert one.scores.sieves == other.scores.sieves
     answers = [not name.endswith(":matched") for name in one.scores.sieves]
     mine, theirs = one.scores.values[answers], other.scores.values[answers]
     np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-6)
-    assert one.probed is not None
-    assert other.probed is not None
-    counts, plain = one.probed.tallies, other.probed.tallies
-    assert counts is not None
-    assert plain is not None
+    counts: Any = one.probed and one.probed.tallies
+    plain: Any = other.probed and other.probed.tallies
     drawn = counts.baselines.index("random tree")  # by the name of the document
     np.testing.assert_array_equal(counts.items, plain.items)
     np.testing.assert_array_equal(np.delete(counts.hits, drawn, 2), np.delete(plain.hits, drawn, 2))
@@ -150,34 +131,7 @@ def test_scores_of_stored_maps_are_those_of_plain_arrays_in_what_queries_see(tmp
     assert np.isfinite(found.scores.values).any(axis=(1, 3)).all()
 
 
-@pytest.mark.with_report
-def test_a_run_of_maps_is_a_run_folder_that_can_be_judged_again(
-    pairs: Path, planted: Path, tmp_path: Path
-) -> None:
-    maps = tmp_path / "maps.safetensors"
-    headroles.extract(pairs, out=maps, model=planted)
-    made = headroles.label(attention=maps, sieve=["local", "block"], out=tmp_path / "run")
-    kept = headroles.load(tmp_path / "run")
-    assert kept.manifest["source"]["kind"] == "maps"
-    assert kept.manifest["model"]["capture"] == "stored maps"
-    assert kept.manifest["model"]["architecture"] == "BertModel"
-    np.testing.assert_array_equal(kept.findings.decision, made.findings.decision)
-    assert headroles.judge_again(tmp_path / "run", alpha=0.01).decision.alpha == 0.01
-    published = headroles.label(attention=maps, preset="published", sieve=["local", "syntactic"])
-    said = "Stored maps have no tokenizer: the preset 'published' counts pairs of the texts as they are"
-    assert any(sentence.startswith(said) for sentence in published.skipped)
-    assert np.isfinite(published.scores.values[1]).any()
-    plain = headroles.label(attention=maps, preset="published", sieve=["local"])
-    assert not any(sentence.startswith(said) for sentence in plain.skipped)
-    headroles.extract(pairs, out=tmp_path / "other.safetensors", model=planted, limit=4)
-    (tmp_path / "other.safetensors").replace(maps)
-    with pytest.raises(BadInput, match=r"names another SHA-256 than that of '.*maps\.safetensors'; restore"):
-        headroles.label(attention=maps, sieve=["local"])
-
-
-def test_maps_from_anywhere_need_only_their_tokens_and_describe_a_model_of_unknown_architecture(
-    tmp_path: Path,
-) -> None:
+def test_maps_from_anywhere_need_only_their_tokens(tmp_path: Path) -> None:
     rng, arrays, rows = np.random.default_rng(3), [], []
     for number in range(20):
         n = int(rng.integers(6, 12))
@@ -186,70 +140,15 @@ def test_maps_from_anywhere_need_only_their_tokens_and_describe_a_model_of_unkno
         arrays.append(even.astype(np.float32))
         rows.append({"tokens": [f"w{number}.{place}" for place in range(n)], "attns": str(number)})
     model = {"name": ["odd"], "kv_heads": ["x"], "threads": "many", "note": "mine"}
-    file = stored(tmp_path / "any.npz", arrays, {"examples": rows, "model": model})
-    found = headroles.label(attention=file)
+    found = headroles.label(
+        attention=stored(tmp_path / "any.npz", arrays, {"examples": rows, "model": model})
+    )
     assert any("local" in roles.split(";") for roles in found.labels()["roles"])
     assert [name for name in found.scores.sieves if name.startswith("syntactic")] == []
     assert sum("syntactic" in each and "left out" in each for each in found.skipped) == 5
-    described = found.manifest["model"]
-    texts = ("name", "origin", "architecture", "device", "dtype", "capture")
-    assert [described[name] for name in texts] == [
-        "any", "stored maps", "unknown", "none", "as stored", "stored maps"
-    ]  # fmt: skip
-    assert (described["layers"], described["heads"]) == (2, 2)
-    assert (described["note"], "kv_heads" in described) == ("mine", False)
-    one = headroles.label(
-        attention=stored(tmp_path / "one.npz", arrays[:1], rows[:1]), sieve=["local"], out=tmp_path / "run"
-    )
-    assert np.isfinite(one.scores.values).all()
-    assert set(one.frame()["decision"]) == {"untestable"}
-    assert "local rests on 1 unit and cannot be tested. Give more inputs." in one.skipped
-    assert headroles.judge_again(tmp_path / "run", alpha=0.1).findings.decision.min() == 3
-
-
-def test_real_maps_of_bert_are_labelled(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "data" / "head_attention"
-    items = [
-        item
-        for item in json.loads((folder / "index.json").read_text())
-        if "bert-base-unc" in item["model"] and item["layers"] == 12
-    ]
-    rows = []
-    for item in items:
-        special = [token in ("[CLS]", "[SEP]") for token in item["queries"]]
-        ends = np.cumsum([token == "[SEP]" for token in item["queries"]])
-        segment = [-1 if each else int(end) for each, end in zip(special, ends, strict=True)]
-        rows.append({"tokens": item["queries"], "segment": segment})
-    file = stored(tmp_path / "real.npz", [np.load(folder / item["file"])["attn"] for item in items], rows)
-    found = headroles.label(attention=file, sieve=["delimiter", "local"])
-    scores = found.scores.values[0].mean(axis=0)
-    assert found.scores.layers == 12
-    assert scores.max() > 0.7
-    assert np.nanmean(scores[5:10]) > np.nanmean(scores[0:3])  # middle layers look at separators (Clark 2019)
-
-
-def test_words_trees_and_mentions_of_a_list_are_those_of_the_examples(tmp_path: Path) -> None:
-    row: dict[str, Any] = {
-        "tokens": ["[CLS]", "Ann", "saw", "Bo", "##b", "She", "left", "[SEP]"],
-        "segment": [-1, 0, 0, 0, 0, 0, 0, -1], "word": [-1, 0, 1, 2, 2, 3, 4, -1], "sentences": [3, 2],
-        "heads": [2, 0, 2, 2, 0], "relations": ["nsubj", "root", "obj", "nsubj", "root"],
-        "clusters": [[[0, 1], [3, 4]], [[2, 3]]],
-    }  # fmt: skip
-    weights = np.random.default_rng(3).dirichlet(np.ones(8), size=(2, 3, 8))
-    file = stored(tmp_path / "any.npz", [weights], [row])
-    found = headroles.label(attention=file, sieve=["syntactic", "coreference"])
-    arcs = [headroles.Arc(0, 1, "nsubj"), headroles.Arc(2, 1, "obj"), headroles.Arc(3, 4, "nsubj")]
-    mentions = [headroles.Mention(*mention) for mention in ((0, 1, "0"), (3, 4, "0"), (2, 3, "1"))]
-    example = Example(
-        "e", tuple(row["tokens"]), segment=np.array(row["segment"]), word=np.array(row["word"]),
-        arcs=tuple(arcs), mentions=tuple(mentions),
-    )  # fmt: skip
-    plain = headroles.score(weights, example, ["syntactic", "coreference"])
-    for name, wanted in plain.items():
-        got = found.scores.values[found.scores.sieves.index(name), 0]
-        np.testing.assert_allclose(got, wanted, rtol=0, atol=3e-6)
-    assert np.isfinite(plain["syntactic"]).all()
-    assert np.isfinite(plain["coreference"]).all()
+    wanted = {"name": "any", "origin": "stored maps", "note": "mine", "layers": 2, "heads": 2}
+    assert found.manifest["model"].items() >= wanted.items()
+    assert "kv_heads" not in found.manifest["model"]
 
 
 def test_rows_under_1_are_refused_unless_the_list_says_sinks(tmp_path: Path) -> None:
@@ -266,9 +165,7 @@ def test_rows_under_1_are_refused_unless_the_list_says_sinks(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_cells_are_the_most_of_any_layer_whichever_comes_first(
-    order: tuple[int, int], tmp_path: Path
-) -> None:
+def test_cells_are_the_most_of_any_layer(order: tuple[int, int], tmp_path: Path) -> None:
     place = np.arange(12)
     near = np.abs(place[:, None] - place[None, :]) < 3
     layers = np.stack([near / near.sum(axis=1, keepdims=True), np.full((12, 12), 1 / 12)])
@@ -295,22 +192,6 @@ def test_damaged_and_pickled_maps_are_never_read(tmp_path: Path) -> None:
         headroles.label(attention=file)
 
 
-def test_a_view_of_stored_maps_is_that_of_the_model(planted: Path, tmp_path: Path) -> None:
-    rows = [{"text": "It was signed."}, {"text": ["Who is it?", "It sat in house 3."], "key": "pair"}]
-    (tmp_path / "in.json").write_text(json.dumps(rows))
-    headroles.extract(tmp_path / "in.json", out=tmp_path / "m.npz", model=planted, precision="float32")
-    wanted = headroles.view("Who is it?", "It sat in house 3.", model=planted).view
-    for name in ("pair", "m/pair", "1"):
-        shown = headroles.view(attention=tmp_path / "m.npz", example=name).view
-        assert shown.texts == wanted.texts
-        maps, model_maps = shown.maps[0], wanted.maps[0]
-        assert maps.queries.tokens == model_maps.queries.tokens
-        np.testing.assert_array_equal(maps.queries.segment, model_maps.queries.segment)
-        np.testing.assert_array_equal(maps.queries.word, model_maps.queries.word)
-        assert np.abs(maps.weights.astype(int) - model_maps.weights.astype(int)).max() <= 1
-    assert headroles.view(attention=tmp_path / "m.npz").view.texts == ("It was signed.",)
-
-
 def test_arrays_and_tensors_by_layer_are_shown_as_one_array_is() -> None:
     import torch
 
@@ -318,57 +199,29 @@ def test_arrays_and_tensors_by_layer_are_shown_as_one_array_is() -> None:
     attention = np.random.default_rng(2).dirichlet(np.ones(5), size=(2, 3, 5))
     wanted = headroles.view(attention, tokens).view.maps[0]
     np.testing.assert_array_equal(wanted.weights, np.rint(attention * 255).astype(np.uint8))
+    assert not wanted.queries.special.any()
     layers = tuple(torch.from_numpy(layer)[None] for layer in attention)
     for given in (torch.from_numpy(attention), layers, list(attention)):
         np.testing.assert_array_equal(headroles.view(given, tokens).view.maps[0].weights, wanted.weights)
-    half = (
-        headroles.view(tuple(layer.bfloat16() for layer in layers), tokens).view.maps[0].weights.astype(int)
-    )
-    assert np.abs(half - wanted.weights.astype(int)).max() <= 1
-    assert not wanted.queries.special.any()
     chosen = headroles.view(attention, tokens, layers=1, heads="0,2").view.maps[0]
     np.testing.assert_array_equal(chosen.weights, wanted.weights[[1]][:, [0, 2]])
-    lists = headroles.view(attention, [tokens[:2], tokens[2:]]).view
-    assert (lists.texts, lists.maps[0].queries.segment.tolist()) == (
-        ("[CLS] it", "rain ##s [SEP]"),
-        [0, 0, 1, 1, 1],
-    )
     named = headroles.view(attention, tokens, segments=[-1, 0, 1, 1, -1]).view
     assert (named.texts, named.maps[0].queries.segment.tolist()) == (("it", "rain ##s"), [-1, 0, 1, 1, -1])
     assert named.maps[0].queries.special.tolist() == [True, False, False, False, True]
 
 
-@dataclass
 class Cache:
     """Activations by name, as TransformerLens keeps them: no mapping, but with keys."""
 
-    activations: dict[str, Any]
-
-    def keys(self) -> Any:
-        """Return the names."""
-        return self.activations.keys()
+    def __init__(self, activations: dict[str, Any]) -> None:
+        self.keys = activations.keys
+        self._activations = activations
 
     def __getitem__(self, name: str) -> Any:
-        """Return an activation."""
-        return self.activations[name]
+        return self._activations[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names."""
-        return iter(self.activations)
-
-
-@dataclass
-class Proxy:
-    """A save of earlier versions of nnsight."""
-
-    value: Any
-
-
-@dataclass
-class Entry:
-    """What nnsight's cache keeps of a module."""
-
-    output: Any
+        return iter(self._activations)
 
 
 def weights_of(layers: int = 11, size: int = 3, seed: int = 0) -> Any:
@@ -395,9 +248,8 @@ def test_a_cache_of_transformer_lens_gives_its_weights_in_the_order_of_layers() 
     attention, tokens = headroles.from_transformer_lens(Cache(cache_of(weights[:, 0])))
     assert tokens == ("0", "1", "2")
     np.testing.assert_array_equal(attention, weights[:, 0].numpy())
-    for dtype in (torch.bfloat16, torch.float16, torch.float64):
-        attention, _ = headroles.from_transformer_lens(cache_of(weights.to(dtype).requires_grad_()))
-        assert attention.dtype == (np.float64 if dtype == torch.float64 else np.float32)
+    half = cache_of(weights.to(torch.bfloat16).requires_grad_())
+    assert headroles.from_transformer_lens(half)[0].dtype == np.float32
     encoder, decoder = weights_of(2, seed=1), weights_of(2, size=4, seed=2)
     cache = cache_of(encoder, "encoder.{}.attn.hook_pattern") | cache_of(
         decoder, "decoder.{}.attn.hook_pattern"
@@ -431,31 +283,20 @@ def test_padding_is_cut_off_on_its_side_and_rows_may_sum_to_less_where_there_are
     assert headroles.from_nnsight(list(own / 2), sinks=True)[0].sum(-1).max() < 0.51
 
 
-def test_saves_of_nnsight_of_every_kind_give_the_same_attention_for_all_functions_of_arrays() -> None:
+def test_saves_of_nnsight_of_every_kind_give_the_same_attention() -> None:
     weights = weights_of()
     hidden = weights[0][..., 0]
     saves: list[Any] = [
-        list(weights), [own.numpy() for own in weights], [Proxy(own) for own in weights],
-        Proxy(list(weights)),
-        [(hidden, own) for own in weights], [Proxy((hidden, own, None)) for own in weights],
+        list(weights), [own.numpy() for own in weights], [SimpleNamespace(value=own) for own in weights],
+        SimpleNamespace(value=list(weights)),
+        [(hidden, own) for own in weights], [SimpleNamespace(value=(hidden, own, None)) for own in weights],
         dict(sorted(enumerate(weights), key=lambda pair: str(pair[0]))),
         {f"model.transformer.h.{layer}.attn": own for layer, own in enumerate(weights)},
-        {f"model.layers.{layer}.attn": Entry((hidden, own)) for layer, own in enumerate(weights)},
+        {f"layers.{layer}.attn": SimpleNamespace(output=(hidden, own)) for layer, own in enumerate(weights)},
     ]  # fmt: skip
     for given in saves:
         attention, tokens = headroles.from_nnsight(given, TOKENS, batch=1)
         assert tokens == TOKENS
         np.testing.assert_array_equal(attention, weights[:, 1].numpy())
-    for given, words in (
-        ([None, None], 'that of layer 0 holds them 0 times; load the model with attn_implementation="eager"'),
-        ([(weights[0], weights[1])], "that of layer 0 holds them 2 times"),
-        ({0: weights[0], 2: weights[0]}, "the saves lacks layer 1 of 3"),
-        (list(weights - 1), "attention is never negative"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            headroles.from_nnsight(given)
-    example = Example("rain", tokens)
-    assert headroles.score(attention, example, ["local"])["local"].shape == (11, 2)
-    assert headroles.surface_of(attention, example)["surface:previous"].shape == (11, 2)
-    assert headroles.head_distances(attention).shape == (22, 22)
-    assert headroles.view(attention, tokens).view.maps[0].queries.tokens == tokens
+    with pytest.raises(BadInput, match="the saves lacks layer 1 of 3"):
+        headroles.from_nnsight({0: weights[0], 2: weights[0]})

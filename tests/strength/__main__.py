@@ -82,8 +82,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="processor time for each mutant")
     parser.add_argument("--parts", type=int, default=2, help="processes beside each other")
     parser.add_argument("--only", choices=("reach", "catch", "summary"), help="one step alone")
-    own, _, words = " ".join(sys.argv[1:]).partition(" -- ")
-    given = parser.parse_args(own.split())
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    given, words = parser.parse_args(sys.argv[1:end]), sys.argv[end + 1 :]
     out: Path = given.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     file = out / "mutants.json"
@@ -92,9 +92,9 @@ def main() -> None:
     elif not file.exists():
         file.write_text(json.dumps([asdict(mutant) for mutant in draw(given.count, given.seed)], indent=1))
     if given.only in (None, "reach"):
-        reach(out, words.split())
+        reach(out, words)
     if given.only in (None, "catch"):
-        catch(out, words.split(), given.seconds, given.parts)
+        catch(out, words, given.seconds, given.parts)
     if given.only != "reach":
         print(summary(out))
 

@@ -150,11 +150,6 @@ def _missing(block: str, printed: str) -> list[str]:
     return [part.strip() for line in lines for part in line.split("…") if part.strip() not in printed]
 
 
-def test_lines_that_a_command_does_not_print_are_found() -> None:
-    assert _missing("• 2 heads look …\n…\nrole  heads\n", "• 2 heads look at it\nrole  heads\n") == []
-    assert _missing("• 3 heads look …\n", "• 2 heads look at it\n") == ["• 3 heads look"]
-
-
 @pytest.mark.release
 def test_commands_of_the_readme_and_the_tour_print_what_these_pages_show(tmp_path: Path) -> None:
     shown, printed = 0, ""

@@ -112,16 +112,6 @@ def served(site: Path) -> Iterator[str]:
         def log_message(self, format: str, *given: Any) -> None:
             """Print nothing."""
 
-        def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-            """Answer with the page of the site for addresses that do not exist."""
-            if code == 404:
-                self.send_response(404)
-                self.send_header("Content-Type", "text/html")
-                self.end_headers()
-                self.wfile.write((site / "404.html").read_bytes())
-            else:
-                super().send_error(code, message, explain)
-
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -137,7 +127,7 @@ def _names(entry: Any) -> list[str]:
     return [name for part in parts for name in _names(part)]
 
 
-def test_the_site_has_every_page_of_its_navigation_and_no_broken_link(
+def test_the_site_has_every_page_of_its_navigation_no_broken_link_and_nothing_from_elsewhere(
     site: Path, pages: dict[str, Reader]
 ) -> None:
     import yaml
@@ -146,9 +136,6 @@ def test_the_site_has_every_page_of_its_navigation_and_no_broken_link(
     wanted = {name.replace(".md", ".html") for name in _names(yaml.safe_load(text)["nav"])}
     assert wanted | {"404.html"} == pages.keys()
     assert _broken_links(site, pages) == []
-
-
-def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     loaded = {
         f"{path.relative_to(site)}: {found}"
         for path in site.rglob("*.html")
@@ -178,7 +165,7 @@ def test_every_page_fits_loads_its_pictures_and_asks_no_one(
 
 
 @pytest.mark.browser
-def test_search_finds_a_word_from_a_server_and_from_a_folder_and_lost_addresses_have_a_page(
+def test_search_finds_a_word_from_a_server_and_from_a_folder(
     browser: "Browser", served: str, site: Path
 ) -> None:
     for start in (served, f"{site.as_uri()}/"):
@@ -191,10 +178,6 @@ def test_search_finds_a_word_from_a_server_and_from_a_folder_and_lost_addresses_
         found = window.locator(".md-search-result__item").all_inner_texts()
         assert any("delimiter" in text.lower() for text in found)
         heard.check(start, "about:", "data:", "blob:")
-    answer = browser.new_page().goto(f"{served}reference/nothing.html")
-    assert answer is not None
-    assert answer.status == 404
-    assert "404" in answer.text()
 
 
 @pytest.mark.browser

@@ -22,11 +22,7 @@ def annotated(
 ) -> Example:
     """An example on which every built-in sieve has something to read: repeats, words, trees, mentions.
 
-    Args:
-        rng: What is drawn from.
-        lengths: Tokens of each text.
-        specials: Whether special tokens open, part and close the texts.
-        gaps: Whether some words have lost all of their tokens.
+    Special tokens open, part and close the texts; with gaps, some words have lost all of their tokens.
     """
     segment, word = [-1] * specials, [-1] * specials
     base = 0

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-LINES = 43_000
-"""Most lines of Python below ``tests``; 30,000 is the aim, so a change may lower it and not raise it."""
+LINES = 30_000
+"""Most lines of Python below ``tests``; a change may lower it, and not raise it."""
 TOLD, MOST = 10.0, 30.0
 """Seconds of processor time from which a test is named, and from which CI fails."""
 DEAR = {"test_the_short_mode_finds_no_fault"}

@@ -1,13 +1,12 @@
-"""Runs whose head cards browser tests open: with hostile tokens, counted cells, or without scores."""
+"""Runs whose head cards browser tests open: with hostile tokens, and with counted cells."""
 
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from headroles.records import Example, KeptMaps, Labelling, Rule, TypicalInput
-from headroles.stats import judge
-from tests.support.clustered_runs import clustered_run, labelled
+from headroles.records import Example, KeptMaps, Labelling, TypicalInput
+from tests.support.clustered_runs import labelled
 
 HOSTILE = "<script>alert(1)</script>\u202e😀"
 NAMES = ("local", HOSTILE, "delimiter")
@@ -46,11 +45,9 @@ def _marked(run: Labelling) -> Labelling:
     specials[:, [0, -1]] = True
     cells = dict(zip(NAMES, (near, near, specials), strict=True))
     places = [(number, 3, head) for head in range(6) for number in range(2)]
-    start, nan = len(kept.places), float("nan")
     unchosen = tuple(
-        TypicalInput("", 3, head, number + 1, nan, start + 2 * head + number)
-        for head in range(6)
-        for number in range(2)
+        TypicalInput("", 3, head, number + 1, float("nan"), len(kept.places) + 2 * head + number)
+        for number, _, head in places
     )
     maps = replace(
         kept,
@@ -63,21 +60,7 @@ def _marked(run: Labelling) -> Labelling:
 
 
 @cache
-def card_run(name: str = "usual") -> Labelling:
-    """Return a run with examples; "clustered": with clusters, "bare": without either, "many": of 30 roles,
-    "silent": without scores, "marked": with counted cells, and inputs of heads without a role.
-    """
-    if name == "clustered":
-        run = clustered_run(names=NAMES)
-    elif name == "many":
-        return labelled(2, 3, tuple(f"role-{number}" for number in range(30)))
-    elif name == "silent":
-        run = labelled(2, 3, NAMES)
-        scores = replace(run.scores, values=np.full_like(run.scores.values, np.nan))
-        rules = [Rule(sieve, low=-1.0, high=1.0) for sieve in NAMES]
-        return replace(run, scores=scores, findings=judge(scores, rules, run.decision), assessment=None)
-    else:
-        run = labelled(4, 6, NAMES)
-    if name == "marked":
-        return _marked(run)
-    return run if name == "bare" else replace(run, exhibited=exhibited(run))
+def card_run(*, marked: bool = False) -> Labelling:
+    """Return a run with examples, or one with counted cells and inputs of heads without a role."""
+    run = labelled(4, 6, NAMES)
+    return _marked(run) if marked else replace(run, exhibited=exhibited(run))

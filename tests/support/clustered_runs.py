@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records import ClusterResults, Divergence, Labelling, Rule
+from headroles.records import Divergence, Labelling, Rule
 from headroles.stats import cluster_heads, role_claims
 from tests.support.made_runs import made_run
 
@@ -20,7 +20,7 @@ FACTS: dict[str, Any] = {
 }
 
 
-def divergence(layers: int, heads: int, *, units: int = UNITS, **options: Any) -> Divergence:
+def divergence(layers: int, heads: int) -> Divergence:
     """Return divergences of heads of three planted kinds, which drift over layers; a block is a unit."""
     chance = np.random.default_rng(7)
     size = layers * heads
@@ -30,21 +30,21 @@ def divergence(layers: int, heads: int, *, units: int = UNITS, **options: Any) -
     place = np.concatenate([prototype, 0.08 * layer[:, None], chance.normal(0, 0.05, (size, 3))], axis=1)
     first, second = np.triu_indices(size, 1)
     apart = 0.3 * ((place[first] - place[second]) ** 2).sum(axis=1)
-    noise = chance.normal(1, 0.15, size=(units, len(first)))
-    return Divergence(layers, heads, apart * noise.clip(0.2), np.ones(units), np.arange(units), **options)
+    noise = chance.normal(1, 0.15, size=(UNITS, len(first)))
+    return Divergence(layers, heads, apart * noise.clip(0.2), np.ones(UNITS), np.arange(UNITS))
 
 
-def labelled(layers: int, heads: int, names: tuple[str, ...] = NAMES, units: int = UNITS) -> Labelling:
+def labelled(layers: int, heads: int, names: tuple[str, ...] = NAMES) -> Labelling:
     """Return sieves each held by one planted kind of heads; a head of the first layers holds two."""
     chance = np.random.default_rng(5)
     kind = (np.arange(layers * heads) % 3).reshape(layers, heads)
     level = np.stack([np.where(kind == number % 3, 0.6, -0.3) for number in range(len(names))])
     level[:, 0, 0] = 0.6
-    noise = chance.normal(0, 0.1, (len(names), units, layers, heads))
+    noise = chance.normal(0, 0.1, (len(names), UNITS, layers, heads))
     facts = FACTS | {
         "model": {"name": "tiny/model", "architecture": "BertModel", "origin": "a folder"}
         | {"layers": layers, "heads": heads},
-        "counts": {"examples": units, "units": units},
+        "counts": {"examples": UNITS, "units": UNITS},
     }
     rules = [Rule(name, margin=0.1, low=-1.0, high=1.0) for name in names]
     return made_run(rules, (level[:, None] + noise).clip(-1, 1), facts=facts)
@@ -58,9 +58,4 @@ def clustered_run(
     source = divergence(layers, heads)
     found = cluster_heads(source, **({"draws": 20} | options))
     claims = role_claims(source, run.scores, run.decision, run.findings, found.cluster, draws=20)
-    return replace(run, clustered=replaced(found, claims=(*found.claims, *claims)))
-
-
-def replaced(found: ClusterResults, **fields: Any) -> ClusterResults:
-    """Return the same clusters with other fields."""
-    return replace(found, **fields)
+    return replace(run, clustered=replace(found, claims=(*found.claims, *claims)))

@@ -12,6 +12,12 @@ import pytest
 
 from headroles.errors import BadInput, UnknownName
 
+TROUBLES = {
+    "refuses": BadInput("input 'x/3' cannot be scored; drop it"),
+    "breaks": ZeroDivisionError("a mistake of ours"),
+}
+"""What workers that end so raise at shard 3."""
+
 
 def replace_everywhere(patch: pytest.MonkeyPatch, function: Any, other: Any) -> None:
     """Put another function in the place of one, in all modules that have imported it."""
@@ -30,13 +36,13 @@ class Shards:
 
         self.scored: list[int] = []
         self.before: Callable[[Any], None] = lambda task: None
-        self._stop: int | None = None
+        self._stop: tuple[int, BaseException] | None = None
         score = Worker.score
 
         def told(worker: Any, task: Any, advance: Any = None) -> Any:
             self.before(task)
-            if self._stop is not None and len(self.scored) >= self._stop:
-                raise self._trouble
+            if self._stop is not None and len(self.scored) >= self._stop[0]:
+                raise self._stop[1]
             self.scored.append(task.number)
             return score(worker, task, advance)
 
@@ -46,13 +52,10 @@ class Shards:
         self, after: int, run: Callable[[], Any], trouble: BaseException | None = None
     ) -> "pytest.ExceptionInfo[BaseException]":
         """Begin a run that meets trouble after some shards, by default Ctrl-C; gives what it raised."""
-        self.scored.clear()
-        self._stop, self._trouble = after, trouble or KeyboardInterrupt()
-        try:
-            with pytest.raises(type(self._trouble)) as raised:
-                run()
-        finally:
-            self._stop = None
+        self._stop = (after, trouble or KeyboardInterrupt())
+        with pytest.raises(type(self._stop[1])) as raised:
+            self.by(run)
+        self._stop = None
         return raised
 
     def by(self, run: Callable[[], Any]) -> list[int]:
@@ -85,15 +88,14 @@ class Made:
         """Score a shard as the name says."""
         from headroles.shards import Receipt
 
-        if self.what == "refuses" and task.number == 3:
-            raise BadInput("input 'x/3' cannot be scored; drop it")
-        if self.what == "breaks" and task.number == 3:
-            raise ZeroDivisionError("a mistake of ours")
-        if self.what == "is lost" and task.number == 3:
+        what = self.what if task.number == 3 else ""
+        if what in TROUBLES:
+            raise TROUBLES[what]
+        if what == "is lost":
             lose(self.order)
         time.sleep(0.05)
         name = f"{task.number}-{os.getpid()}"
         if self.order.place is not None and self.what != "elsewhere":
             Path(self.order.place, name).touch()
-        told: dict[str, Any] = {"files": {name: "digest"}, "low": (None,), "high": (1.0,)}
-        return Receipt(task.number, len(task.passages), 3, 0, task.digest, "identity", **told)
+        files = {name: "digest"}
+        return Receipt(task.number, len(task.passages), 3, 0, task.digest, "identity", files, (None,), (1.0,))

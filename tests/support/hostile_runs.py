@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 import headroles
-from headroles.records import Comparison, Decision, Labelling, Rule, Scores
+from headroles.records import Comparison, Decision, Labelling, Rule
 from headroles.stats import Columns, Grid, by_layer, compare_by_swaps, judge, paired_differences
 from tests.support.made_runs import made_run
 
@@ -25,9 +24,13 @@ FACTS: dict[str, Any] = {
 }
 
 
+SHAPE = (40, 3, 4)
+"""Examples, layers and heads."""
+
+
 def labelled(
     names: tuple[str, ...] = NAMES,
-    shape: tuple[int, int, int] = (40, 3, 4),
+    shape: tuple[int, int, int] = SHAPE,
     *,
     assessed: bool = True,
     seed: int = 1,
@@ -46,53 +49,28 @@ def labelled(
     )
 
 
-def told(run: Labelling) -> Labelling:
-    """Return the same run with whatever data may bring in its manifest."""
-    return replace(run, manifest=dict(run.manifest) | FACTS, skipped=tuple(FACTS["notes"]))
-
-
-def compared(names: tuple[str, ...] = NAMES, shape: tuple[int, int, int] = (40, 3, 4)) -> Comparison:
+def compared(names: tuple[str, ...] = PLAIN) -> Comparison:
     """Return two runs of these sieves, compared; heads of the last layer change places."""
-    run, second = (labelled(names, shape, assessed=False, seed=seed) for seed in (1, 2))
-    first, moved, rules = run.scores, second.scores.values.copy(), run.findings.rules
-    moved[:, :, -1] = moved[:, :, -1, ::-1]
-    other = replace(second.scores, values=moved)
-    facts = {
-        "command": FACTS["command"],
-        "a": FACTS,
-        "b": FACTS | {"task": SCRIPT},
-        "settings": {"swaps": 19},
-    }
-    return comparison_of(first, other, rules, 19, facts, (FACTS["notes"][0],))
-
-
-def comparison_of(
-    first: Scores, second: Scores, rules: tuple[Rule, ...], swaps: int, facts: Any, remarks: tuple[str, ...]
-) -> Comparison:
-    """Return two tables of scores, judged by the same rules and compared within ± 0.05."""
-    decision = Decision()
-    found = paired_differences(first, second, (rules, rules), decision, 0.05)
-    before, after = (judge(each, rules, decision) for each in (first, second))
-    grid = Grid(*first.values.shape[2:])
-    moved = compare_by_swaps(Columns(first, rules), Columns(second, rules), grid, decision, swaps)
+    run, second = (labelled(names, assessed=False, seed=seed) for seed in (1, 2))
+    first, values, rules = run.scores, second.scores.values.copy(), run.findings.rules
+    values[:, :, -1] = values[:, :, -1, ::-1]
+    other = replace(second.scores, values=values)
+    sides = {"a": FACTS, "b": FACTS | {"task": SCRIPT}}
+    facts = {"command": FACTS["command"], "settings": {"swaps": 19}} | sides
+    decision, grid = Decision(), Grid(*first.values.shape[2:])
+    found = paired_differences(first, other, (rules, rules), decision, 0.05)
+    before, after = (judge(each, rules, decision) for each in (first, other))
+    moved = tuple(compare_by_swaps(Columns(first, rules), Columns(other, rules), grid, decision, 19))
     layers = tuple(by_layer(found, before, after))
-    return Comparison(found, before, after, decision, 0.05, layers, tuple(moved), facts, remarks)
+    return Comparison(found, before, after, decision, 0.05, layers, moved, facts, (FACTS["notes"][0],))
 
 
-def atlas_in(
-    folder: Path, names: tuple[str, ...] = NAMES, shape: tuple[int, int, int] = (40, 3, 4)
-) -> headroles.Atlas:
+def atlas_in(folder: Path, names: tuple[str, ...] = NAMES) -> headroles.Atlas:
     """Write three runs of these sieves, one without the last, and their atlas with its page into a folder."""
     model = dict(FACTS["model"] if names[0] == SCRIPT else {"name": "tiny"})
-    facts = {"headroles": "0.1.0", "settings": {}, "model": model | {"layers": shape[1], "heads": shape[2]}}
-    runs = [labelled(names, shape), labelled(names, shape, seed=2), labelled(names[:-1], shape, seed=3)]
+    facts = {"headroles": "0.1.0", "settings": {}, "model": model | {"layers": SHAPE[1], "heads": SHAPE[2]}}
+    runs = [labelled(names), labelled(names, seed=2), labelled(names[:-1], seed=3)]
     places = [folder / f"{SCRIPT.replace('/', '')} {number}" for number in range(len(runs))]
     for place, run in zip(places, runs, strict=True):
         headroles.save(replace(run, manifest=dict(run.manifest) | facts), place)
     return headroles.atlas(places, out=folder / "atlas")
-
-
-def charted(names: tuple[str, ...] = NAMES, shape: tuple[int, int, int] = (40, 3, 4)) -> headroles.Atlas:
-    """Return the atlas alone."""
-    with TemporaryDirectory() as folder:
-        return atlas_in(Path(folder), names, shape)

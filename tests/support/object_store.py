@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from unittest import mock
 
 import pytest
@@ -11,9 +10,10 @@ import pytest
 KEYS = {"AWS_ACCESS_KEY_ID": "made-up", "AWS_SECRET_ACCESS_KEY": "made-up", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
-@contextmanager
-def served() -> Iterator[str]:
-    """A bucket, by its address; the variables by which drivers find it are set meanwhile."""
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[str]:
+    """The address of a bucket; the variables by which drivers find it are set meanwhile."""
+    import s3fs
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -22,18 +22,9 @@ def served() -> Iterator[str]:
     try:
         host, port = server.get_host_and_port()
         with mock.patch.dict(os.environ, KEYS | {"AWS_ENDPOINT_URL": f"http://{host}:{port}"}):
-            import s3fs
-
             s3fs.S3FileSystem.clear_instance_cache()
             s3fs.S3FileSystem().mkdir("headroles-tests")
             yield "s3://headroles-tests"
             s3fs.S3FileSystem.clear_instance_cache()
     finally:
         server.stop()
-
-
-@pytest.fixture(scope="session")
-def bucket() -> Iterator[str]:
-    """The address of a bucket in an object store of this machine."""
-    with served() as address:
-        yield address

@@ -1,12 +1,14 @@
 """Tiny models with quiet heads, and runs of ablations of them, made without taking heads out one by one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
+from tests.support.made_runs import made_scores
 
 if TYPE_CHECKING:
     from headroles import Labelling
@@ -60,7 +62,7 @@ def network_of(name: str) -> Any:
     return network
 
 
-def quieten(network: Any, heads: Sequence[tuple[int, int]], scale: float = QUIET) -> None:
+def quieten(network: Any, heads: Sequence[tuple[int, int]]) -> None:
     """Scale the columns of heads in the output projections, so that they do little."""
     import torch
 
@@ -70,7 +72,7 @@ def quieten(network: Any, heads: Sequence[tuple[int, int]], scale: float = QUIET
         for layer, head in heads:
             weight = modules[layer].weight
             rows = weight if type(modules[layer]).__name__ == "Conv1D" else weight.T
-            rows.unflatten(0, (4, -1))[head] *= scale
+            rows.unflatten(0, (4, -1))[head] *= QUIET
 
 
 def labelled_texts(seed: int, rows: int) -> str:
@@ -111,7 +113,7 @@ def ablated_run(made: Prunable, outcomes: Sequence[str] = ("loss",), **options: 
     from headroles import Labelling
     from headroles.extraction import weights_hash
     from headroles.kinds import kind_named
-    from headroles.records import Decision, Scores
+    from headroles.records import Decision
     from headroles.runs import column_rules
     from headroles.shards import count_inputs
     from headroles.stats import judge_ablation
@@ -126,23 +128,11 @@ def ablated_run(made: Prunable, outcomes: Sequence[str] = ("loss",), **options: 
     for layer, head in made.quiet:
         level[layer, head] = 0.0
     columns = [*(["loss:clean"] if "loss" in outcomes else []), *(f"{name}:mean" for name in outcomes)]
-    values = np.stack(
-        [
-            np.full((count, 2, 4), 0.7)
-            if name.endswith("clean")
-            else (level + chance.normal(0, 0.01, (count, 2, 4))).clip(0, 1)
-            for name in columns
-        ]
-    )
-    scores = Scores(
-        sieves=tuple(columns),
-        examples=tuple(passage.key for passage in corpus),
-        units=survey.units,
-        tokens=np.full(count, 10),
-        cells=np.full((len(columns), count), 9.0),
-        values=values.astype(np.float32),
-        null=np.zeros((len(columns), count)),
-    )
+    damages = (level + chance.normal(0, 0.01, (len(columns), count, 2, 4))).clip(0, 1)
+    if "loss" in outcomes:
+        damages[0] = 0.7
+    scores = made_scores(columns, damages, units=survey.units, tokens=10, cells=9.0)
+    scores = replace(scores, examples=tuple(passage.key for passage in corpus))
     _, findings, ablation = judge_ablation(scores, column_rules(columns), Decision(), 0.01)
     facts = {"name": str(made.model), "origin": "a local folder", "layers": 2, "heads": 4}
     manifest = {

@@ -22,6 +22,11 @@ TEXTS = (
 )
 
 
+def grouped(*names: str) -> list[Any]:
+    """Names of models for ``parametrize``: one worker has all tests of a model."""
+    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+
+
 class Kept:
     """A reader that keeps what it is given, by layer and example."""
 
@@ -105,13 +110,12 @@ def batch_of(
 
 
 @cache
-def plain_network(folder: Path, way: str, dtype: Any = None) -> Any:
+def plain_network(folder: Path, way: str) -> Any:
     """The library's own model, untouched by headroles; the encoder of encoder-decoders."""
     import torch
     from transformers import AutoModel
 
-    own = torch.float32 if dtype is None else dtype
-    network = AutoModel.from_pretrained(folder, attn_implementation=way, dtype=own).eval()
+    network = AutoModel.from_pretrained(folder, attn_implementation=way, dtype=torch.float32).eval()
     return network.get_encoder() if network.config.is_encoder_decoder else network
 
 
@@ -124,33 +128,52 @@ def plain_run(network: Any, inputs: dict[str, "torch.Tensor"], **options: Any) -
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread, so that equal products have equal bits."""
+def in_threads(count: int = 1) -> Iterator[None]:
+    """Let torch use as many threads, which the code inside leaves as it is; one gives equal bits."""
     import torch
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
     try:
         yield
+        assert torch.get_num_threads() == count
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def sizes_made() -> Iterator[list[int]]:
+    """Note the bytes of every tensor that an operation of torch makes."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    sizes: list[int] = []
+
+    class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made = function(*args, **(kwargs or {}))
+            made_tensors = [each for each in torch.utils._pytree.tree_leaves(made) if torch.is_tensor(each)]
+            sizes.extend(each.untyped_storage().nbytes() for each in made_tensors)
+            return made
+
+    with Watch():  # type: ignore[no-untyped-call]
+        yield sizes
 
 
 def module_of(name: str) -> Any:
-    """The module in which a public name of extraction was written, to put a fault or a limit there."""
+    """The module in which a public name of extraction was written, to put a fault or a limit there.
+
+    Modules that take limits of others when they are imported are imported first: they must not keep a
+    limit that a test sets.
+    """
     from headroles import extraction
 
-    return sys.modules[getattr(extraction, name).__module__]
+    *_, wanted = (getattr(extraction, each) for each in ("load", "stream_tokenised", "SieveJob", name))
+    return sys.modules[wanted.__module__]
 
 
 def cut_into_blocks(monkeypatch: pytest.MonkeyPatch, longest: int, cache: int | None = None) -> None:
-    """Let inputs of more tokens than ``longest`` be read in blocks of rows, as long inputs are.
-
-    Args:
-        monkeypatch: Of the test.
-        longest: Tokens up to which inputs are read whole.
-        cache: Bytes of weights that a block may take; as usual when None.
-    """
+    """Let inputs of more tokens than ``longest`` be read in blocks of rows, of as many bytes as are given."""
     monkeypatch.setattr(module_of("own_eager"), "WHOLE", longest)
     if cache is not None:
         monkeypatch.setattr(module_of("rows_per_block"), "CACHE", cache)

@@ -12,20 +12,12 @@ STEPS = 16
 
 
 def rounding_bound(length: int, magnitude: float = 1.0, dtype: Any = np.float32) -> float:
-    """Return the error that rounding may leave where two orders of the same sums are compared.
+    """Return an absolute tolerance for sums of ``length`` numbers that are added up in two orders.
 
-    Rounding errors of a sum of ``length`` numbers grow as the square root of its length
-    (Higham and Mary 2019); which errors they are depends on the processor, on the number of threads
-    and on the shape of the batch. A mistake in a mask, a position or a weight moves results by
-    far more.
-
-    Args:
-        length: Numbers in the longest sum, such as the width of a model or the tokens of a text.
-        magnitude: Of the largest number that is rounded; 1 for shares of attention.
-        dtype: Of the numbers that were summed.
-
-    Returns:
-        An absolute tolerance.
+    Rounding errors grow as the square root of the length (Higham and Mary 2019) and with the magnitude of
+    the largest number, which is 1 for shares of attention. Which errors they are depends on the processor,
+    the number of threads and the shape of the batch. A mistake in a mask, a position or a weight moves
+    results by far more.
     """
     return float(STEPS * np.finfo(dtype).eps * magnitude * np.sqrt(length))
 

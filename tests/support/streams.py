@@ -8,11 +8,11 @@ import numpy as np
 from headroles import score
 from headroles.arrays import selection_of
 from headroles.records import Passage, Words
+from tests.support.annotated import RELATIONS
 
 if TYPE_CHECKING:
     from headroles.extraction import Model
 
-RELATIONS = ("nsubj", "obj", "amod", "advmod", "det", "punct")
 VOCABULARY = (
     "the", "committee", "didn't", "decide", "about", "unbelievable", "treaty", "it", "was", "signed", "in",
     "Paris", "long", "debate", "re-opening", ",", "!",
@@ -61,31 +61,27 @@ def streamed(
     size: int = 5,
     longest: int = 96,
     lexicon: Any = None,
+    known: bool = True,
     **how: Any,
 ) -> Any:
-    """The shard of scores of a job of sieves, with the words of the passages."""
+    """The shard of scores of a job of sieves, with the words of the passages unless nobody knows them."""
     from headroles.extraction import Annotator, SieveJob, stream_tokenised, tokenise
 
-    job = SieveJob(model, selection_of(None) if sieves is None else sieves, Annotator(None), lexicon)
+    words = Annotator(None) if known else None
+    job = SieveJob(model, selection_of(None) if sieves is None else sieves, words, lexicon)
     shards = [tokenise(model.tokenizer, inputs, longest)]
     usual = {"batch_size": size, "advance": lambda count: None}
     (shard,) = stream_tokenised(model, shards, job, **usual | how)
     return shard
 
 
-def plain_scores(
-    model: "Model",
-    network: Any,
-    inputs: Sequence[Passage],
-    names: Sequence[Any],
-    statistic: str = "selectivity",
-) -> np.ndarray:
+def plain_scores(model: "Model", network: Any, inputs: Sequence[Passage], names: Sequence[Any]) -> np.ndarray:
     """Scores of the plain eager network on each input alone, in float64: columns, examples, layers, heads."""
     import torch
 
     from headroles.extraction import example_of, tokenise
 
-    columns = selection_of(names, statistic=statistic).columns
+    columns = selection_of(names).columns
     found = np.full((len(columns), len(inputs), model.layers, model.heads), np.nan)
     for place, each in enumerate(tokenise(model.tokenizer, inputs, 96)):
         example = example_of(each, each.passage.words, True)
@@ -95,7 +91,7 @@ def plain_scores(
         for layer, attention in enumerate(layers):
             weights = attention.double().numpy()
             seen = (weights[0] > 0).any(0)
-            scores = score(weights, example, names, visible=seen, statistic=statistic, sinks=True)
+            scores = score(weights, example, names, visible=seen, sinks=True)
             for column, own in scores.items():
                 found[columns.index(column), place, layer] = own[0]
     return found

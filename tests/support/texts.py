@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headroles.kinds import kind_named
+from tests.support.tables import table
 
 if TYPE_CHECKING:
     from headroles.records import Passage, Words
@@ -43,6 +44,12 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
     import pandas as pd
 
     return write(path, pd.DataFrame(rows).to_csv(index=False, sep={".tsv": "\t", ".csv": ","}[kind]))
+
+
+def sections(file: Path) -> dict[str, list[tuple[str, ...]]]:
+    """Return the tables of a file by the names in square brackets above them."""
+    named = (part.split("]\n", 1) for part in file.read_text("utf-8").split("\n[")[1:])
+    return {name: table(rows) for name, rows in named}
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:
@@ -92,10 +99,13 @@ def words_between_blanks(text: str) -> "Words":
     return Words(np.array(spans, np.int32).reshape(-1, 2), np.full(count, -1, np.int32), ("root",) * count)
 
 
-def conllu(number: object, form: str, head: object = 0, relation: str = "dep", misc: str = "_") -> str:
+def conllu(
+    number: object, form: str, head: object = 0, relation: str = "dep", misc: str = "_", **cells: str
+) -> str:
     """Return a line of CoNLL-U; a multi-word token where the number is a span."""
-    cells = ["_", "_"] if "-" in str(number) else [str(head), relation]
-    return "\t".join([str(number), form, "_", "_", "_", "_", *cells, "_", misc])
+    first = [cells.get(name, "_") for name in ("lemma", "upos", "xpos", "feats")]
+    tree = ["_", "_"] if "-" in str(number) else [str(head), relation]
+    return "\t".join([str(number), form, *first, *tree, "_", misc])
 
 
 PAIR = ["[CLS]", "it", "was", "signed", "[SEP]", "who", "sat", "?", "[SEP]"]

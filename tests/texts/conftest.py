@@ -7,8 +7,6 @@ import pytest
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from headroles.extraction import Annotator
-
 
 @pytest.fixture(scope="session")
 def parser() -> "Language":
@@ -26,11 +24,3 @@ def plain(parser: "Language") -> "Language":
 
     assert parser.path is not None
     return spacy.load(parser.path)
-
-
-@pytest.fixture(scope="session")
-def annotator(parser: "Language") -> "Annotator":
-    """The annotator of the session: its parser, without a cache."""
-    from headroles.extraction import Annotator
-
-    return Annotator(parser)

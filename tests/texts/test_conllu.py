@@ -1,15 +1,13 @@
 """CoNLL-U sentences keep their text, their words and their trees, as sentences and as documents."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headroles.extraction import read_conllu, read_documents
 from headroles.records import Document, Mention, Passage
-from tests.support import table
-from tests.support.texts import conllu, facts, spelled, write
+from tests.support.texts import conllu, facts, sections, spelled, write
 
 Read = Callable[[str], list[Passage]]
 Documents = Callable[[str], list[Document]]
@@ -35,7 +33,7 @@ def words_of(passage: Passage) -> list[str]:
     return spelled(passage.texts[0], passage.words[0])
 
 
-def test_words_heads_and_relations_are_read(read: Read) -> None:
+def test_words_heads_relations_and_lemmas_are_read(read: Read) -> None:
     lines = [
         "# sent_id = a",
         "# text = It rains, now.",
@@ -48,94 +46,45 @@ def test_words_heads_and_relations_are_read(read: Read) -> None:
         conllu(4, "now", 2, "advmod", "Other=x|SpaceAfter=No|Entity=(1)"),
         conllu(5, ".", 2, "punct"),
     ]
-    (passage,) = read("\n".join(lines) + "\n\n")
-    assert facts([passage]) == [("trees/0", ("It rains, now.",), None)]
-    assert words_of(passage) == ["It", "rains", ",", "now", "."]
+    for text in ("\n".join(lines), "\ufeff" + "\r\n".join([*lines, "", " ", ""])):
+        (passage,) = read(text)
+        assert facts([passage]) == [("trees/0", ("It rains, now.",), None)]
+        assert words_of(passage) == ["It", "rains", ",", "now", "."]
+        assert passage.words is not None
+        assert passage.words[0].heads.tolist() == [1, -1, 3, 1, 1]
+        assert passage.words[0].relations == ("expl", "root", "punct", "advmod", "punct")
+        assert passage.words[0].lemmas is None
+    lines = [
+        conllu(1, "Cats", 2, lemma="cat"),
+        conllu(2, "ran", lemma="run"),
+        conllu(3, "_", 2),
+        conllu(4, "so", 2),
+    ]
+    (passage,) = read("\n".join(lines))
     assert passage.words is not None
-    assert passage.words[0].heads.tolist() == [1, -1, 3, 1, 1]
-    assert passage.words[0].relations == ("expl", "root", "punct", "advmod", "punct")
+    assert passage.words[0].lemmas == ("cat", "run", "_", "")
 
 
-SPLIT = table("""
-    don't  | do n't   | do n't
-    Don't  | do n't   | Do n't
-    cannot | can not  | can not
-    wanna  | wan na   | wan na
-    wanna  | want to  | wan na
-    au     | à le     | a u
-    du     | de le    | d u
-    İx     | i̇ x      | İ x
-    dámelo | da me lo | dá me lo
-""")
-"""Multi-word tokens, their words, and the letters that each word gets."""
-
-
-@pytest.mark.parametrize(("form", "words", "pieces"), SPLIT)
-def test_the_words_of_a_multi_word_token_share_its_letters(
-    form: str, words: str, pieces: str, read: Read
-) -> None:
-    parts = words.split()
-    last = 1 + len(parts)
-    lines = [conllu(1, "I"), conllu(f"2-{last}", form, misc="SpaceAfter=No")]
-    lines += [conllu(2 + place, word, 1, misc="SpaceAfter=No") for place, word in enumerate(parts)]
-    (passage,) = read("\n".join([*lines, conllu(last + 1, "it", 1)]) + "\n\n")
-    assert passage.texts == (f"I {form}it",)
-    assert words_of(passage) == ["I", *pieces.split(), "it"]
-
-
-def test_a_word_without_letters_of_its_own_shares_one_in_a_document(documents: Documents) -> None:
+def test_the_words_of_a_multi_word_token_share_its_letters(read: Read, documents: Documents) -> None:
+    for form, words, pieces in sections(Path(__file__).with_name("tables.txt"))["split"]:
+        parts = words.split()
+        last = 1 + len(parts)
+        lines = [conllu(1, "I"), conllu(f"2-{last}", form, misc="SpaceAfter=No")]
+        lines += [conllu(2 + place, word, 1, misc="SpaceAfter=No") for place, word in enumerate(parts)]
+        (passage,) = read("\n".join([*lines, conllu(last + 1, "it", 1)]) + "\n\n")
+        assert passage.texts == (f"I {form}it",)
+        assert words_of(passage) == ["I", *pieces.split(), "it"]
     lines = [conllu(1, "o", 0, misc="SpaceAfter=No"), conllu("2-4", "à")]
     lines += [conllu(2, "a", 1), conllu(3, "l", 1), conllu(4, "e", 1), conllu(5, "x", 1)]
-    (document,) = documents("\n".join(lines))
+    (document,) = documents("\n".join(lines))  # a word without letters of its own shares one
     assert document.text == "oà x"
     assert document.spans.tolist() == [[0, 1], [1, 2], [1, 2], [1, 2], [3, 4]]
 
 
-LETTERS = "aeßİ'x"
-TOKENS = st.tuples(
-    st.text(LETTERS, min_size=1, max_size=6),
-    st.lists(st.text(LETTERS, min_size=1, max_size=4), max_size=3),
-    st.booleans(),
-)
-
-
-@given(tokens=st.lists(TOKENS, min_size=1, max_size=6))
-def test_spans_of_words_run_through_the_text_in_order(
-    tokens: list[tuple[str, list[str], bool]], read: Read
-) -> None:
-    lines, wanted, number = [], "", 1
-    for form, parts, spaced in tokens:
-        misc = "_" if spaced else "SpaceAfter=No"
-        if parts:
-            lines.append(conllu(f"{number}-{number + len(parts) - 1}", form, misc=misc))
-            lines += [conllu(number + k, part, number + k - 1) for k, part in enumerate(parts)]
-        else:
-            lines.append(conllu(number, form, number - 1, misc=misc))
-        wanted += form + " " * spaced
-        number += max(len(parts), 1)
-    (passage,) = read("\n".join(lines) + "\n")
-    assert passage.texts == (wanted.rstrip(),)
-    assert passage.words is not None
-    spans = passage.words[0].spans
-    assert len(spans) == number - 1
-    assert (spans[0, 0], spans[-1, 1]) == (0, len(passage.texts[0]))
-    assert (spans[:, 0] <= spans[:, 1]).all()
-    assert (spans[1:, 0] >= spans[:-1, 1]).all()
-    assert sum(spans[:, 1] - spans[:, 0]) == len(passage.texts[0].replace(" ", ""))
-    assert passage.words[0].heads.tolist() == list(range(-1, number - 2))
-
-
 def test_documents_are_groups_named_or_numbered(read: Read) -> None:
-    starts = (
-        "",
-        "# newdoc id = letters-7",
-        "# newpar id = p1",
-        "# newdoc",
-        "# newdoc",
-        "",
-        "#newdoc id=tight",
-    )
-    blocks = [f"{start}\n{conllu(1, 'Yes', 0, 'root')}".lstrip() for start in (*starts, "# newdocument = no")]
+    starts = ["", "# newdoc id = letters-7", "# newpar id = p1", "# newdoc", "# newdoc", ""]
+    starts += ["#newdoc id=tight", "# newdocument = no"]
+    blocks = [f"{start}\n{conllu(1, 'Yes', 0, 'root')}".lstrip() for start in starts]
     groups = [passage.group for passage in read("\n\n".join(blocks) + "\n")]
     assert groups[:3] == [None, "letters-7", "letters-7"]
     assert groups[3] != groups[4] == groups[5]
@@ -143,32 +92,17 @@ def test_documents_are_groups_named_or_numbered(read: Read) -> None:
     assert groups[6:] == ["tight", "tight"]
 
 
-def test_line_ends_a_missing_last_blank_line_and_a_byte_order_mark_change_nothing(read: Read) -> None:
-    lines = [conllu(1, "Yes", 2), conllu(2, "indeed"), "", "", " ", conllu(1, "No")]
-    wanted = [("trees/0", ("Yes indeed",), None), ("trees/1", ("No",), None)]
-    for ending in ("\n", "\r\n"):
-        for close in range(4):
-            for start in ("", "\ufeff"):
-                assert facts(read(start + ending.join(lines) + ending * close)) == wanted
-
-
-def annotated(number: object, form: str, head: object = 0, **cells: str) -> str:
-    """Return a line of CoNLL-U with tags, features or notes."""
-    upos, xpos, feats = (cells.get(name, "_") for name in ("upos", "xpos", "feats"))
-    return f"{number}\t{form}\t_\t{upos}\t{xpos}\t{feats}\t{head}\tdep\t_\t{cells.get('misc', '_')}"
-
-
 def test_a_document_holds_its_sentences_in_a_row(documents: Documents) -> None:
     lines = [
         "# newdoc id = letter",
-        annotated(1, "We", 2, upos="PRON", feats="Number=Plur"),
+        conllu(1, "We", 2, upos="PRON", feats="Number=Plur"),
         conllu("2-3", "can't", misc="SpaceAfter=No"),
-        annotated(2, "ca", 0, xpos="MD"),
-        annotated(3, "n't", 2),
-        annotated(4, ".", 2, upos="PUNCT"),
+        conllu(2, "ca", 0, xpos="MD"),
+        conllu(3, "n't", 2),
+        conllu(4, ".", 2, upos="PUNCT"),
         "",
-        annotated(1, "Go", 0, upos="VERB"),
-        annotated("1.1", "you"),
+        conllu(1, "Go", 0, upos="VERB"),
+        conllu("1.1", "you"),
         "",
     ]
     for text in ("\n".join(lines), "\ufeff" + "\r\n".join(lines)):
@@ -186,17 +120,16 @@ def test_a_document_holds_its_sentences_in_a_row(documents: Documents) -> None:
         assert letter.mentions is None
 
 
-def test_sentences_without_a_document_are_documents_of_their_own(documents: Documents) -> None:
+def test_sentences_without_a_document_are_their_own_and_what_a_file_does_not_annotate_is_none(
+    documents: Documents,
+) -> None:
     lone = conllu(1, "Yes")
     found = documents(f"{lone}\n\n{lone}\n\n# newdoc id = a\n{lone}\n\n{lone}\n\n# newdoc\n{lone}\n")
     sizes = [("dev/0", 1), ("dev/1", 1), ("dev/a", 2), ("dev/document 2", 1)]
     assert [(document.key, len(document.words)) for document in found] == sizes
-
-
-def test_what_a_whole_file_does_not_annotate_is_none(documents: Documents) -> None:
     first, _ = documents(f"{conllu(1, 'A')}\n\n{conllu(1, 'B')}\n")
     assert (first.tags, first.features, first.mentions) == (None, None, None)
-    marked = annotated(1, "B", misc="Entity=(1)", upos="X", feats="F=1")
+    marked = conllu(1, "B", misc="Entity=(1)", upos="X", feats="F=1")
     first, second = documents(f"{conllu(1, 'A')}\n\n{marked}\n")
     assert (first.tags, first.features, first.mentions) == (("",), ("",), ())
     assert second.mentions == (Mention(0, 1, "1"),)
@@ -205,9 +138,7 @@ def test_what_a_whole_file_does_not_annotate_is_none(documents: Documents) -> No
 def test_mentions_nest_cross_and_stand_at_one_word_together(documents: Documents) -> None:
     notes = ["(4-thing(1-person-new", "(2-place)(3-time-x", "(1-person)4)", "1)(5-a)", "3)"]
     lines = ["# newdoc id = d", "# global.Entity = GRP-etype-infstat"]
-    lines += [
-        conllu(k, f"w{k}", k - 1, misc=f"A=b|Entity={note}|C=d") for k, note in enumerate(notes, start=1)
-    ]
+    lines += [conllu(k, f"w{k}", k - 1, misc=f"A=b|Entity={note}|C=d") for k, note in enumerate(notes, 1)]
     (document,) = documents("\n".join([*lines, "", conllu(1, "end")]))
     wanted = ((0, 4, "1"), (0, 3, "4"), (1, 5, "3"), (1, 2, "2"), (2, 3, "1"), (3, 4, "5"))
     assert document.mentions == tuple(Mention(*mention) for mention in wanted)
@@ -226,9 +157,7 @@ def test_mentions_at_empty_nodes_and_later_parts_are_left_out_and_fields_are_kno
     ]
     (document,) = documents("\n".join(lines))
     assert document.mentions == (Mention(0, 3, "e2"), Mention(0, 2, "e3"))
-    for fields, note in (
-        ("eid-etype-head-other", "(e7-person-1-x:y)"),
-        ("entity-GRP-infstat", "(person-e7-new)"),
-    ):
+    shown = {"eid-etype-head-other": "(e7-person-1-x:y)", "entity-GRP-infstat": "(person-e7-new)"}
+    for fields, note in shown.items():
         text = f"# newdoc\n# global.Entity = {fields}\n{conllu(1, 'Ann', misc=f'Entity={note}')}\n"
         assert documents(text)[0].mentions == (Mention(0, 1, "e7"),)

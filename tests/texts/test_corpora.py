@@ -1,7 +1,5 @@
 """Corpora are read anew in each pass, the same each time, and never held: files of all kinds, and objects."""
 
-import gc
-import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -30,20 +28,13 @@ def test_files_folders_and_patterns_of_every_kind_give_the_same_passages(ending:
         write_rows(folder / f"part-{number}.{ending}", ROWS[start : start + 20])
     for name in ("README.md", "_SUCCESS", f".part-9.{ending}"):
         (folder / name).write_text("not data")
+    write(folder / "dataset_infos.json", '[{"text": "about the tables"}]')
     wanted = [(f"corpus/{n}", *record) for n, record in enumerate(ALL)]
     for data in (str(folder), f"{folder}/*.{ending}", f"{folder}/part-?.*"):
         assert read_rows(data) == wanted
     corpus = corpus_of(folder, text_a="text")
     assert corpus.source["files"] == 3
     assert len(list(corpus)) == corpus.source["rows"] == 50
-
-
-def test_a_list_of_json_beside_tables_in_a_folder_is_about_them(tmp_path: Path) -> None:
-    write(tmp_path / "corpus" / "dataset_infos.json", json.dumps([{"text": "about the tables"}]))
-    write_rows(tmp_path / "corpus" / "part-0.jsonl", ROWS[:3])
-    assert len(read_rows(tmp_path / "corpus")) == 3
-    (tmp_path / "corpus" / "part-0.jsonl").unlink()
-    assert facts(corpus_of(tmp_path / "corpus")) == [("corpus/0", ("about the tables",), None)]
 
 
 def test_corpora_at_addresses_are_read_by_the_same_door(tmp_path: Path) -> None:
@@ -65,9 +56,8 @@ def test_a_limit_takes_the_subset_of_a_list_and_first_takes_the_first_rows(tmp_p
     file = write_rows(tmp_path / "own.tsv", ROWS)
     listed = read_table(file, ["text"], group="from", name="own")
     columns: dict[str, Any] = {"text_a": "text", "group": "from"}
-    for limit in (1, 17, 49, 50, 80, None):
-        corpus = corpus_of(file, limit=limit, seed=5, **columns)
-        chosen = sample_passages(listed, limit, 5)
+    for limit in (1, 17, 50, 80, None):
+        corpus, chosen = corpus_of(file, limit=limit, seed=5, **columns), sample_passages(listed, limit, 5)
         assert facts(corpus) == facts(corpus) == facts(chosen)
         assert corpus.source == {"kind": "file", "name": str(file), "rows": 50}
         assert fingerprint(corpus) == fingerprint(chosen)
@@ -106,31 +96,13 @@ def test_a_stream_reads_no_further_than_it_is_asked_and_closes_its_files(tmp_pat
         next(sentences)
 
 
-def test_no_passage_outlives_the_next(tmp_path: Path) -> None:
-    texts = [{"text": f"{n} {'word ' * 60}"} for n in range(1500)]
-    alive = []
-    for number, _ in enumerate(corpus_of(write_rows(tmp_path / "own.tsv", texts), text_a="text")):
-        if number % 500 == 499:
-            alive.append(sum(type(thing) is Passage for thing in gc.get_objects()))
-    assert len(alive) == 3
-    assert max(alive) <= min(alive) + 1
-
-
-COLUMNS: list[tuple[Any, dict[str, Any], tuple[tuple[str, ...], str | None]]] = [
-    ([{"text_a": "a", "other": "b"}], {}, (("a",), None)),
-    ([{"text": "a", "group": 1}], {"text_a": "text"}, (("a",), None)),
-    ([{"text": "a", "group": 1}], {"group": "text"}, (("a",), "a")),
-    ([{"text": "a", "group": 1}], {}, (("a",), "1")),
-    ([{"question": "a", "sentence": "b"}], {"task": "QNLI"}, (("a", "b"), None)),
-    ([{"#1 String": "a", "#2 String": "b"}], {"task": "MRPC"}, (("a", "b"), None)),
-    ([{"sentence1": "a", "sentence2": "b"}], {"task": "MRPC"}, (("a", "b"), None)),
-    (["a"], {"task": "SST-2"}, (("a",), None)),
-]
-"""Objects, options, and what is read: columns that are named, then the task's, then the usual ones."""
-
-
-@pytest.mark.parametrize(("data", "options", "wanted"), COLUMNS)
-def test_columns_are_those_named_then_the_tasks_then_the_usual_ones(
-    data: Any, options: dict[str, Any], wanted: tuple[Any, ...]
-) -> None:
-    assert [record[1:] for record in facts(corpus_of(data, **options))] == [wanted]
+def test_columns_are_those_named_then_the_tasks_then_the_usual_ones() -> None:
+    row = {"text": "a", "sentence1": "b", "sentence2": "c", "group": 1}
+    for options, texts, group in (
+        ({}, ("a",), "1"), ({"group": "text"}, ("a",), "a"), ({"text_a": "sentence1"}, ("b",), None),
+        ({"task": "MRPC"}, ("b", "c"), None), ({"task": "MRPC", "group": "group"}, ("b", "c"), "1"),
+    ):  # fmt: skip
+        assert facts(corpus_of([row], **options))[0][1:] == (texts, group)
+    assert facts(corpus_of(["a"], task="SST-2"))[0][1:] == (("a",), None)
+    old = [{"#1 String": "a", "#2 String": "b"}]
+    assert facts(corpus_of(old, task="MRPC"))[0][1:] == (("a", "b"), None)

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tests.support.made_runs import LOUD, made_scores
+
 if TYPE_CHECKING:
     from headroles import Labelling
     from headroles.records import HeadSets, HeldRoles, Scores
 
-LOUD = '<b>loud</b>, "quoted" \u202e😀'
 ROLES = ("local", "delimiter", "first", "syntactic", "syntactic:obj")
 WITH_SITES = ("syntactic", "syntactic:obj")
 SHARE = 0.01
@@ -40,16 +41,7 @@ def ablated_run(
     groups: bool = True,
     screened: int = 0,
 ) -> "Labelling":
-    """Return a run of some units, layers and heads.
-
-    Args:
-        shape: Units, layers and heads.
-        roles: Roles of its label run; () for none.
-        outcome: What damage is measured on.
-        by: Interventions.
-        groups: Whether sets of heads were taken out.
-        screened: Heads of each layer that were not taken out.
-    """
+    """Return a run of some units, layers and heads; of each layer, screened heads were not taken out."""
     from headroles import Labelling
     from headroles.records import Decision
     from headroles.stats import assess, judge_ablation
@@ -70,7 +62,6 @@ def _scores(
     shape: tuple[int, int, int], held: "HeldRoles | None", outcome: str, by: tuple[str, ...], screened: int
 ) -> "tuple[Scores, tuple[Any, ...]]":
     """Damages that grow with depth, larger at sites of the relations, and the clean loss."""
-    from headroles.records import Scores
     from headroles.runs import column_rules, columns_of
 
     chance = np.random.default_rng(7)
@@ -101,13 +92,7 @@ def _scores(
             values[:, :, heads - screened :] = np.nan
         parts.append(values if outcome == "loss" or column.what == "norm" else np.abs(values).clip(0, 1))
     names = tuple(column.name for column in columns)
-    keys = tuple(f"QNLI/{number}" for number in range(units))
-    scores = Scores(
-        sieves=names, examples=keys, units=keys, tokens=np.full(units, 40),
-        cells=np.full((len(names), units), 40.0), values=np.array(parts).astype(np.float32),
-        null=np.zeros((len(names), units)),
-    )  # fmt: skip
-    return scores, column_rules(names)
+    return made_scores(names, np.array(parts), key="QNLI/", tokens=40, cells=40.0), column_rules(names)
 
 
 def _held(shape: tuple[int, int, int], roles: tuple[str, ...]) -> "HeldRoles":

@@ -6,6 +6,7 @@ import numpy as np
 
 from headroles.records import CLEAN, NORM, SITES, HeadSets, HeldRoles, Rule, Scores, parse_column
 from headroles.runs import column_rules, columns_of
+from tests.support.scores import scored
 
 ROLES = ("induction", "local", "delimiter:sep")
 
@@ -23,20 +24,10 @@ def ablation_scores(
     rng = np.random.default_rng(seed)
     columns = columns_of(outcomes, by, sites=ROLES[:1], cells=ROLES[:2])
     names = tuple(column.name for column in columns)
-    examples = units * per_unit
-    shape = (examples, *grid)
-    values = np.stack([_column(name, shape, rng) for name in names]).astype(np.float32)
-    keys = tuple(f"x{k}" for k in range(examples))
-    scores = Scores(
-        sieves=names,
-        examples=keys,
-        units=tuple(f"u{k // per_unit}" for k in range(examples)),
-        tokens=np.full(examples, 12),
-        cells=np.full((len(names), examples), np.nan),
-        values=values,
-        null=np.zeros((len(names), examples)),
-    )
-    return scores, column_rules(names)
+    examples, rules = units * per_unit, column_rules(names)
+    values = np.stack([_column(name, (examples, *grid), rng) for name in names])
+    owners = [k // per_unit for k in range(examples)]
+    return scored(values, rules, units=owners, cells=np.nan), rules
 
 
 def _column(name: str, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
@@ -50,11 +41,11 @@ def _column(name: str, shape: tuple[int, int, int], rng: np.random.Generator) ->
     return rng.beta(1, 60, size=shape) * rng.uniform(0, 2, size=(1, *shape[1:]))
 
 
-def made_roles(scores: Scores, seed: int = 0, share: float = 0.3) -> HeldRoles:
+def made_roles(scores: Scores, seed: int = 0) -> HeldRoles:
     """Roles at random, as if the first half of the units had decided them."""
     rng = np.random.default_rng(seed)
     shape = (len(ROLES), scores.layers, scores.heads)
-    decision = rng.choice([0, 1, 2], size=shape, p=[share, 0.5, 0.5 - share]).astype(np.int8)
+    decision = rng.choice([0, 1, 2], size=shape, p=[0.3, 0.5, 0.2]).astype(np.int8)
     decision[0, 0, 0] = 0
     units = list(dict.fromkeys(scores.units))
     first = {*units[: len(units) // 2]}
@@ -63,9 +54,9 @@ def made_roles(scores: Scores, seed: int = 0, share: float = 0.3) -> HeldRoles:
     return HeldRoles(ROLES, decision, score, tuple(units[: len(units) // 2]), "runs/labels", tuple(examples))
 
 
-def made_sets(scores: Scores, held: HeldRoles, seed: int = 0, sets: int = 20) -> HeadSets:
+def made_sets(scores: Scores, held: HeldRoles, sets: int = 20) -> HeadSets:
     """Sets of all heads of each role, and random ones, whose damage is the sum of the single damages."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     arms = tuple(name for name in scores.sieves if parse_column(name).arm)
     roles, number, members = list[str](), list[int](), list[np.ndarray]()
     for role in held.roles:

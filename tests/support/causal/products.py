@@ -42,9 +42,9 @@ def made_products(
     )
 
 
-def random_products(seed: int, *, units: int = 60, families: int = 4, size: int = 6) -> Products:
+def random_products(seed: int, *, units: int = 60, families: int = 4) -> Products:
     """Products of skewed parts around means of their own, with clear contrasts and full outer products."""
-    rng = np.random.default_rng(seed)
+    rng, size = np.random.default_rng(seed), 6
     means = rng.gamma(1, 0.5, size=(families, size))
     parts = means + rng.gamma(2, 0.1, size=(units, families, size)) - 0.2
     vertical = rng.uniform(0, 1, families) * parts.sum(axis=2) + rng.normal(0, 0.2, (units, families))
@@ -60,8 +60,3 @@ def roles_of(products: Products) -> HeldRoles:
     for role, layer, head in zip(products.roles, products.layers, products.heads, strict=True):
         decision[ROLES.index(role), layer, head] = 0
     return HeldRoles(ROLES, decision, decision * 0.1, ("other",), "run", ("x",))
-
-
-def with_worst(values: np.ndarray) -> np.ndarray:
-    """Values over units (rows), with three more units at the smallest of each column."""
-    return np.concatenate([values, *[values.min(axis=0, keepdims=True)] * 3])

@@ -5,40 +5,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from headroles.records import Gain, Pruning
+from tests.support.made_runs import LOUD
 
-LOUD = '<b>loud</b>, "quoted" \u202e😀'
+if TYPE_CHECKING:
+    from headroles.records import Pruning
 
 
 @cache
-def pruning(
-    outcome: str = "loss",
-    *,
-    bound: float = 0.01,
-    slope: float = 0.0005,
-    classes: bool = True,
-    fresh: bool = True,
-    reason: str = "",
-) -> "Pruning":
-    """Return a pruning of 6 layers of 12 heads, tested on 80 units.
-
-    Args:
-        outcome: What damage is measured on.
-        bound: Of its certificate.
-        slope: Damage of each further head, on the scale of the bound.
-        classes: Whether right answers were counted.
-        fresh: Whether it was checked on fresh inputs.
-        reason: Why nothing was cut; "" where heads were.
-    """
-    from headroles.records import WITHIN, FreshCheck, PruneStep, Pruning
+def pruning(*, bound: float = 0.01, classes: bool = True, fresh: bool = True, reason: str = "") -> "Pruning":
+    """Return a pruning of 6 layers of 12 heads, tested on 80 units; the reason is why nothing was cut."""
+    from headroles.records import WITHIN, FreshCheck, Gain, PruneStep, Pruning
 
     chance = np.random.default_rng(4)
     single = chance.gamma(0.5, 0.01, size=(6, 12))
     order = np.column_stack(np.unravel_index(np.argsort(single, axis=None), single.shape))
     sizes, steps, going = (1, 2, 4, 8, 12, 16, 24, 32, 48), [], True
     for size in sizes:
-        mean = slope * size * (1 + size / 40)
+        mean = 0.0005 * size * (1 + size / 40)
         upper = mean + 0.002
         decision = ("within the bound" if upper < bound else "not shown") if going else "not tested"
         going &= decision == WITHIN
@@ -51,6 +34,8 @@ def pruning(
     removed = np.zeros((6, 12), dtype=np.bool_)
     for layer, head in order[: max(passed, default=0)]:
         removed[layer, head] = True
+    cut, speed = int(removed.sum()), (0.0123, 0.0117, 40, "a CPU, one thread")
+    gain = Gain(reason=reason) if reason or not cut else Gain(cut, 22_700_000, 22_100_000, *speed)
     units = tuple(f"row {number}" for number in range(80))
     check = FreshCheck(steps[0], "fresh.tsv", "0" * 64, 300, 4) if fresh else None
     facts: dict[str, Any] = {
@@ -61,17 +46,9 @@ def pruning(
         "settings": {"bound": bound},
     }
     return Pruning(
-        outcome, "loss:mean", bound, 0.05, order, single, removed, tuple(steps), units,
+        "loss", "loss:mean", bound, 0.05, order, single, removed, tuple(steps), units,
         np.full(80, 0.6), chance.normal(0, 0.01, size=(len(steps), 80)),
-        gain=_gain(int(removed.sum()), reason),
+        gain=gain,
         check=check, manifest=facts,
         remarks=(f"a remark about {LOUD}",),
     )  # fmt: skip
-
-
-def _gain(heads: int, reason: str) -> "Gain":
-    from headroles.records import Gain
-
-    if reason or not heads:
-        return Gain(reason=reason)
-    return Gain(heads, 22_700_000, 22_100_000, 0.0123, 0.0117, 40, "a CPU, one thread")
