@@ -45,7 +45,10 @@ settings.load_profile("repeatable" if EVERYTHING else "quick")
 def pytest_configure(config: pytest.Config) -> None:
     """Shuffle tests, and seed no library before each: the seeding of one imports torch everywhere."""
     if hasattr(config.option, "randomly_reset_seed"):
+        import pytest_randomly
+
         config.option.randomly_reset_seed = False
+        pytest_randomly.entrypoint_reseeds = []
 
 
 def needed(path: Path, what: str) -> Path:

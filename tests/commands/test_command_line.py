@@ -243,6 +243,7 @@ def _ended(words: list[str], unneeded: tuple[str, ...], **environment: str) -> b
     return subprocess.run(command, capture_output=True, timeout=480, check=True, env=kept).stdout
 
 
+@pytest.mark.ci
 def test_a_new_process_loads_no_library_it_does_not_need_and_writes_letters_a_terminal_has(
     basic: list[str], finished: Path, tmp_path: Path
 ) -> None:

@@ -20,10 +20,18 @@ QUICK: dict[str, dict[str, Any]] = {
     "ablate": {"roles": None, "by": ["mean"], "groups": False},
 }
 """Options that take less time than those of the recorded runs."""
+QUICKEST = ("label", "surface")
+"""Kinds that are asked by default; CI asks the others, too."""
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.xdist_group(f"live {kind}")) for kind in KINDS]
+    "kind",
+    [
+        pytest.param(
+            kind, marks=[pytest.mark.xdist_group(f"live {kind}"), *[pytest.mark.ci] * (kind not in QUICKEST)]
+        )
+        for kind in KINDS
+    ],
 )
 def test_first_is_the_first_inputs_and_limit_a_random_subset_that_the_seed_draws(
     kind: str, made: Made, workspace: Path

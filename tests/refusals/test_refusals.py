@@ -45,6 +45,7 @@ def test_key_words_are_short_and_no_row_stands_twice() -> None:
     assert [row for row, count in asked.items() if count > 1] == []
 
 
+@pytest.mark.ci
 def test_a_refused_option_imports_nothing_heavy(answered: Answered) -> None:
     assert {row.asked: answer.imported for row, answer in answered.answers if answer.imported} == {}
 

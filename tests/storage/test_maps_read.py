@@ -57,7 +57,9 @@ def rows_of(count: int, size: int, **more: Any) -> list[dict[str, Any]]:
     return [{"tokens": [f"{number}.{place}" for place in range(size)], **more} for number in range(count)]
 
 
-@pytest.mark.parametrize(("name", "ending"), [("bert", ".npz"), ("mistral", ".safetensors")])
+@pytest.mark.parametrize(
+    ("name", "ending"), [("bert", ".npz"), pytest.param("mistral", ".safetensors", marks=pytest.mark.ci)]
+)
 def test_stored_maps_give_every_kind_of_run_the_numbers_of_the_model_that_made_them(
     name: str, ending: str, pairs: Path, table: Path, model_of: ModelOf, tmp_path: Path
 ) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from headroles.records import Divergence, Labelling, Rule
-from headroles.stats import cluster_heads, role_claims
 from tests.support.made_runs import made_run
 
 UNITS = 40
@@ -54,6 +53,8 @@ def clustered_run(
     layers: int = 4, heads: int = 6, names: tuple[str, ...] = NAMES, **options: Any
 ) -> Labelling:
     """Return a run with everything made of its divergences; options are those of ``cluster_heads``."""
+    from headroles.stats import cluster_heads, role_claims  # they import sklearn
+
     run = labelled(layers, heads, names)
     source = divergence(layers, heads)
     found = cluster_heads(source, **({"draws": 20} | options))
