@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-LEAST = {"kills": 30, "errors": 14, "flips": 6_000, "mutations": 2_000}
+LEAST = {"kills": 18, "errors": 8, "flips": 1_000, "mutations": 1_000}
 """Fewest trials of each part of the short mode."""
 
 

@@ -20,8 +20,8 @@ TOLD, MOST = 10.0, 30.0
 DEAR = {"test_the_short_mode_finds_no_fault"}
 """Tests that are a program of their own, whose price is that of their folder."""
 FOLDERS = {
-    "attention": 420, "commands": 160, "contract": 400, "faults": 150, "pages": 180, "refusals": 80,
-    "sieves": 80, "statistics": 400, "storage": 400, "strength": 5, "structure": 150, "texts": 90,
+    "attention": 240, "commands": 90, "contract": 170, "faults": 130, "pages": 80, "refusals": 60,
+    "sieves": 40, "statistics": 150, "storage": 200, "strength": 5, "structure": 80, "texts": 60,
 }  # fmt: skip
 """Seconds of processor time that each folder may take in CI; half as much again fails."""
 
