@@ -65,14 +65,20 @@ def make_at_an_address(name: str, out: str) -> None:
 WAYS: dict[str, Callable[[str, str], None]] = {
     "stopped": stop_and_go_on, "overwritten": overwrite, "at an address": make_at_an_address,
 }  # fmt: skip
-OF_CI = [
-    pytest.param(name, marks=[pytest.mark.ci, pytest.mark.xdist_group(f"live {name}")])
-    for name in (*KINDS[1:], "probe-of-maps")
-]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", [*CHEAP, *OF_CI])
+def of_all(others: tuple[str, ...], ways: dict[Any, Any], usual: object) -> list[Any]:
+    """Return cheap runs in all ways, and others: in the usual way in CI, in all ways before a release."""
+    when = {way: pytest.mark.ci if way == usual else pytest.mark.release for way in ways}
+    dear = [
+        pytest.param(name, way, marks=[mark, pytest.mark.xdist_group(f"live {name}")])
+        for name in others
+        for way, mark in when.items()
+    ]
+    return [*((name, way) for name in CHEAP for way in ways), *dear]
+
+
+@pytest.mark.parametrize(("name", "way"), of_all((*KINDS[1:], "probe-of-maps"), WAYS, "stopped"))
 def test_bytes_do_not_depend_on_how_a_run_is_made(
     name: str, way: str, made: Made, workspace: Path, tmp_path: Path
 ) -> None:
@@ -94,8 +100,7 @@ def test_judging_again_with_another_seed_gives_what_a_new_run_would(
     assert set(byte_differences(usual, run)) <= {"plan.json", "manifest.json", "report.html"}
 
 
-@pytest.mark.parametrize("name", [*CHEAP, *OF_CI[:-1]])
-@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize(("name", "size"), of_all(KINDS[1:], dict.fromkeys((1, 7, 1000)), 7))
 def test_results_do_not_depend_on_the_size_of_shards(
     name: str, size: int, made: Made, workspace: Path, tmp_path: Path
 ) -> None:

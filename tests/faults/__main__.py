@@ -21,7 +21,7 @@ SHORT = (
     "prune --overwrite", "compare --overwrite", "extract", "convert maps --overwrite",
 )  # fmt: skip
 """The commands that the short mode interrupts."""
-KILLS, ERRORS, MUTATIONS = 20, 10, 1_000
+KILLS, ERRORS, MUTATIONS = 16, 8, 500
 """Trials of the short mode."""
 
 

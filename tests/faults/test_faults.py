@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-LEAST = {"kills": 18, "errors": 8, "flips": 1_000, "mutations": 1_000}
+LEAST = {"kills": 14, "errors": 6, "flips": 1_000, "mutations": 500}
 """Fewest trials of each part of the short mode."""
 
 

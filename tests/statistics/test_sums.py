@@ -172,7 +172,7 @@ def test_what_is_said_beyond_tests_is_of_all_examples() -> None:
     assert np.isfinite(said.precision.bayes_factor).all()
     assert "sums over 256 random groups of all 10,000 examples were kept" in said.remarks[0]
     assert "the scores of a random 100" in said.remarks[0]
-    known = found.count / np.maximum(said.precision.design_effect, 1)
+    known = (found.count / np.maximum(said.precision.design_effect, 1)).astype(int)
     ends = stats.effect_interval(said.precision.hedges_g, known)
     np.testing.assert_allclose((said.precision.g_low, said.precision.g_high), ends, rtol=1e-3)
 

@@ -100,7 +100,7 @@ def repair(folder: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.ci)])
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("change", ["judge", "report", "save"])
 def test_a_kill_at_any_call_leaves_the_old_run_or_the_new_one(
     change: str, step: int, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

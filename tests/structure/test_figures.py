@@ -8,10 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-
-import headroles
 
 ROOT = Path(__file__).resolve().parents[2]
 CALIBRATION = ROOT / "benchmarks" / "calibration"
@@ -65,19 +62,6 @@ def test_the_page_of_certificates_is_that_of_its_figures_and_keeps_its_promise(s
     assert len(promised) == 60
     assert all(cell["wrong"] <= 0.05 + 3 * (0.05 * 0.95 / 1000) ** 0.5 for cell in promised)
     assert max(cell["found"] for cell in promised) > 0.9
-
-
-@pytest.mark.parametrize(("kind", "near"), [(np.float64, 1e-9), (np.float32, 1e-5)])
-def test_the_loops_that_are_timed_give_the_published_scores(kind: Any, near: float, script: Any) -> None:
-    loops = script("plain_arrays")
-    example = loops.made_example(40)
-    attention = np.random.default_rng(3).dirichlet(np.ones(40), size=(1, 3, 40)).astype(kind)
-    sieves = (*loops.SIEVES, "syntactic")
-    ours = headroles.score(attention, example, sieves, preset="published")
-    looped = loops.published_scores(attention[0], example.segment, loops.pairs_of(example))
-    assert tuple(looped) == sieves
-    for name, scores in looped.items():
-        np.testing.assert_allclose(scores, ours[name][0], rtol=near, err_msg=name)
 
 
 @pytest.mark.release

@@ -25,7 +25,7 @@ from tests.support.browser import Listener, wait_until
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.ci, pytest.mark.xdist_group("site")]
+pytestmark = pytest.mark.xdist_group("site")
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = ("index.html", "start/tour.html", "tutorials/syntax.html", "gallery.html", "reference/commands.html")
 """Pages that axe looks at."""
@@ -127,6 +127,7 @@ def _names(entry: Any) -> list[str]:
     return [name for part in parts for name in _names(part)]
 
 
+@pytest.mark.ci
 def test_the_site_has_every_page_of_its_navigation_no_broken_link_and_nothing_from_elsewhere(
     site: Path, pages: dict[str, Reader]
 ) -> None:
@@ -145,7 +146,8 @@ def test_the_site_has_every_page_of_its_navigation_no_broken_link_and_nothing_fr
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, pytest.param(400, marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("width", [1280, 400])
 def test_every_page_fits_loads_its_pictures_and_asks_no_one(
     browser: "Browser", served: str, pages: dict[str, Reader], width: int
 ) -> None:
@@ -165,6 +167,7 @@ def test_every_page_fits_loads_its_pictures_and_asks_no_one(
 
 
 @pytest.mark.browser
+@pytest.mark.release
 def test_search_finds_a_word_from_a_server_and_from_a_folder(
     browser: "Browser", served: str, site: Path
 ) -> None:
@@ -181,7 +184,8 @@ def test_search_finds_a_word_from_a_server_and_from_a_folder(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault_on_the_main_pages(
     browser: "Browser", served: str, scheme: Literal["light", "dark"]
 ) -> None:

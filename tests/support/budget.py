@@ -37,6 +37,12 @@ def lines_of_tests() -> int:
     return sum(len(file.read_bytes().splitlines()) for file in TESTS.rglob("*.py"))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that take longest, so that no worker waits for them at the end."""
+    items.sort(key=lambda item: item.name not in DEAR)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Note the processor time of a test, its fixtures included."""
