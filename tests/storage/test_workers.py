@@ -133,15 +133,16 @@ def test_a_killed_worker_changes_no_byte(
 
 
 @pytest.mark.ci
-def test_errors_and_losses_of_workers_are_one_sentence_and_leave_no_process(
-    label: Label, tmp_path: Path
-) -> None:
-    before = children()
+def test_an_error_of_a_worker_is_one_sentence_and_leaves_no_folder(label: Label, tmp_path: Path) -> None:
     for workers in (1, 2):
         with pytest.raises(BadInput, match="takes at most 64 tokens"):
             label(max_length=4000, workers=workers, out=tmp_path / "run", **QUICK)
     assert names(tmp_path) == []
-    file = tmp_path / "deadly.py"
+
+
+@pytest.mark.ci
+def test_lost_workers_end_a_run_in_one_sentence_and_leave_no_process(label: Label, tmp_path: Path) -> None:
+    before, file = children(), tmp_path / "deadly.py"
     file.write_text(
         "import os\nfrom headroles import sieve\n\n@sieve('deadly')\ndef deadly(example):\n"
         "    if example.key == 'QNLI/57':\n        os._exit(9)\n    return example.special\n"
