@@ -41,17 +41,19 @@ if "pytest" in sys.modules:
     import pytest
 
     _fixtures: dict[tuple[str, str, int], set[int]] = defaultdict(set)
+    _prices: dict[tuple[str, str, int], float] = defaultdict(float)
     _lines: list[dict[str, Any]] = []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, object, object]:
         """What a shared fixture reaches is reached by every test that asks for it."""
-        outer, SWITCHES.asked = SWITCHES.asked, set()
+        outer, SWITCHES.asked, began = SWITCHES.asked, set(), processor_time()
         try:
             return (yield)
         finally:
             key = (fixturedef.baseid, fixturedef.argname, getattr(request, "param_index", 0))
             _fixtures[key] |= SWITCHES.asked
+            _prices[key] = processor_time() - began
             SWITCHES.asked |= outer
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -64,11 +66,13 @@ if "pytest" in sys.modules:
         result = yield
         indices = item.callspec.indices if hasattr(item, "callspec") else {}
         definitions = item._fixtureinfo.name2fixturedefs if hasattr(item, "_fixtureinfo") else {}
-        reached = set(SWITCHES.asked)
+        reached, seconds = set(SWITCHES.asked), processor_time() - began
         for name, known in definitions.items():
             for definition in known:
-                reached |= _fixtures[definition.baseid, name, indices.get(name, 0)]
-        row = {"test": item.nodeid, "seconds": processor_time() - began, "reached": sorted(reached)}
+                key = (definition.baseid, name, indices.get(name, 0))
+                reached |= _fixtures[key]
+                seconds += _prices[key]  # a test that runs alone sets up what others share here
+        row = {"test": item.nodeid, "seconds": seconds, "reached": sorted(reached)}
         _lines.append(row | {"passed": item.stash[_PASSED]})
         return result
 
