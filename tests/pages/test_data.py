@@ -5,6 +5,7 @@ import json
 import sys
 import zlib
 from dataclasses import fields
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,14 @@ def test_the_numbers_of_a_view_are_held_layer_by_layer_and_what_repeats_once() -
     bits = np.unpackbits(np.frombuffer(read(held["visible"]["held"][0]), dtype=np.uint8))[:49]
     np.testing.assert_array_equal(bits.reshape(7, 7), np.tril(np.ones((7, 7))))
     assert held["sink"] == [[0.5] * 4, [None] * 4]
+
+
+@pytest.mark.xdist_group("page of probe")
+def test_every_gap_between_probes_has_its_table() -> None:
+    run = result("probe")
+    assert run.probed.gaps
+    text = unescape(usual_page("probe"))
+    assert [gap for gap in run.probed.gaps if f"{gap.measure}: {gap.first} − {gap.second}" not in text] == []
 
 
 def test_the_simulations_on_the_page_are_an_extract_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

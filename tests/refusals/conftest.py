@@ -47,7 +47,8 @@ def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     child = subprocess.run(
         [sys.executable, "-m", "tests.refusals.asking"],
         cwd=desk,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", str(ROOT))])},
         input=dumps([(row.stage, row.asked) for row in fresh]),
         capture_output=True,
         text=True,

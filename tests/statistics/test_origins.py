@@ -317,3 +317,13 @@ def test_scores_after_removals_are_tested_on_both_sides_of_the_threshold_by_scip
                 p, q = (_all(found, f"{letter}_{side}")[members] for letter in "pq")
                 np.testing.assert_allclose(q, adjust(p, "holm"), rtol=1e-9)
     assert [test.verdict for test in found[:3]] == ["falls", "holds", UNDETERMINED]
+
+
+def test_few_units_and_scores_without_spread_are_untestable_after_removals() -> None:
+    products, rng = random_products(4), np.random.default_rng(4)
+    for units, verdict in ((0, UNTESTABLE), (1, UNTESTABLE), (19, UNTESTABLE), (20, "holds")):
+        after = rng.normal(0.6, 0.01, (1, units))
+        (found,) = knockout_tests(products, _knocked(after, ["subspace"], ROLES[:1]), T)
+        assert (found.verdict, found.count, np.isnan(found.p_holds)) == (verdict, units, units < 2)
+    (found,) = knockout_tests(products, _knocked(np.full((1, 50), 0.5), ["subspace"], ROLES[:1]), T)
+    assert (found.verdict, found.after) == (UNTESTABLE, pytest.approx(0.5))

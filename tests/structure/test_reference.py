@@ -11,13 +11,11 @@ from typing import Any
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
 
 import headroles
 from headroles.catalogue import entries
 from headroles.cli.main import cli
 from headroles.cli.reference import made
-from tests.support import table
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -120,21 +118,6 @@ def test_documented_commands_and_examples_of_help_can_be_typed(
         except (click.ClickException, headroles.HeadrolesError) as error:
             faults.append(f"{line}: {error}")
     assert faults == []
-
-
-def test_shells_complete_commands_and_values() -> None:
-    cases = table("""
-        label --device     |            | auto cpu cuda mps
-        label --correction | f          | fdr_bh fdr_by fdr_tsbh
-        label --sieve      | delimiter: | delimiter:cls delimiter:sep
-        probe              | dep        | dependency
-        table runs/x --format | l       | latex
-                           | sur        | surface
-    """)
-    complete = ShellComplete(cli, {}, "headroles", "_HEADROLES_COMPLETE")
-    for words, incomplete, expected in cases:
-        found = [item.value for item in complete.get_completions(words.split(), incomplete)]
-        assert found == expected.split(), words
 
 
 def _run(line: str, folder: Path) -> str:
