@@ -29,8 +29,9 @@ class Answered:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return a hash of every file of a folder."""
-    return {str(path): sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+    """Return a hash of every file of a folder, but of no byte code that Python keeps of a file."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path): sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.fixture(scope="session")
