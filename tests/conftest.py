@@ -2,14 +2,13 @@
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from jaxtyping import config as shapes
 
 from tests.support import PHASE
 
@@ -117,15 +116,6 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return tried
 
 
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """Types as they are outside tests: not checked, so that the records' own sentences are reached."""
-    before = shapes.jaxtyping_disable
-    shapes.update("jaxtyping_disable", True)
-    yield
-    shapes.update("jaxtyping_disable", before)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Let runs write a small page in place of the report, which takes longer to draw than a tiny run.
@@ -134,7 +124,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     ``with_report``. So do fixtures that ask for it (``tests.support.planted.real_report``).
     """
     folder = item.path.relative_to(ROOT / "tests").parts[0]
-    if folder in ("reports", "pages", "words", "contract") or item.get_closest_marker("with_report"):
+    if folder in ("pages", "contract") or item.get_closest_marker("with_report"):
         return (yield)
     from headroles.reports import clusters_page, page, probes_page, surface_page
     from headroles.reports.causal import page as ablation

@@ -45,11 +45,11 @@ def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     prepare_light(names)
     before = contents(desk)
     fresh = [row for stage in IMPORTS for row in rows if row.stage == stage]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", str(ROOT))])
     child = subprocess.run(
         [sys.executable, "-m", "tests.refusals.asking"],
         cwd=desk,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", str(ROOT))])},
+        env=os.environ | {"PYTHONPATH": path},
         input=dumps([(row.stage, row.asked) for row in fresh]),
         capture_output=True,
         text=True,

@@ -7,7 +7,6 @@ Programs that tests start import it through ``start/sitecustomize.py``.
 
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -26,12 +25,6 @@ SWITCHES.on = int(os.environ.get("STRENGTH_ON", -1))
 CAUGHT, MISSED, SLOW = 1, 0, 3
 
 
-def processor_time() -> float:
-    """Return the processor time of this process and of those it waited for, in seconds."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
-
-
 def hits_file() -> Path:
     """Return the file to which programs that tests start write what they reached."""
     return Path(HOW["out"]) / "children.jsonl"
@@ -39,6 +32,8 @@ def hits_file() -> Path:
 
 if "pytest" in sys.modules:
     import pytest
+
+    from tests.support import processor_time  # it imports the product, so the switches come first
 
     _fixtures: dict[tuple[str, str, int], set[int]] = defaultdict(set)
     _prices: dict[tuple[str, str, int], float] = defaultdict(float)

@@ -11,11 +11,13 @@ from typing import Any
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 import headroles
 from headroles.catalogue import entries
 from headroles.cli.main import cli
 from headroles.cli.reference import made
+from tests.support import table
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -131,6 +133,21 @@ def _missing(block: str, printed: str) -> list[str]:
     """Return the lines of a block that no printed line begins with; "…" marks what is left out."""
     lines = [line.removesuffix("…").rstrip() for line in block.splitlines()]
     return [part.strip() for line in lines for part in line.split("…") if part.strip() not in printed]
+
+
+def test_shells_complete_commands_and_values() -> None:
+    for words, incomplete, expected in table("""
+        label --device         |            | auto cpu cuda mps
+        label --correction     | f          | fdr_bh fdr_by fdr_tsbh
+        label --sieve          | delimiter: | delimiter:cls delimiter:sep
+        probe                  | dep        | dependency
+        table runs/x --format  | l          | latex
+                               | sur        | surface
+    """):
+        complete = ShellComplete(cli, {}, "headroles", "_HEADROLES_COMPLETE")
+        assert [
+            item.value for item in complete.get_completions(words.split(), incomplete)
+        ] == expected.split()
 
 
 @pytest.mark.release

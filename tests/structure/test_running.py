@@ -5,12 +5,10 @@ import importlib
 import re
 import shlex
 import tomllib
-from pathlib import Path
 
-from tests.strength.mutants import product_files
+from tests.strength.mutants import ROOT, product_files
 from tests.support.budget import FOLDERS, LINES, lines_of_tests
 
-ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 
 

@@ -19,14 +19,13 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 
-from tests.conftest import EVERYTHING
+from tests.conftest import EVERYTHING, ROOT
 from tests.support.browser import Listener, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.xdist_group("site")
-ROOT = Path(__file__).resolve().parents[2]
 MAIN = ("index.html", "start/tour.html", "tutorials/syntax.html", "gallery.html", "reference/commands.html")
 """Pages that axe looks at."""
 FOUND = "document.querySelectorAll('.md-search-result__item').length > 0"

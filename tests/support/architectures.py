@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.tables import table
+from tests.support import table
 
 FORMED, EAGER, RETURNED = "headroles", "headroles-eager", "output_attentions"
 
@@ -84,6 +84,5 @@ def architectures(asked: Callable[[Architecture], bool] = lambda told: True) -> 
 
 def configured(name: str) -> tuple[str, str, dict[str, Any]]:
     """Kind of tokenizer, class of configuration and its settings of a tiny model."""
-    listed = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    kind, config, settings = listed[name]
+    kind, config, settings = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))[name]
     return kind, config, settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headroles.kinds import kind_named
-from tests.support.tables import table
+from tests.support import table
 
 if TYPE_CHECKING:
     from headroles.records import Passage, Words
