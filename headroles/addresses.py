@@ -18,7 +18,10 @@ MOST_BYTES = 255
 """Most bytes of a name on usual file systems."""
 MOST_OF_PATH = 3_500
 """Most bytes of the path of a folder: Linux takes 4,095, and files in it have names, too."""
-SERVICES = {"botocore", "aiobotocore", "s3fs", "gcsfs", "google", "aiohttp", "azure", "adlfs"}
+SERVICES = {
+    "botocore", "aiobotocore", "s3fs", "gcsfs", "google", "aiohttp", "azure", "adlfs", "huggingface_hub",
+    "httpx",
+}  # fmt: skip
 """Packages whose errors of services and networks are no ``OSError``."""
 
 
@@ -152,7 +155,7 @@ def explain_errors(what: str, done: str) -> Iterator[None]:
             f"{what} cannot be {done} ({_reason(error)}); check the address, your rights, and the room there"
         ) from error
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in SERVICES:
+        if type(error).__module__.split(".")[0] not in SERVICES and not isinstance(error, ValueError):
             raise
         raise BadInput(
             f"{what} cannot be {done} ({_reason(error)}); check address, credentials and network"

@@ -12,8 +12,10 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 """Characters that steer a terminal or reverse its text, except tabs and line feeds."""
 
 
-MOST_SHOWN = 60
-"""Most characters of a value in a message."""
+MOST_SHOWN, MOST_TOLD = 60, 300
+"""Most characters of a value in a message, and of an error of another library."""
+QUOTED = re.compile(f"(['\"])([^'\"]{{{MOST_SHOWN + 1},}})\\1")
+"""A long value between quotes."""
 
 
 def visible(text: str) -> str:
@@ -76,6 +78,17 @@ def shorten(value: object) -> str:
     except Exception:  # a repr may fail, as that of a whole number of thousands of digits does
         return f"an {type(value).__name__} that is too long to show"
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+
+
+def shorten_quotes(error: object) -> str:
+    """Return the sentence of an error with every long quoted value cut, and the whole at a length.
+
+    Example:
+        >>> shorten_quotes("no number: '" + "9" * 999 + "'")
+        "no number: '99999999999999999999999999999999999999999999999999999999999…'"
+    """
+    text = QUOTED.sub(lambda match: f"{match[1]}{match[2][: MOST_SHOWN - 1]}…{match[1]}", visible(str(error)))
+    return text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 1]}…"
 
 
 class HeadrolesError(Exception):

@@ -90,10 +90,12 @@ def show_command(folder: str, display: DisplayOptions) -> None:
     It also prints an atlas, and the certificate of a pruned model.
     """
     from headroles.exporting import load_result
-    from headroles.storage.causal.pruning import is_pruning, load_pruning
+    from headroles.storage.causal.pruning import load_pruning
+    from headroles.storage.folder import PRUNING
+    from headroles.storage.integrity.reading import kind_of_folder
 
     display.check_place(folder)
-    pruned = not is_address(folder) and is_pruning(Path(folder))
+    pruned = not is_address(folder) and kind_of_folder(Path(folder)) == PRUNING
     print_result(load_pruning(Path(folder)) if pruned else load_result(folder), folder, display)
 
 
@@ -251,7 +253,7 @@ def verify_command(folder: str, oracles: bool) -> None:
     Every file must be as it was written, and all shards must be there. Findings and labels are computed again
     from the stored scores, and must be those of the tables. No model is needed. With --oracles, other
     libraries recompute the findings, and a table shows the largest differences. Of a pruned model, its files
-    and its certificate are checked.
+    and its certificate are checked; of a comparison or an atlas, its files.
     """
     from headroles.pruning.verify import verify_any
     from headroles.shards.verify import refuse_differences

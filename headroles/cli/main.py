@@ -16,6 +16,8 @@ from headroles.cli import finished, inputs, pruning, runs
 from headroles.cli.options import CONTEXT, Commands
 from headroles.errors import HeadrolesError, visible
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Errors of an output on a full or broken disk."""
 SHORTAGES = (
     "can't start new thread",
     "Failed to launch worker thread",
@@ -44,6 +46,7 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="replace")  # for characters that the terminal's encoding lacks
     try:
         cli.main(standalone_mode=False, prog_name="headroles")
+        sys.stdout.flush()
     except HeadrolesError as error:
         _complain(f"headroles: {' '.join(str(error).split())}\n")
         sys.exit(1)
@@ -70,12 +73,16 @@ def main() -> NoReturn:
 
 
 def _refusal_of_system(error: Exception) -> str | None:
-    """Return the sentence for a name that is too long or for missing memory; None for any other error."""
+    """Return the sentence for a long name, a full disk or missing memory; None for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return (
             f"a name in a path has at most 255 bytes on most systems, but got '{error.filename!s:.60}…'; "
             f"give a shorter path"
         )
+    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+        with open(os.devnull, "w") as nowhere:  # else the rest is written at the end, and fails again
+            os.dup2(nowhere.fileno(), 1)
+        return f"the output cannot be written ({error.strerror}); make room, or write it somewhere else"
     refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
     unloaded = isinstance(error, ImportError) and "failed to map segment" in str(error)
     if (

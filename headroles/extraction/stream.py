@@ -18,10 +18,11 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.attention import read_attention
-from headroles.extraction.capture.method import CaptureMethod
+from headroles.extraction.capture.method import EQUAL, SINGLE, CaptureMethod
 from headroles.extraction.capture.readers import GraphReader, OptionalBatchReader, Reader
-from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS, PADDING_MASKS
+from headroles.extraction.capture.stacks import ENCODER_IDS, PADDING_MASKS
 from headroles.extraction.model.load import Model
+from headroles.extraction.padding import check_numbers, pad_inputs
 from headroles.extraction.source import AttentionSource, StoredMaps
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
@@ -135,9 +136,8 @@ def stream_tokenised(
             memory.trim()
             table = job.table(tokenised)
             order = np.argsort([-passage.size for passage in tokenised], kind="stable")
-            batches = list(
-                split_into_batches(order, [passage.size for passage in tokenised], size, model.device)
-            )
+            sizes = [passage.size for passage in tokenised]
+            batches = list(split_into_batches(order, sizes, size, model))
             tasks = [partial(job.prepare, tokenised, places) for places in batches]
             getters = (executor.submit(task).result if ahead else task for task in tasks)
             get_batch = next(getters, None)
@@ -152,7 +152,7 @@ def stream_tokenised(
 
 
 def split_into_batches(
-    order: np.ndarray, sizes: Sequence[int], largest: int, device: torch.device
+    order: np.ndarray, sizes: Sequence[int], largest: int, model: AttentionSource
 ) -> Iterator[np.ndarray]:
     """Yield batches of places, longest inputs first, with limits on inputs and (query, key) pairs.
 
@@ -160,12 +160,19 @@ def split_into_batches(
         order: Places, longest inputs first.
         sizes: Number of tokens by place.
         largest: Most inputs in a batch.
-        device: Device of the model, which sets the limit on pairs.
+        model: The model. Its device sets the limit on pairs, and its way which inputs may share a batch.
     """
-    start, most = 0, MOST_PAIRS if device.type == "cpu" else MOST_DEVICE_PAIRS
+    start, most = 0, MOST_PAIRS if model.device.type == "cpu" else MOST_DEVICE_PAIRS
+    together = model.way.batches
     while start < len(order):
-        fitting = max(1, most // sizes[order[start]] ** 2)
-        stop = start + min(largest, fitting)
+        longest = sizes[order[start]]
+        stop = start + min(largest, max(1, most // longest**2))
+        if together == SINGLE:
+            stop = start + 1
+        elif together == EQUAL:
+            stop = next(
+                (at for at in range(start, min(stop, len(order))) if sizes[order[at]] < longest), stop
+            )
         yield order[start:stop]
         start = stop
 
@@ -215,21 +222,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
-def pad_inputs(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
-    """Return the batch as tensors padded on the right, with masks; not every tokenizer can pad."""
-    pad = getattr(model.tokenizer, "pad_token_id", None) or 0
-    tensors = {}
-    for name in dict.fromkeys((*batch[0].inputs, "attention_mask")):
-        ones = [[1] * given.size for given in batch]
-        rows = [given.inputs.get(name, own) for given, own in zip(batch, ones, strict=True)]
-        fill = pad if name in (ENCODER_IDS, DECODER_IDS) else 0
-        array = np.full((len(batch), max(map(len, rows))), fill, dtype=np.int64)
-        for row, values in enumerate(rows):
-            array[row, : len(values)] = values
-        tensors[name] = torch.from_numpy(array).to(model.device)
-    return tensors
-
-
 def _packs(way: CaptureMethod, lengths: Sequence[int], reader: Reader | GraphReader) -> bool:
     """Return whether a batch is packed: lengths differ, and it is read as one, without norms of values."""
     if way.packs is None or way.norms is not None or len(set(lengths)) == 1:
@@ -242,6 +234,8 @@ def _packs(way: CaptureMethod, lengths: Sequence[int], reader: Reader | GraphRea
 def pack_inputs(model: Model, batch: Sequence[Tokenised]) -> dict[str, torch.Tensor]:
     """Return the examples of a batch in one row, one after another, with the positions of their tokens."""
     assert model.way.packs is not None
+    for name in batch[0].inputs:
+        check_numbers(model.network, name, [given.inputs[name] for given in batch])
     tensors = {
         name: torch.tensor([[number for given in batch for number in given.inputs[name]]])
         for name in batch[0].inputs

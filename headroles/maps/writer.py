@@ -7,7 +7,7 @@ import shutil
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.storage.folder import write_errors
-from headroles.storage.integrity.leftovers import clear_leftovers, partial_path
+from headroles.storage.integrity.switch import after_name, begin_switch, commit_switch, finish_switch
 from headroles.storage.map_files import KINDS, file_form
 from headroles.storage.places import sha256_of
 
 Shape = tuple[int, ...]
+RAW = "raw"
+"""Name of the file that an npz is packed from."""
 
 
 def size_in_bytes(shapes: Sequence[Shape], precision: str) -> int:
@@ -51,8 +53,7 @@ def open_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterat
     """Give arrays on disk to fill; the file and its list appear when the block ends without an error.
 
     The arrays are parts of one mapped file, which has its whole size from the beginning, so memory holds none
-    of them. The old list is removed before the old maps are replaced, so that no list ever stands with the
-    maps of another.
+    of them. Maps and list are replaced in one step, so that no list ever stands with the maps of another.
 
     Args:
         path: Ending in .safetensors or .npz.
@@ -62,15 +63,15 @@ def open_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterat
     Raises:
         BadInput: For another ending, or when the disk has no room or cannot be written.
     """
-    form, beside = file_form(path), path.with_suffix(".json")
-    partial = [partial_path(path.with_name(f"{path.name}.{kind}")) for kind in ("raw", "whole", "list")]
-    raw, whole, list_file = partial
-    ours = {path.name, *(f"{path.name}.{kind}" for kind in ("raw", "whole", "list"))}
+    form, beside, after = file_form(path), path.with_suffix(".json"), after_name(path.name)
     head = _header(shapes, precision) if form == ".safetensors" else b""
     size = len(head) + size_in_bytes(list(shapes.values()), precision)
+    with write_errors(f"'{path}'"):
+        finish_switch(path.parent, {path.name, beside.name}.__contains__, after)
+        staging = begin_switch(path.parent, after)
+    raw, whole = staging / (RAW if form == ".npz" else path.name), staging / path.name
     try:
         with write_errors(f"'{path}'"):
-            clear_leftovers(path.parent, ours.__contains__)
             _check_room(path, size, form)
             _allocate(raw, head, size)
             flat = np.memmap(raw, precision, "r+", len(head)) if size > len(head) else np.zeros(0, precision)
@@ -82,27 +83,12 @@ def open_maps(path: Path, shapes: Mapping[str, Shape], precision: str) -> Iterat
             if form == ".npz":
                 _write_npz(whole, making.arrays)
                 raw.unlink()
-            else:
-                raw.replace(whole)
             if making.listed is not None:
-                list_file.write_text(making.listed(sha256_of(whole)), encoding="utf-8", newline="")
-            beside.unlink(missing_ok=True)
-            whole.replace(path)
-            if making.listed is not None:
-                _put_list(list_file, beside, path)
+                text = making.listed(sha256_of(whole))
+                (staging / beside.name).write_text(text, encoding="utf-8", newline="")
+            commit_switch(path.parent, staging, [beside.name], path.name, after)
     finally:
-        for file in partial:
-            with suppress(OSError):  # the next command that writes these maps removes it
-                file.unlink(missing_ok=True)
-
-
-def _put_list(list_file: Path, place: Path, maps: Path) -> None:
-    """Put the list of new maps in its place; maps whose list cannot be put there are removed."""
-    try:
-        list_file.replace(place)
-    except OSError:
-        maps.unlink(missing_ok=True)
-        raise
+        shutil.rmtree(staging, ignore_errors=True)  # or the next command that writes these maps removes it
 
 
 def _allocate(path: Path, head: bytes, size: int) -> None:

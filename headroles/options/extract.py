@@ -27,7 +27,7 @@ from headroles.options.shared import (
     check_subset,
 )
 from headroles.records.objects import DataObject, ModelObject
-from headroles.storage.integrity.leftovers import has_leftover
+from headroles.storage.integrity.switch import after_name, is_switching
 from headroles.storage.map_files import FORMS, KINDS, file_form
 
 
@@ -165,5 +165,5 @@ class ConvertOptions:
 
 
 def is_unfinished(target: Path) -> bool:
-    """Return whether a killed command put maps in their place, but not yet their list."""
-    return not target.with_suffix(".json").exists() and has_leftover(target.parent, f"{target.name}.list")
+    """Return whether a killed command put maps or their list in their place, but not yet the other."""
+    return is_switching(target.parent, after_name(target.name))

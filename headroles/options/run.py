@@ -115,6 +115,8 @@ class CommonOptions:
         "out", "overwrite", "workers", "threads", "engine", "address", "gpus"
     )  # fmt: skip
     """Options about where a run is computed and written, which do not change its numbers."""
+    NOT_STORED: ClassVar[tuple[str, ...]] = ()
+    """Options that the command line repeats, but that no reader of the run may use."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -186,8 +188,12 @@ class CommonOptions:
         return {"bayes": bool(self.bayes)}
 
     def settings(self) -> dict[str, Any]:
-        """Return the options that decide the numbers, in JSON types: all except ``PLACES``."""
-        settings = {field.name: getattr(self, field.name) for field in self._deciding_fields()}
+        """Return options that decide the numbers, in JSON types, without ``PLACES`` and ``NOT_STORED``."""
+        settings = {
+            field.name: getattr(self, field.name)
+            for field in self._deciding_fields()
+            if field.name not in self.NOT_STORED
+        }
         for name, value in settings.items():
             if isinstance(value, tuple):
                 settings[name] = [item if isinstance(item, str) else item.name for item in value]

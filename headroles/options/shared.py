@@ -85,6 +85,11 @@ SIEVE = Option(
     default="all built-in sieves",
     python="str | Sieve | Sequence[str | Sieve]",
 )
+OWN_SIEVE = Option(
+    "A sieve of the label run that came from a file, as path/to/file.py:name; may be repeated.",
+    "Questions",
+    detail="A stored run runs no code. So the file is yours, with the code that the run was scored with.",
+)
 PRESET = Option(
     "Scores and tests: calibrated, or published, as in the released code.",
     "Questions",

@@ -17,6 +17,7 @@ from headroles.options.shared import (
     MODEL,
     OUT,
     OVERWRITE,
+    OWN_SIEVE,
     REVISION,
     SVG,
     TEXT_B,
@@ -73,6 +74,7 @@ class ViewOptions:
             in_python="Or the run itself.",
         ),
     ] = None
+    sieve: Annotated[tuple[str, ...], OWN_SIEVE.but(group="Inputs")] = ()
     also: Annotated[
         tuple[str, ...],
         Option(
@@ -171,6 +173,8 @@ class ViewOptions:
             )
         if not stored and self.example is not None:
             raise BadInput("--example names an example of stored maps, so --attention must name their file")
+        if self.sieve and self.run is None:
+            raise BadInput("--sieve gives a sieve of a run; name the run with --run")
         maps = "stored maps are shown without a model"
         source = maps if self.run is None else "a run brings its own model"
         for name in self._unused():

@@ -1,7 +1,6 @@
 """Write words with dependency trees, gold or parsed, as input for probes of dependency."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from headroles.options.keywords import keywords_of
 from headroles.options.prepare import TreeOptions
 from headroles.preprocessing.pairs import RandomSample
 from headroles.storage.folder import make_folder, write_errors
+from headroles.storage.integrity.leftovers import clear_leftovers, partial_path
 
 if TYPE_CHECKING:
     from headroles.extraction.parsing.annotate import Annotator
@@ -149,10 +149,11 @@ def _write_rows(target: Path, rows: Iterable[Row], source: str) -> tuple[int, in
     Raises:
         BadInput: When there is nothing to write, or it cannot be written.
     """
-    partial_file = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    partial_file = partial_path(target)
     counts = np.zeros(3, dtype=np.int64)
     with write_errors(f"'{target}'"), make_folder(target.parent):
         try:
+            clear_leftovers(target.parent, target.name.__eq__)
             with partial_file.open("w", encoding="utf-8", newline="") as out:
                 for row in rows:
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -36,11 +36,11 @@ def load_cut(folder: str | Path, device: str = "auto") -> Any:
             f"larger --bound first"
         )
     from headroles.extraction.model.checkpoint import find_checkpoint
+    from headroles.extraction.padding import pad_inputs
     from headroles.extraction.pruning.cut import cut_heads
     from headroles.extraction.pruning.opening import open_whole
     from headroles.extraction.pruning.passes import use_fast_attention
     from headroles.extraction.pruning.replace import find_projections
-    from headroles.extraction.stream import pad_inputs
     from headroles.extraction.texts.tokens import tokenise
     from headroles.records.passage import Passage
 

@@ -17,11 +17,11 @@ from headroles.extraction.model.losses import (
     prepare_target,
 )
 from headroles.extraction.model.projections import Projection
+from headroles.extraction.padding import pad_inputs
 from headroles.extraction.pruning.damage import DamageMeter
 from headroles.extraction.pruning.opening import open_whole
 from headroles.extraction.pruning.passes import batches_of, mean_outputs, use_fast_attention
 from headroles.extraction.pruning.replace import HeadRemover, find_projections, with_output_biases
-from headroles.extraction.stream import pad_inputs
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.options.causal.ablate import AblateOptions
 from headroles.records.causal.columns import ACCURACY, DISTRIBUTION, LOSS

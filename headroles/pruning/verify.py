@@ -1,4 +1,4 @@
-"""Check that a folder is as it was written: a run of any kind, or a pruning."""
+"""Check that a folder is as it was written: a run, a pruning, a comparison or an atlas."""
 
 from math import isclose, isnan
 from pathlib import Path
@@ -6,36 +6,52 @@ from pathlib import Path
 from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.records.causal.pruning import Pruning
+from headroles.shards.files import find_damaged_file
 from headroles.shards.verify import ROUNDING, Verified, verify
-from headroles.storage.causal.pruning import is_pruning, load_pruning
-from headroles.storage.folder import PRUNING, STEPS
-from headroles.storage.integrity.manifest import check_run_folder, read_checked_manifest
+from headroles.storage.atlas.folder import load_atlas
+from headroles.storage.causal.pruning import load_pruning
+from headroles.storage.comparison import load_comparison
+from headroles.storage.folder import ATLAS, COMPARISON, RUN, STEPS
+from headroles.storage.integrity.manifest import AGAIN, check_run_folder, read_checked_manifest
+from headroles.storage.integrity.reading import kind_of_folder
+from headroles.storage.places import LocalPlace
 
 NUMBERS = ("damage", "mean", "low", "high", "upper", "p")
 """Numbers of a step that follow from the damage of units."""
 
 
 def verify_any(folder: str | Path, *, oracles: bool = False) -> Verified:
-    """Check a run as ``shards.verify`` does, or a pruning.
+    """Check a run as ``shards.verify`` does, or another folder.
 
-    Of a pruning, every file must have the SHA-256 of the manifest, and the tests of all sets must follow from
-    the stored damage of units.
+    Of all other folders every file must have the SHA-256 of the manifest. Of a pruning, the tests of all sets
+    must follow from the stored damage of units.
 
     Args:
-        folder: Folder of a finished run or of a pruning.
+        folder: Of any kind.
         oracles: Whether other libraries recompute the findings of a run.
 
     Raises:
         BadInput: Naming the first file that is wrong.
     """
     check_run_folder(folder)
-    if is_address(folder) or not is_pruning(Path(folder)):
+    place, kind = Path(folder), RUN if is_address(folder) else kind_of_folder(Path(folder))
+    if kind == RUN:
         return verify(folder, oracles=oracles)
-    place = Path(folder)
-    pruning = load_pruning(place)
-    _check_steps(pruning, place)
-    files = read_checked_manifest(place, PRUNING)["files"]
-    return Verified(len(files), 0, len(pruning.units), len(pruning.steps))
+    if kind == COMPARISON:
+        compared = load_comparison(place)
+        counted = int(compared.manifest.get("counts", {}).get("examples", 0)), compared.differences.count.size
+    elif kind == ATLAS:
+        atlas = load_atlas(place)
+        counted = sum(run.examples for run in atlas.runs), sum(each.held.size for each in atlas.findings)
+    else:
+        pruning = load_pruning(place)
+        _check_steps(pruning, place)
+        counted = len(pruning.units), len(pruning.steps)
+    files = read_checked_manifest(place, kind)["files"]
+    wrong = find_damaged_file(LocalPlace(place), files)
+    if wrong is not None:
+        raise BadInput(f"'{place / wrong}' is missing or was altered; {AGAIN[kind.name]}")
+    return Verified(len(files), 0, *counted)
 
 
 def _check_steps(pruning: Pruning, place: Path) -> None:

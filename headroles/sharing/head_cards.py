@@ -1,7 +1,6 @@
 """Head cards as JSON: what each head of a run does, with its decisions and means, and no text of an input."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from headroles.kinds import kind_of
@@ -14,15 +13,6 @@ CARDS = "heads.json"
 """Name of the file."""
 SCHEMAS = ("manifest.schema.json", "heads.schema.json")
 """Names of the schemas."""
-
-
-def schema_text(name: str) -> str:
-    """Return a JSON Schema (draft 2020-12) of the package as text.
-
-    Args:
-        name: One of ``SCHEMAS``.
-    """
-    return (Path(__file__).parent / "schemas" / name).read_text(encoding="utf-8")
 
 
 def head_cards(labelling: Labelling) -> dict[str, Any]:

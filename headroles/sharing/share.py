@@ -16,13 +16,14 @@ from headroles.reports.atlas_page import atlas_page
 from headroles.sharing.atlas_card import ATLAS_SCHEMA, atlas_block, atlas_dataset_card
 from headroles.sharing.atlas_schema import atlas_schema_text
 from headroles.sharing.card import card_block, dataset_card
-from headroles.sharing.head_cards import CARDS, SCHEMAS, head_cards_text, schema_text
+from headroles.sharing.head_cards import CARDS, SCHEMAS, head_cards_text
 from headroles.sharing.hub import check_token, upload_folder
 from headroles.sharing.local_paths import last_names, replace_texts
 from headroles.sharing.markdown import HEADING
 from headroles.storage.atlas.folder import write_atlas
 from headroles.storage.folder import ATLAS, COMPARISON, write_text
 from headroles.storage.integrity.manifest import check_run_folder
+from headroles.storage.integrity.schema import schema_text
 
 README = "README.md"
 LEFT_OUT = "Typical inputs and attention maps were left out of the copy that was shared."

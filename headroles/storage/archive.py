@@ -4,6 +4,7 @@ Equal content gives equal bytes. Arrays are checked where their record is made, 
 (``headroles.records.arrays``).
 """
 
+import math
 import struct
 import zlib
 from collections.abc import Collection, Mapping
@@ -15,10 +16,13 @@ from zipfile import BadZipFile
 import numpy as np
 
 from headroles.records.arrays import array_fields
+from headroles.storage.arrow.files import check_growth
 
 ERRORS = (BadZipFile, EOFError, OSError, zlib.error, struct.error, RuntimeError, MemoryError)
 """Errors of reading a damaged archive, in addition to ``ValueError``."""
 Record = TypeVar("Record")
+READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+"""Readers of the headers of arrays, by version."""
 
 
 def archive_bytes(arrays: Mapping[str, np.ndarray], *, compressed: bool = False) -> bytes:
@@ -50,10 +54,32 @@ def read_archive(content: bytes, name: str) -> dict[str, np.ndarray]:
     try:
         archive = np.load(BytesIO(content), allow_pickle=False)
         if isinstance(archive, np.lib.npyio.NpzFile):
+            check_sizes(archive, len(content))
             return {name: archive[name] for name in archive.files}
-    except ERRORS as error:
+    except (*ERRORS, KeyError) as error:
         raise ValueError(f"{name} is no archive of arrays ({type(error).__name__}: {error})") from error
     raise ValueError(f"{name} is no archive of arrays, but a single one")
+
+
+def check_sizes(archive: "np.lib.npyio.NpzFile", content: int) -> None:
+    """Check the sizes that the headers of all arrays state against their files, and their sum.
+
+    Args:
+        archive: An opened npz file, of which nothing is read yet.
+        content: Bytes of that file.
+
+    Raises:
+        ValueError: When a header states another size than its file has, or all are too large.
+    """
+    total = 0
+    for info in archive.zip.infolist():
+        with archive.zip.open(info) as file:
+            read = READERS[np.lib.format.read_magic(file)]
+            shape, _, kind = read(file)
+            total += (size := math.prod(shape) * kind.itemsize)
+            if kind.hasobject or size + file.tell() != info.file_size:
+                raise ValueError(f"{info.filename} has not the size that its header states")
+    check_growth(total, content)
 
 
 @cache

@@ -5,6 +5,7 @@ there completely or not at all.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,6 +17,7 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.storage.integrity.leftovers import clear_leftovers, is_partial, partial_path
 from headroles.storage.integrity.switch import begin_switch, commit_switch
+from headroles.storage.places import read_regular
 
 MANIFEST, FINDINGS, LABELS, REPORT = "manifest.json", "findings.csv", "labels.csv", "report.html"
 SCORES, EXAMPLES = "scores", "examples.parquet"
@@ -293,6 +295,9 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
                 partial[path].write_text(content, encoding="utf-8", newline="")
             else:
                 partial[path].write_bytes(content)
+        for written in partial.values():
+            with written.open("rb") as file:
+                os.fsync(file.fileno())  # else a power loss could keep the name without the bytes
         for path, written in partial.items():
             written.replace(path)
     finally:
@@ -304,7 +309,7 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
 def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     """Read a folder's manifest, or another JSON file; empty when it is missing or no JSON object."""
     try:
-        content = json.loads((folder / name).read_text(encoding="utf-8"))
+        content = json.loads(read_regular(folder / name))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
+from headroles.storage.archive import check_sizes
+from headroles.storage.integrity.switch import after_name, is_switching
 
 FORMS = (".safetensors", ".npz")
 """Endings of the names of map files."""
@@ -47,10 +49,16 @@ class MapFile:
             BadInput: For another ending, or a file that is missing or damaged.
         """
         form, stack = file_form(path), ExitStack()
+        if is_switching(path.parent, after_name(path.name)):
+            raise BadInput(
+                f"a command was stopped while it replaced '{path}', or is still at work; start it again, and "
+                f"the maps are whole"
+            )
         try:
             if form == ".npz":
                 file = stack.enter_context(path.open("rb"))
                 arrays = stack.enter_context(np.load(file, allow_pickle=False))
+                check_sizes(arrays, path.stat().st_size)
             else:
                 from safetensors import safe_open
 

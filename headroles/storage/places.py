@@ -1,10 +1,12 @@
 """Places for the files of a run: a local folder, an address that fsspec serves, or memory."""
 
+import errno
 import hashlib
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from headroles.addresses import WHOLE_WRITES, explain_errors, is_address, system_of
 from headroles.errors import BadInput
@@ -69,14 +71,35 @@ def place_of(where: str | os.PathLike[str]) -> "Place":
     return LocalPlace(Path(where))
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a plain file for reading; a pipe or a device would keep the reader waiting for ever.
+
+    Raises:
+        FileNotFoundError: When there is none.
+        OSError: When it is no plain file, or cannot be read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "it is no plain file", str(path))
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the content of a plain file, as ``open_regular`` opens it."""
+    with open_regular(path) as file:
+        return file.read()
+
+
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file of this machine, which is read in pieces.
+    """Return the SHA-256 of a plain file of this machine, which is read in pieces.
 
     Raises:
         FileNotFoundError: When there is none.
         BadInput: When it cannot be read.
     """
-    with explain_errors(f"'{path}'", "read"), path.open("rb") as file:
+    with explain_errors(f"'{path}'", "read"), open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -137,7 +160,7 @@ class LocalPlace:
         """
         path = self._path(name)
         with explain_errors(f"'{path}'", "read"):
-            return path.read_bytes()
+            return read_regular(path)
 
     def sha256(self, name: str) -> str:
         """Return the SHA-256 of a file, as ``sha256_of`` does."""

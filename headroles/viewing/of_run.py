@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.catalogue import sieve_of
-from headroles.errors import BadInput, HeadrolesError
+from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
 from headroles.options.values import stored_settings
+from headroles.plugins import is_built_in
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import TypicalInput
 from headroles.records.objects import ModelObject
@@ -30,6 +30,7 @@ from headroles.records.view import (
 from headroles.reports.views.opening import strongest_role
 from headroles.reports.why.answer import role_sentence
 from headroles.reports.why.words import dimensions_of
+from headroles.shards.stored_sieves import with_known_sieves
 from headroles.sieves.base import MaskSieve, Sieve
 from headroles.sieves.weights.cells import count_cells
 from headroles.storage.folder import read_manifest
@@ -119,10 +120,14 @@ def run_name(run: Labelling) -> str:
     return Path(run.folder).name if run.folder else str((run.manifest.get("model") or {}).get("name", "run"))
 
 
-def own_input(run: Labelling) -> Passage:
+def own_input(run: Labelling, sieves: Sequence[str] = ()) -> Passage:
     """Return an input that the run kept: the shortest of the most typical ones of its strongest role.
 
     The run has its tokens; the text is read again from where the run had it.
+
+    Args:
+        run: The run.
+        sieves: Its sieves that came from files, as the user gives them.
 
     Raises:
         BadInput: When the run kept no input, or the input cannot be read again.
@@ -139,7 +144,7 @@ def own_input(run: Labelling) -> Passage:
 
     kind = kind_of(run)
     try:
-        options = kind.options(_settings(run))
+        options = kind.options(_known_settings(run, sieves))
         corpus = kind.read_corpus(options)
         try:
             passage = next((passage for passage in corpus if passage.key == example.key), None)
@@ -164,7 +169,9 @@ def _typical(run: Labelling, exhibits: Sequence[TypicalInput]) -> list[TypicalIn
     return typical or [exhibits[0]]
 
 
-def with_roles(view: View, run: Labelling, checkpoint: Checkpoint, passage: Passage) -> View:
+def with_roles(
+    view: View, run: Labelling, checkpoint: Checkpoint, passage: Passage, sieves: Sequence[str] = ()
+) -> View:
     """Return a view with the roles that a run found in its heads, and the keys of these roles.
 
     Args:
@@ -172,6 +179,7 @@ def with_roles(view: View, run: Labelling, checkpoint: Checkpoint, passage: Pass
         run: The run.
         checkpoint: The run's model, whose tokenizer reads the input for the sieves.
         passage: The input, with gold annotation where the run had some.
+        sieves: Sieves of the run that came from files, as the user gives them.
 
     Raises:
         BadInput: When the view does not hold the attention that the run tested.
@@ -184,7 +192,7 @@ def with_roles(view: View, run: Labelling, checkpoint: Checkpoint, passage: Pass
         )
     asked = _asked(run)
     grid = np.ix_(range(len(asked.names)), maps.layers, maps.heads)
-    keys, notes = keys_of_roles(run, checkpoint, passage, maps)
+    keys, notes = keys_of_roles(run, checkpoint, passage, maps, sieves)
     roles = ViewRoles(
         run=run_name(run),
         kind=kind,
@@ -250,7 +258,7 @@ def _origins(run: Labelling, maps: Maps) -> ViewOrigins | None:
 
 
 def keys_of_roles(
-    run: Labelling, checkpoint: Checkpoint, passage: Passage, maps: Maps
+    run: Labelling, checkpoint: Checkpoint, passage: Passage, maps: Maps, sieves: Sequence[str] = ()
 ) -> tuple[tuple[Bool[np.ndarray, "queries keys"] | None, ...], list[str]]:
     """Return the keys that each role of a run counts on an input, and notes on what is not known.
 
@@ -259,8 +267,17 @@ def keys_of_roles(
         checkpoint: The run's model.
         passage: The input.
         maps: Attention of the kind that the run tested.
+        sieves: Sieves of the run that came from files, as the user gives them.
+
+    Raises:
+        HeadrolesError: When a given sieve is none of the run.
     """
     names, settings = _asked(run).names, _settings_of_roles(run)
+    preset = str(settings.get("preset") or "calibrated")
+    folder = run.folder if run.origins is None else run.origins.held.source
+    given = {sieve.name: sieve for sieve in (checked_sieve(own, folder) for own in sieves)}
+    if unused := sorted(given.keys() - {*names}):
+        raise UnknownName("sieve of the run", unused[0], names)
     if maps.kind not in (SELF, ENCODER):
         what = "a decoder" if maps.kind == DECODER else "cross attention"
         return (None,) * len(names), [f"Keys of roles are not coloured in {what}."]
@@ -270,7 +287,9 @@ def keys_of_roles(
     unknown = []
     for name in names:
         try:
-            sieve = _sieve(name, settings)
+            if FILE in name:
+                raise BadInput("no file is run that a role names")
+            sieve = given.get(name) or sieve_of(name, preset)
             if not isinstance(sieve, MaskSieve):
                 raise BadInput(f"the sieve {name!r} counts no keys")
             if sieve.needs not in examples:
@@ -282,7 +301,8 @@ def keys_of_roles(
     if not unknown:
         return tuple(keys), []
     more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
-    return tuple(keys), [f"Keys are not known here of {', '.join(unknown[:MOST_NAMED])}{more}."]
+    advice = "" if all(map(is_built_in, unknown)) else " Give sieves from files with --sieve FILE:NAME."
+    return tuple(keys), [f"Keys are not known here of {', '.join(unknown[:MOST_NAMED])}{more}.{advice}"]
 
 
 def _annotate(
@@ -309,31 +329,23 @@ def _annotate(
     return example
 
 
-def _sieve(name: str, settings: Mapping[str, Any]) -> Sieve:
-    """Return a sieve of a run by its name, or from the file that the run names.
-
-    Raises:
-        HeadrolesError: When there is none.
-    """
-    preset = str(settings.get("preset") or "calibrated")
-    try:
-        return sieve_of(name, preset)
-    except HeadrolesError:
-        for given in settings.get("sieve") or ():
-            if given.endswith(f":{name}"):
-                return sieve_of(given, preset)
-        raise
-
-
 def _settings(run: Labelling) -> dict[str, Any]:
     """Return the settings of a run as the options of today take them."""
     return stored_settings(run.manifest.get("settings") or {})
 
 
+def _known_settings(run: Labelling, sieves: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of a run with which its inputs are read again; no file that it names is run."""
+    settings = _settings(run)
+    if run.origins is not None:
+        return settings | {"sieve": tuple(sieves)}
+    return with_known_sieves(settings, run.folder, sieves) if run.folder else settings
+
+
 def _settings_of_roles(run: Labelling) -> dict[str, Any]:
     """Return the settings that the roles were scored with: those of the label run, if the roles are its own.
 
-    Where that run is gone, those of the run itself; sieves from files are then not known.
+    Where that run is gone, those of the run itself.
     """
     if run.origins is None:
         return _settings(run)

@@ -109,7 +109,7 @@ def _read_model(chosen: ViewOptions, given: str | Path | Labelling | None) -> li
         model = chosen.model if isinstance(chosen.model, ModelObject) else None
         checkpoint = run_checkpoint(run, model)
         own_weights = weights_read(run)
-        passage = Passage("view", texts) if texts else own_input(run)
+        passage = Passage("view", texts) if texts else own_input(run, chosen.sieve)
     layers, heads = chosen.layers or None, chosen.heads or None
     check_by_configuration(checkpoint.target, layers=layers, heads=heads)
     from headroles.extraction.views.view import read_views
@@ -129,7 +129,7 @@ def _read_model(chosen: ViewOptions, given: str | Path | Labelling | None) -> li
             **({} if run is None else {"weights": run_weights(run)}),
         )
         if run is not None:
-            views[0] = with_roles(views[0], run, checkpoint, passage)
+            views[0] = with_roles(views[0], run, checkpoint, passage, chosen.sieve)
     return views
 
 

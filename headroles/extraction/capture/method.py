@@ -7,6 +7,9 @@ import torch
 from headroles.extraction.capture.norms import ValueNorms
 from headroles.records.view import SELF
 
+PADDED, EQUAL, SINGLE = "padded", "of equal lengths", "of one input"
+"""Which inputs may share a batch."""
+
 
 @dataclass(frozen=True, slots=True)
 class Packing:
@@ -37,6 +40,8 @@ class CaptureMethod:
         plain: Whether the weights of the model are the softmax of scaled products, with a mask and nothing
             else, so that they may be formed without its eager function.
         packs: How examples may follow one another in a single row; None where they have to be padded.
+        batches: Which inputs may share a batch: any (``PADDED``), those of ``EQUAL`` lengths, or none
+            (``SINGLE``).
     """
 
     name: str
@@ -47,3 +52,4 @@ class CaptureMethod:
     by_heads: bool = False
     plain: bool = False
     packs: Packing | None = None
+    batches: str = PADDED

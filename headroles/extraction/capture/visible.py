@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from headroles.errors import BadInput
 from headroles.extraction.capture.cross import CrossLayout
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.norms import weigh_in_place
@@ -24,6 +25,8 @@ from headroles.extraction.capture.readers import (
 from headroles.extraction.capture.threads import Threads
 from headroles.plans.masks import Band, Cells
 
+ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
+"""How far weights of a type may lie below 0, and their rows above 1."""
 BLOCK = 2**22
 """Cells of a mask that are examined at a time."""
 
@@ -149,6 +152,27 @@ def hides_later_keys(module: Any, query: torch.Tensor, mask: Any, rest: dict[str
     return bool(rule) and mask is None and query.shape[2] > 1
 
 
+def check_rows(weights: torch.Tensor, what: str) -> None:
+    """Check that weights are attention: at least 0, with rows that sum to at most 1.
+
+    Args:
+        weights: Of any heads, queries and keys.
+        what: Their place, for the sentence.
+
+    Raises:
+        BadInput: When they are not, as where a library returns the scores before the softmax.
+    """
+    if not weights.numel():
+        return
+    least, most = float(weights.amin()), float(weights.sum(-1).amax())
+    close = ROUNDING[weights.dtype]
+    if not (least >= -close and most <= 1 + close):
+        raise BadInput(
+            f"weights of attention are at least 0, and those of a query sum to at most 1, but {what} gives "
+            f"{least:.3g}, and sums of {most:.3g}; these are no attention, and cannot be labelled"
+        )
+
+
 class LayersRead(Exception):
     """Ends a forward pass whose wanted layers are all read: nothing needs its output."""
 
@@ -242,7 +266,12 @@ class ForwardPass:
         """Yield every reader with the weights that it takes, which are norm-weighted for some.
 
         The weights are changed in place once the readers of attention have read them.
+
+        Raises:
+            BadInput: When they are no attention.
         """
+        if not self.plain:
+            check_rows(weights, f"layer {self.layer}")
         first = cast(Reader, self.reader)  # a check of its type takes as long as a small block
         if self._norms is None or norms is None:
             yield first, weights

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError
-from headroles.extraction.capture.method import CaptureMethod
+from headroles.extraction.capture.method import PADDED, CaptureMethod
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
 from headroles.extraction.model.norms import trial_inputs, value_norms
 from headroles.extraction.model.placing import (
@@ -28,11 +28,17 @@ from headroles.extraction.model.trial import choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.trial_fused import choose_fused_reading
 from headroles.extraction.model.trial_packed import choose_packing
+from headroles.extraction.model.trial_padded import Tried, choose_batches
 from headroles.extraction.model.two_texts import PairTokenizer, select_network
 from headroles.records.rules.names import ROWS
 
 NO_NORMS, SOME_NORMS, ALL_NORMS = "none", "some", "all"
 """Who reads attention weighted by the norms of values."""
+OTHER_INPUTS = {
+    "pixel_values": "images", "pixel_values_videos": "videos", "input_values": "sound",
+    "input_features": "sound", "past_values": "series of numbers",
+}  # fmt: skip
+"""Main inputs of models that read no text, in words."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -113,6 +119,8 @@ def load(
         if path != ROWS:
             reading = choose_fused_reading(network, model_tokenizer, place, longest, reading)
         way = reading.way
+        tried = Tried(network, model_tokenizer, place, way, reading.layers)
+        way = replace(way, batches=choose_batches(tried, longest))
         if norms != NO_NORMS:
             inputs, everywhere = trial_inputs(model_tokenizer, place), norms == ALL_NORMS
             way = replace(way, norms=value_norms(network, inputs, way.modules, everywhere=everywhere))
@@ -137,6 +145,7 @@ def load(
             "weights_sha256": hash_weights(checkpoint, network),
             "missing_weights": opened.missing,
             "capture": reading.way.name,
+            **({"batches": way.batches} if way.batches != PADDED else {}),
             "dtype": dtype,
             "device": opened.places,
             **({"quantisation": opened.quantisation} if opened.quantisation is not None else {}),
@@ -257,7 +266,7 @@ def open_network(
     except HeadrolesError:
         raise
     except Exception as error:  # the library raises many kinds; each becomes one sentence
-        reason = " ".join(str(error).split())[:300]
+        reason = _other_shapes(checkpoint, head or AutoModel, error) or " ".join(str(error).split())[:300]
         raise BadInput(
             f"the model {checkpoint.name!r} cannot be loaded from {checkpoint.origin}: {reason}"
         ) from error
@@ -274,6 +283,30 @@ def open_network(
     with quantised_errors(quantisation, checkpoint.name, home):
         _check_finite(network, checkpoint)
     return OpenNetwork(network, missing, home, describe_places(network, home), quantisation)
+
+
+def _other_shapes(checkpoint: Checkpoint, kind: Any, error: Exception) -> str:
+    """Return which weight has another shape than the architecture; "" where that is not the error."""
+    if "ignore_mismatched_sizes" not in str(error):
+        return ""
+    with silence_library():
+        _, notes = kind.from_pretrained(
+            checkpoint.target,
+            revision=checkpoint.revision or "main",
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+        )
+        config = AutoConfig.from_pretrained(checkpoint.target, revision=checkpoint.revision or "main")
+    wrong = sorted((str(name), tuple(own), tuple(needed)) for name, own, needed in notes["mismatched_keys"])
+    cut = getattr(config, "pruned_heads", None)
+    older = "; its pruned_heads were cut out by an older version of the library, which this one ignores"
+    name, own, needed = wrong[0]
+    return (
+        f"{len(wrong)} weights have another shape than the architecture, such as {name!r}: {own} in place of "
+        f"{needed}{older if cut else ''}; give the model without removed heads"
+    )
 
 
 def _check_finite(network: Any, checkpoint: Checkpoint) -> None:
@@ -302,6 +335,11 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
             checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
         )
     except Exception as error:  # the library raises many kinds; each becomes one sentence
+        reads = _other_inputs(checkpoint)
+        if reads:
+            raise BadInput(
+                f"headroles reads models of text, but {checkpoint.name!r} reads {reads}; give another model"
+            ) from error
         reason = " ".join(str(error).split())[:300]
         raise BadInput(
             f"the model {checkpoint.name!r} has no tokenizer that can be loaded: {reason}"
@@ -316,13 +354,27 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     return tokenizer
 
 
+def _other_inputs(checkpoint: Checkpoint) -> str:
+    """Return what a model reads that does not read text; "" for models of text, and unknown ones."""
+    try:
+        with silence_library():
+            config = AutoConfig.from_pretrained(
+                checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+            )
+            kind = MODEL_MAPPING[type(config)]
+    except Exception:  # the error of the tokenizer is the one to tell
+        return ""
+    first = kind[0] if isinstance(kind, tuple) else kind
+    return OTHER_INPUTS.get(getattr(first, "main_input_name", ""), "")
+
+
 def length_limit(network: Any, tokenizer: Any) -> int | None:
     """Return the longest input by the tokenizer or the number of positions, whichever is smaller."""
     config = network.config
     stated = getattr(tokenizer, "model_max_length", None)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     embedded = [
-        module.num_embeddings - 1 - module.padding_idx
+        module.weight.shape[0] - 1 - module.padding_idx
         for path, module in network.named_modules()
         if path.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None
     ]

@@ -17,7 +17,7 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, shorten
 from headroles.extraction.model.checkpoint import Checkpoint
 from headroles.extraction.model.load import Model, load
 from headroles.extraction.model.placing import DeviceMap
@@ -73,11 +73,18 @@ class LossOptions:
         seed: Seed of the choice of masked tokens.
         labels: Class of each input by its key, as a name or number of the model's classes (a number for
             a model with one output); None for the class that the model itself predicts.
+        distinct: The different labels, which are read in one way for all inputs.
     """
 
     mask: float
     seed: int = 0
     labels: Mapping[str, str] | None = None
+    distinct: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Collect the different labels."""
+        found = frozenset(str(label).strip() for label in (self.labels or {}).values())
+        object.__setattr__(self, "distinct", found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +209,7 @@ def prepare_target(
     """
     ids = np.array(tokenised.inputs["input_ids"], dtype=np.int64)
     if model.about == CLASSES:
-        return tokenised, LossTarget(label=_class_label(model, tokenised.passage.key, options.labels))
+        return tokenised, LossTarget(label=_class_label(model, tokenised.passage.key, options))
     if model.about == CAUSAL:
         return tokenised, LossTarget(np.arange(len(ids) - 1), ids[1:])
     key = int.from_bytes(blake2b(tokenised.passage.key.encode(), digest_size=8).digest())
@@ -216,8 +223,8 @@ def prepare_target(
     )
 
 
-def _class_label(model: LossModel, key: str, labels: Mapping[str, str] | None) -> float | None:
-    config = model.network.config
+def _class_label(model: LossModel, key: str, options: LossOptions) -> float | None:
+    config, labels = model.network.config, options.labels
     if labels is None:
         if config.num_labels == 1:
             raise BadInput(
@@ -228,17 +235,52 @@ def _class_label(model: LossModel, key: str, labels: Mapping[str, str] | None) -
     if key not in labels:
         raise BadInput(f"every input has a label, but {key!r} has none; mend or drop it")
     label = str(labels[key]).strip()
-    names = {str(name): float(number) for number, name in config.id2label.items()}
-    if label in names and config.num_labels > 1:
-        return names[label]
+    if config.num_labels == 1:
+        number = _finite(label)
+        if number is None:
+            raise BadInput(
+                f"a label of {model.described['name']!r} is a number, but {key!r} has {shorten(label)}; mend "
+                f"it"
+            )
+        return number
+    return _classes(model, options.distinct)[label]
+
+
+def _classes(model: LossModel, labels: frozenset[str]) -> Mapping[str, float]:
+    """Return the class of every label of a run: all of them are names, or all are numbers.
+
+    Raises:
+        BadInput: When they are neither, or when both readings exist and differ.
+    """
+    config = model.network.config
+    by_name = {str(name): float(number) for number, name in config.id2label.items()}
+    by_number = {label: number for label in labels if (number := _finite(label)) in range(config.num_labels)}
+    named, numbered = labels <= by_name.keys(), labels <= by_number.keys()
+    differing = sorted(label for label in labels if named and numbered and by_name[label] != by_number[label])
+    name, what = model.described["name"], f"0 to {config.num_labels - 1}, or {', '.join(by_name)}"
+    if differing:
+        raise BadInput(
+            f"labels are names of classes or their numbers, but those of the data may be both, and "
+            f"{differing[0]!r} is the name of class {by_name[differing[0]]:g} of {name!r}; write names that "
+            f"are no numbers"
+        )
+    if named or numbered:
+        return by_name if named else by_number
+    wrong = sorted(labels - by_name.keys() - by_number.keys())
+    mixed = f"names and numbers are mixed (such as {sorted(labels - by_name.keys())[0]!r})"
+    raise BadInput(
+        f"all labels of {name!r} are {what}, but {shorten(wrong[0]) + ' is none' if wrong else mixed}; mend "
+        f"them"
+    )
+
+
+def _finite(label: str) -> float | None:
+    """Return the number of a label; None where it is no finite number."""
     try:
         number = float(label)
     except ValueError:
-        number = float("nan")
-    if np.isfinite(number) and (config.num_labels == 1 or number in range(config.num_labels)):
-        return number
-    allowed = "a number" if config.num_labels == 1 else f"0 to {config.num_labels - 1}, or {', '.join(names)}"
-    raise BadInput(f"a label of {model.described['name']!r} is {allowed}, but {key!r} has {label!r}; mend it")
+        return None
+    return number if np.isfinite(number) else None
 
 
 def losses(

@@ -12,6 +12,7 @@ from headroles.extraction.capture import weights
 from headroles.extraction.capture.attention import run
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import Place, VisibleArray, VisibleMask
+from headroles.extraction.capture.visible import check_rows
 from headroles.extraction.capture.weights import WHOLE, forms_output
 from headroles.records.rules.names import EAGER, FORMED, RETURNED
 
@@ -29,6 +30,12 @@ LONGEST_SEARCHED = 512
 FEWEST_CELLS = 8
 """Fewest cells of an offset that is examined when hidden keys are searched for."""
 
+NOT_FINITE = {
+    torch.float16: "its numbers are too large for float16; give --dtype bfloat16 or float32",
+    torch.bfloat16: "give --dtype float32, or a sound checkpoint",
+    torch.float32: "give a sound checkpoint",
+}
+"""What to do where attention is NaN."""
 TRIAL_SENTENCE = "The heads of a model look at words, and at each other."
 
 Tensors = dict[str, torch.Tensor]
@@ -175,15 +182,23 @@ def _run_plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.
         )
     with torch.inference_mode():
         plain = network(**inputs, output_attentions=True)
-    returned = getattr(plain, "attentions", None) or ()
-    shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in returned}
-    n = inputs["input_ids"].shape[1]
-    square = all(shape is not None and shape[1:] == (n, n) for shape in shapes)
-    if len(shapes) != 1 or not square:
+    every, n = getattr(plain, "attentions", None) or (), inputs["input_ids"].shape[1]
+    returned = [own for own in every if own is not None and tuple(own.shape[2:]) == (n, n)]
+    if len({own.shape[1] for own in returned}) != 1:  # layers of linear attention have other shapes, or none
+        shapes = {None if own is None else tuple(own.shape[1:]) for own in every}
         raise BadInput(
-            f"every layer must compute one (heads, tokens, tokens) attention, but {type(network).__name__} "
-            f"gave {sorted(map(str, shapes)) or 'none'} for {n} tokens; its heads cannot be read"
+            f"layers compute (heads, tokens, tokens) attention of one number of heads, but "
+            f"{type(network).__name__} gave {sorted(map(str, shapes)) or 'none'} for {n} tokens; its heads "
+            f"cannot be read"
         )
+    for layer, own in enumerate(returned):
+        if not bool(torch.isfinite(own).all()):
+            kind = str(network.dtype).removeprefix("torch.")
+            raise BadInput(
+                f"attention is finite numbers, but in {kind} layer {layer} of {type(network).__name__} "
+                f"holds NaN; {NOT_FINITE[network.dtype]}"
+            )
+        check_rows(own, f"layer {layer} of {type(network).__name__}")
     layers = getattr(getattr(plain, "past_key_values", None), "layers", ())
     cached = [_count_key_heads(layer) for layer in layers if getattr(layer, "keys", None) is not None]
     home = inputs["input_ids"].device

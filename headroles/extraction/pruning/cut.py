@@ -20,8 +20,8 @@ from headroles.extraction.capture.stacks import ModelInputs
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.machine import describe_machine, device_name
 from headroles.extraction.model.projections import Projection
+from headroles.extraction.padding import pad_inputs
 from headroles.extraction.pruning.passes import batches_of
-from headroles.extraction.stream import pad_inputs
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.causal.pruning import Gain
 

@@ -12,7 +12,8 @@ from headroles.extraction.ablation.outcomes import Answers
 from headroles.extraction.model.load import Model
 from headroles.extraction.model.losses import CLASSES, LossModel, LossTarget
 from headroles.extraction.model.projections import Projection
-from headroles.extraction.stream import pad_inputs, split_into_batches
+from headroles.extraction.padding import pad_inputs
+from headroles.extraction.stream import split_into_batches
 from headroles.extraction.texts.tokens import Tokenised
 
 FAST, PLAIN = "sdpa", "eager"
@@ -28,7 +29,7 @@ def batches_of(model: Model, inputs: Sequence[Tokenised], batch_size: int) -> li
     """Return batches of places of inputs, longest inputs first."""
     sizes = [given.size for given in inputs]
     order = np.argsort([-size for size in sizes], kind="stable")
-    return list(split_into_batches(order, sizes, batch_size, model.device))
+    return list(split_into_batches(order, sizes, batch_size, model))
 
 
 def mean_outputs(

@@ -14,6 +14,8 @@ from headroles.extraction.texts.hub import path_exists
 
 Location = str | Path
 """A path of this machine, or an address such as ``s3://bucket/texts.jsonl.gz`` (as text)."""
+LONGEST_LINE = 2**24
+"""Most bytes of a line: a small compressed file could hold one line of gigabytes."""
 PATTERN_CHARACTERS = frozenset("*?[")
 """Characters that make a path a pattern, unless a file has exactly that name."""
 
@@ -42,7 +44,7 @@ def open_text(where: Location) -> Iterator[TextIO]:
             start = _decompressed(raw, zipped).read(65536)
             if not start.strip(b"\xef\xbb\xbf \t\r\n"):
                 raise BadInput(f"a file to read must hold text, but '{where}' is empty")
-            source = io.BufferedReader(_NonZero(_decompressed(raw, zipped), where))
+            source = io.BufferedReader(_Checked(_decompressed(raw, zipped), where))
             with io.TextIOWrapper(source, encoding="utf-8-sig", newline="") as text:
                 yield text
     except UnicodeDecodeError as error:
@@ -54,12 +56,12 @@ def open_text(where: Location) -> Iterator[TextIO]:
         raise BadInput(f"the data file '{where}' cannot be read: {error}") from error
 
 
-class _NonZero(io.RawIOBase):
-    """The bytes of a stream, refused at a zero byte, which no text has."""
+class _Checked(io.RawIOBase):
+    """The bytes of a stream, refused at a zero byte, which no text has, and at a line without end."""
 
     def __init__(self, source: io.BufferedReader, where: Location) -> None:
         """Take the stream, and its file for errors."""
-        self._source, self._where = source, where
+        self._source, self._where, self._line = source, where, 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -69,10 +71,17 @@ class _NonZero(io.RawIOBase):
         """Read the next bytes into a buffer, and return their number, 0 at the end.
 
         Raises:
-            BadInput: When a zero byte is among them.
+            BadInput: When a zero byte is among them, or a line is longer than ``LONGEST_LINE``.
         """
         size = self._source.readinto1(buffer)
-        if 0 in memoryview(buffer)[:size].tobytes():
+        read = memoryview(buffer)[:size].tobytes()
+        feed = read.rfind(b"\n")
+        self._line = self._line + size if feed < 0 else size - feed
+        if self._line > LONGEST_LINE:
+            raise BadInput(
+                f"a line has at most {LONGEST_LINE:,} bytes, but '{self._where}' has a longer one; cut it"
+            )
+        if 0 in read:
             raise BadInput(
                 f"the data must be text in UTF-8, but '{self._where}' is binary (it holds zero bytes)"
             )
@@ -100,6 +109,11 @@ def open_binary(where: Location) -> Iterator[io.BufferedReader]:
     try:
         if not path.exists():
             raise no_such_file(path)
+        if not (path.is_file() or path.is_dir()):
+            raise BadInput(
+                f"a file is read from its start more than once, but '{path}' is a pipe or a device; save "
+                f"it as a file"
+            )
         if path.is_dir():
             raise BadInput(f"a file to read must be no folder, but '{path}' is a folder; name a file in it")
         with path.open("rb") as raw:

@@ -3,14 +3,13 @@
 import csv
 import json
 import math
-import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from headroles.errors import BadInput
-from headroles.extraction.texts.files import Location, file_format, open_binary, open_text
+from headroles.extraction.texts.files import LONGEST_LINE, Location, file_format, open_binary, open_text
 from headroles.records.objects import DataObject
 
 if TYPE_CHECKING:
@@ -51,32 +50,60 @@ def read_table_rows(where: Location, texts: Sequence[str] = (), labels: Sequence
 
 
 def _table_rows(where: Location, delimiter: str) -> Generator[Row, None, None]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    csv.field_size_limit(LONGEST_LINE)
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    begins = 1
     with open_text(where) as text:
         try:
-            reader = csv.reader(text, delimiter=delimiter, quoting=quoting)
+            lines = _Lines(text)
+            reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
             header = next(reader)
             repeated = sorted({name for name in header if name and header.count(name) > 1})
             if repeated:
                 raise BadInput(
                     f"'{where}' has two columns called {repeated[0]!r}; give each a name of its own"
                 )
+            begins = reader.line_num + 1
             for cells in reader:
+                place = f"{where}, line {begins}"
+                if lines.last.endswith("\r"):
+                    raise BadInput(
+                        f"{place}: a row ends with a line feed, but this one has a carriage return alone in "
+                        f"it; replace it by a space, or save the file with the line ends of this system"
+                    )
                 if cells:
-                    yield f"{where}, line {reader.line_num}", _row(cells, header, where, reader.line_num)
+                    yield place, _row(cells, header, place)
+                begins = reader.line_num + 1
         except csv.Error as error:
-            raise BadInput(f"'{where}' cannot be read as a table: {error}") from error
+            quotes = "" if quoting else '; a text with a quote in it is quoted as a whole, with "" for each'
+            raise BadInput(
+                f"{where}, line {begins}: no row of a table begins here ({error}){quotes}"
+            ) from error
 
 
-def _row(cells: list[str], header: list[str], where: Location, line: int) -> dict[str, object]:
-    if len(cells) > len(header):
+class _Lines:
+    """The lines of a file, of which the last one that was read is known."""
+
+    def __init__(self, text: TextIO) -> None:
+        """Begin before the first line."""
+        self._text, self.last = text, ""
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the lines."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line with its end."""
+        self.last = next(self._text)
+        return self.last
+
+
+def _row(cells: list[str], header: list[str], place: str) -> dict[str, object]:
+    if len(cells) != len(header):
         raise BadInput(
-            f"{where}, line {line}: a row has as many cells as the header ({len(header)}), "
-            f"but got {len(cells)}"
+            f"{place}: a row has as many cells as the header ({len(header)}), but got {len(cells)}; mend it"
         )
-    blank: list[object] = [None] * (len(header) - len(cells))
-    return dict(zip(header, [*cells, *blank], strict=True))
+    return dict(zip(header, cells, strict=True))
 
 
 def read_json_objects(lines: Iterable[str], where: Location) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -11,7 +11,8 @@ from headroles.extraction.capture.plain import run_with_calls
 from headroles.extraction.capture.stacks import ENCODER_IDS, ModelInputs
 from headroles.extraction.capture.threads import one_thread
 from headroles.extraction.model.load import Model
-from headroles.extraction.stream import is_out_of_memory, pad_inputs
+from headroles.extraction.padding import pad_inputs
+from headroles.extraction.stream import is_out_of_memory
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.extraction.views.check import errors_in_one_sentence
 from headroles.extraction.views.kept import RECOMPUTED_TOLERANCE

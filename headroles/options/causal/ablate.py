@@ -8,7 +8,16 @@ from headroles.errors import BadInput
 from headroles.options.causal.held import take_inputs
 from headroles.options.described import Option
 from headroles.options.inputs import InputOptions
-from headroles.options.shared import ATTENTION, LOSS_LABEL, MARGIN, MASK_SHARE, PRESET, REFERENCES, TEST
+from headroles.options.shared import (
+    ATTENTION,
+    LOSS_LABEL,
+    MARGIN,
+    MASK_SHARE,
+    OWN_SIEVE,
+    PRESET,
+    REFERENCES,
+    TEST,
+)
 from headroles.options.surface import MASK
 from headroles.records.causal.columns import (
     CELLS,
@@ -52,6 +61,7 @@ class AblateOptions(InputOptions):
             detail="Without inputs and model, those of that run are taken.",
         ),
     ] = None
+    sieve: Annotated[tuple[str, ...], OWN_SIEVE] = ()
     by: Annotated[
         tuple[str, ...],
         Option(
@@ -132,6 +142,7 @@ class AblateOptions(InputOptions):
     KIND: ClassVar[str] = "ablate"
     COMMAND: ClassVar[str] = "headroles ablate"
     NAMES_RUN: ClassVar[str] = "--roles"
+    NOT_STORED: ClassVar[tuple[str, ...]] = ("sieve",)
 
     def __post_init__(self) -> None:
         """Take inputs of the label run where none are given, and check what can be checked at once."""
@@ -152,6 +163,8 @@ class AblateOptions(InputOptions):
             raise BadInput(f"--by names at least one of {', '.join(WHOLE)}, but got {given}; add one")
         if MATCHED in self.by and CELLS not in self.by:
             raise BadInput("cells:matched is compared with cells; give --by cells, too")
+        if self.sieve and self.roles is None:
+            raise BadInput("--sieve gives a sieve of a label run; name the run with --roles")
         if self.of_roles and self.roles is None:
             raise BadInput(f"{self.of_roles[0]} needs the roles of heads; name a label run with --roles")
         self._check_used()

@@ -29,6 +29,10 @@ class AsksRoles(Protocol):
         """Folder of the label run; None where no roles are asked about."""
 
     @property
+    def sieve(self) -> tuple[str, ...]:
+        """Sieves of the label run that came from files, as the user gives them."""
+
+    @property
     def out(self) -> str | None:
         """Where the run is written; None: nowhere."""
 

@@ -8,7 +8,7 @@ from headroles.options.causal.held import take_inputs
 from headroles.options.described import Option
 from headroles.options.finished import FOLDER
 from headroles.options.inputs import InputOptions
-from headroles.options.shared import ATTENTION, FAMILY, MARGIN, PRESET, REFERENCES, STREAM, TEST
+from headroles.options.shared import ATTENTION, FAMILY, MARGIN, OWN_SIEVE, PRESET, REFERENCES, STREAM, TEST
 from headroles.records.rules.rule import Decision
 from headroles.stats.decision import BETTING
 
@@ -34,6 +34,7 @@ class WhyOptions(InputOptions):
     folder: Annotated[
         str, FOLDER.but(detail="Here: a label run on this machine. Its inputs and model are the default.")
     ]
+    sieve: Annotated[tuple[str, ...], OWN_SIEVE] = ()
     rotations: Annotated[
         int,
         Option(
@@ -74,6 +75,7 @@ class WhyOptions(InputOptions):
     KIND: ClassVar[str] = "why"
     COMMAND: ClassVar[str] = "headroles why"
     NAMES_RUN: ClassVar[str] = "FOLDER"
+    NOT_STORED: ClassVar[tuple[str, ...]] = ("sieve",)
 
     def __post_init__(self) -> None:
         """Take inputs of the label run where none are given, and check what can be checked at once."""

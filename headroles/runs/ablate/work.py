@@ -115,7 +115,7 @@ class AblateWork:
         sizes = [given.size for given in plain]
         for (alone, asked), places in sorted(kinds.items()):
             order = np.array(sorted(places, key=lambda place: (-sizes[place], place)))
-            for batch in split_into_batches(order, sizes, self._options.batch_size, self.source.device):
+            for batch in split_into_batches(order, sizes, self._options.batch_size, self.source):
                 inputs = [plain[place] for place in batch]
                 cells = self._cells.of(inputs) if asked and self._cells is not None else []
                 read, targets = self._opened.targets(inputs)

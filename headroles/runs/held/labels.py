@@ -23,6 +23,7 @@ from headroles.options.causal.held import AsksRoles, no_label_run
 from headroles.options.label import Options
 from headroles.records.causal.ablation import HeldRoles
 from headroles.records.rules.rule import Rule
+from headroles.shards.stored_sieves import with_known_sieves
 from headroles.storage.folder import RUN
 from headroles.storage.integrity.manifest import read_checked_manifest
 
@@ -41,8 +42,7 @@ def check_label_run(options: AsksRoles) -> None:
         BadInput: When it holds none, or when the run that asks would replace it.
     """
     if options.roles is not None:
-        manifest = read_checked_manifest(Path(options.roles), RUN)
-        label_options(manifest, options.roles, options.NAMES_RUN)
+        label_options(read_checked_manifest(Path(options.roles), RUN), options)
         out = options.out
         if out is not None and not is_address(out) and Path(out).resolve() == Path(options.roles).resolve():
             raise BadInput(
@@ -51,21 +51,21 @@ def check_label_run(options: AsksRoles) -> None:
             )
 
 
-def label_options(manifest: Mapping[str, Any], folder: str, name: str) -> Options:
-    """Return the options of a label run from its manifest.
+def label_options(manifest: Mapping[str, Any], asking: AsksRoles) -> Options:
+    """Return the options of a label run from its manifest, with sieves that may be made here.
 
     Args:
-        manifest: Of the run.
-        folder: Its folder.
-        name: Argument or option of the folder on the command line.
+        manifest: Of the label run.
+        asking: Options of the run that asks about its roles.
 
     Raises:
-        BadInput: When it is no run of sieves.
+        BadInput: When it is no run of sieves, or a sieve came from a file that is not given.
     """
-    settings = manifest.get("settings")
+    folder, settings = str(asking.roles), manifest.get("settings")
     if not isinstance(settings, dict) or "sieve" not in settings:
-        raise no_label_run(name, folder)
-    options = kind_named("cluster" if "divergence" in settings else "label").options(settings)
+        raise no_label_run(asking.NAMES_RUN, folder)
+    known = with_known_sieves(settings, folder, asking.sieve)
+    options = kind_named("cluster" if "divergence" in settings else "label").options(known)
     assert isinstance(options, Options), "runs of tables of scores have no sieves"
     return options
 
@@ -81,7 +81,7 @@ def annotation_of(options: AsksRoles) -> frozenset[str]:
     from headroles.runs.label.sieves import selection_of_run
 
     manifest = read_checked_manifest(Path(options.roles), RUN)
-    return selection_of_run(label_options(manifest, options.roles, options.NAMES_RUN)).needs
+    return selection_of_run(label_options(manifest, options)).needs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +119,7 @@ def stored_roles(options: AsksRoles) -> StoredRoles | None:
     from headroles.storage.run import load
 
     run, own = load(options.roles), options.settings()
-    asked = label_options(run.manifest, options.roles, options.NAMES_RUN)
+    asked = label_options(run.manifest, options)
     halved = all(asked.settings()[name] == own[name] for name in SAME_INPUTS)
     held = decide_roles(run, options.roles, options.seed if halved else None)
     return StoredRoles(held, asked, run.manifest.get("model", {}), run.findings.rules)

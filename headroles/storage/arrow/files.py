@@ -4,6 +4,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+MOST_IN_MEMORY, MOST_GROWTH = 2**29, 50
+"""Bytes that any file may take in memory, and how many times its size a larger one may take."""
+WIDTHS = {"BOOLEAN": 0.125, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 4}
+"""Bytes of a value in memory by its type; texts and contents have more, which the file holds as they are."""
+
 
 def parquet_bytes(
     columns: dict[str, Any],
@@ -30,6 +35,34 @@ def parquet_bytes(
     return content.getvalue()
 
 
+def check_growth(size: int, content: int) -> None:
+    """Refuse a file that takes far more memory than room on the disk, before it takes any.
+
+    Args:
+        size: Bytes that it would take in memory.
+        content: Bytes of the file.
+
+    Raises:
+        ValueError: When it would take more than ``MOST_IN_MEMORY``, and ``MOST_GROWTH`` times its size.
+    """
+    if size > max(MOST_IN_MEMORY, MOST_GROWTH * content):
+        raise ValueError(
+            f"a file of {content:,} bytes takes at most {MOST_GROWTH} times as many in memory, or "
+            f"{MOST_IN_MEMORY:,}, but this one would take {size:,}"
+        )
+
+
+def size_in_memory(metadata: Any) -> int:
+    """Return about how many bytes the table of a Parquet file takes, from what its end states."""
+    total = 0
+    for group in range(metadata.num_row_groups):
+        for place in range(metadata.num_columns):
+            column = metadata.row_group(group).column(place)
+            width = WIDTHS.get(column.physical_type) or max(metadata.schema.column(place).length, 0)
+            total += max(column.num_values * width, column.total_uncompressed_size)
+    return total
+
+
 def read_parquet(data: Path | bytes) -> Any:
     """Return the table of a Parquet file, from its path or content, read by the thread that calls.
 
@@ -37,13 +70,15 @@ def read_parquet(data: Path | bytes) -> Any:
 
     Raises:
         OSError: When the file is missing.
-        ValueError: When it is no Parquet file.
+        ValueError: When it is no Parquet file, or would take far more memory than its size.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    size = len(data) if isinstance(data, bytes) else data.stat().st_size
     try:
         with pq.ParquetFile(BytesIO(data) if isinstance(data, bytes) else data, pre_buffer=False) as file:
+            check_growth(size_in_memory(file.metadata), size)
             return file.read(use_threads=False)
     except pa.ArrowException as error:  # damaged bytes may name a type that Arrow does not know
         if isinstance(error, OSError | ValueError | MemoryError):

@@ -124,11 +124,6 @@ def rewrite_pruning(folder: Path, pruning: Pruning, report: str) -> None:
         replace_files(folder, contents, figure_names(folder), MANIFEST)
 
 
-def is_pruning(folder: Path) -> bool:
-    """Return whether a folder's manifest says that it is a pruning."""
-    return read_settled(folder, read_manifest).get("kind") == PRUNING.name
-
-
 def load_pruning(folder: Path) -> Pruning:
     """Read a pruning from its folder; every file of it, the model's too, must be as it was written.
 

@@ -69,15 +69,6 @@ def clear_leftovers(folder: Path, is_ours: Callable[[str], bool]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def has_leftover(folder: Path, name: str) -> bool:
-    """Return whether a half-written file of this name lies in a folder, of a process that has ended."""
-    for path in folder.glob(".*.partial"):
-        match = PARTIAL.fullmatch(path.name)
-        if match is not None and match["name"] == name:
-            return _is_abandoned(path, match["host"], int(match["process"]))
-    return False
-
-
 def _is_abandoned(path: Path, host: str | None, process: int) -> bool:
     """Return whether nobody writes a half-written file any more.
 

@@ -47,23 +47,6 @@ def lock_present_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
 
 
-def repair_if_free(folder: Path) -> None:
-    """Repair a folder for a command that reads it, unless another command writes it.
-
-    Raises:
-        BadInput: When another command holds the lock, there are no locks, or the folder cannot be written.
-    """
-    lock = _lock(folder, str(folder)) if folder.is_dir() else None
-    if lock is None:
-        raise BadInput(
-            f"a folder is repaired by the one command that holds its lock, but '{folder}' has none"
-        )
-    try:
-        repair_run_folder(folder)
-    finally:
-        os.close(lock)
-
-
 @contextmanager
 def _locked(folder: Path, out: str) -> Iterator[None]:
     """Hold the lock of a folder; remove the folder before unlocking when it was made here and is empty.

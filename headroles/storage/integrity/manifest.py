@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from headroles.addresses import check_place, is_address, no_such_folder
-from headroles.errors import BadInput
+from headroles.errors import BadInput, shorten_quotes
 from headroles.storage.folder import ATLAS, COMPARISON, MANIFEST, PLAN, PRUNING, RUN, Kind
+from headroles.storage.integrity.schema import check_manifest
+from headroles.storage.places import read_regular
 
 FORMAT = 2
-"""Number of the format that folders of runs and comparisons get. Format 1 had neither number nor seal."""
+"""Number of the format of all folders."""
 SEAL = "sha256"
 """Field of a manifest with the SHA-256 of all its other fields, as they stand in the file."""
 FOLDER_WORDS = {
@@ -30,7 +32,7 @@ AGAIN = {
     PRUNING.name: "prune the run again",
 }
 """What to do about a damaged folder of each kind."""
-TAKES_COMPARISONS = "show, report --figures and table take one, and all other commands take runs"
+TAKES_COMPARISONS = "show, report --figures, table and verify take one, and all other commands take runs"
 
 
 def manifest_text(record: Mapping[str, Any]) -> str:
@@ -50,31 +52,31 @@ def manifest_text(record: Mapping[str, Any]) -> str:
 def parse_manifest(data: bytes) -> dict[str, Any]:
     """Return the record of a manifest, without format and seal, after checking both.
 
-    A manifest of format 1 has no seal, so its record is returned as it is.
-
     Raises:
         ValueError: When it is no JSON object, or any byte of it was altered.
         BadInput: When a later version wrote it.
     """
     try:
-        record = json.loads(data)
+        record = json.loads(data, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise ValueError(f"{MANIFEST} is nested too deeply") from error
     if not isinstance(record, dict):
         raise ValueError(f"{MANIFEST} is no JSON object")
-    number = record.get("format", 1)
+    number = record.get("format")
     if isinstance(number, int) and number > FORMAT:
         raise BadInput(
-            f"this version reads folders of formats 1 to {FORMAT}, but a later version wrote format "
-            f"{number}; install that version of headroles"
+            f"this version reads folders of format {FORMAT}, but a later version wrote format {number}; "
+            f"install that version of headroles"
         )
     seal = record.pop(SEAL, None)
-    if seal is None and "format" not in record:
-        return record
     if seal != _seal(record) or _text(record | {SEAL: seal}).encode() != data:
         raise ValueError(f"{MANIFEST} was altered since it was written")
     del record["format"]
     return record
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{MANIFEST} holds {name}, which is no finite number")
 
 
 def check_run_folder(folder: str | Path, kind: Kind = RUN) -> None:
@@ -111,13 +113,13 @@ def read_checked_manifest(folder: Path, kind: Kind) -> dict[str, Any]:
             f"{kind.words}"
         )
     try:
-        record = parse_manifest((folder / MANIFEST).read_bytes())
+        record = parse_manifest(read_regular(folder / MANIFEST))
+        check_manifest(record)
     except (OSError, ValueError) as error:
         raise damaged_error(folder, kind, error) from error
     except BadInput as error:
         raise BadInput(f"'{folder}' cannot be read: {error}") from error
     there = record.get("kind", RUN.name)
-    there = there if there in FOLDER_WORDS else RUN.name
     if there != kind.name and kind == RUN:
         raise BadInput(f"this needs a run, but '{folder}' is {FOLDER_WORDS[there]}; {TAKES_COMPARISONS}")
     if there != kind.name:
@@ -130,7 +132,7 @@ def damaged_error(folder: Path, kind: Kind, error: Exception) -> BadInput:
     again = AGAIN[kind.name]
     return BadInput(
         f"the {kind.name} in '{folder}' is damaged or from another version ({type(error).__name__}: "
-        f"{error}); {again}"
+        f"{shorten_quotes(error)}); {again}"
     )
 
 

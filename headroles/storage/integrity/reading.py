@@ -1,33 +1,29 @@
-"""Read folders in one state: finish what a killed command left, read through what may not be written.
+"""Read folders in one state, and change nothing in them: whoever reads a folder may have received it.
 
 Every file that is read is checked against the SHA-256 of the manifest. A second check in one process looks
 at inode, size and times only.
 """
 
 import os
-import shutil
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from headroles.errors import HeadrolesError
+from headroles.errors import BadInput, HeadrolesError
 from headroles.storage.folder import (
-    ATLAS,
-    COMPARISON,
     EARLIER_RUN,
+    KINDS,
     MANIFEST,
     RUN,
-    SHARDS,
     Kind,
     read_manifest,
 )
-from headroles.storage.integrity.lock import repair_if_free
-from headroles.storage.integrity.repair import holds_earlier_run, is_earlier_run_whole
-from headroles.storage.integrity.switch import AFTER, file_names, is_switched, is_switching, switched_files
+from headroles.storage.integrity.repair import OURS, holds_earlier_run
+from headroles.storage.integrity.switch import AFTER, file_names, is_switching
+from headroles.storage.places import open_regular
 
 Read = TypeVar("Read")
 Mark = tuple[int, int, int, int, int]
@@ -40,26 +36,29 @@ _known_digests: dict[Path, tuple[Mark, str]] = {}
 
 
 def read_settled(folder: Path, read: Callable[[Path], Read]) -> Read:
-    """Read a folder in the state before or after a command, never between.
+    """Read a folder in the state before or after a command, never between; nothing in it is changed.
 
-    What a killed command left is finished or undone first. Where the folder may not be written, the files are
-    read from where they lie. Where another command changes the folder meanwhile, it is read again.
+    Where another command changes the folder meanwhile, it is read again.
 
     Args:
         folder: Folder of a run or comparison.
-        read: Reads it; the path that it gets may be that of a folder of links.
+        read: Reads it.
 
     Raises:
+        BadInput: When a command was stopped while it changed the folder, or when a file that is read is a
+            link, a pipe or a device.
         HeadrolesError: What ``read`` raises while nothing changes.
     """
     for wait in WAITS:
         time.sleep(wait)
-        before = _state(folder)
+        before, last = _state(folder), wait == WAITS[-1]
+        if _is_unsettled(folder) and not last:
+            continue
         try:
-            with _settled(folder) as place:
-                return read(place)
+            _check_settled(folder)
+            return read(folder)
         except (HeadrolesError, OSError):
-            if _state(folder) == before or wait == WAITS[-1]:
+            if last or _state(folder) == before:
                 raise
     raise AssertionError("the last time always ends")
 
@@ -67,52 +66,38 @@ def read_settled(folder: Path, read: Callable[[Path], Read]) -> Read:
 def kind_of_folder(folder: Path) -> Kind:
     """Return the kind that a folder's manifest states; a run where it states none."""
     stated = read_settled(folder, read_manifest).get("kind")
-    return next((kind for kind in (ATLAS, COMPARISON) if kind.name == stated), RUN)
+    return next((kind for kind in KINDS if kind.name == stated), RUN)
 
 
-@contextmanager
-def _settled(folder: Path) -> Iterator[Path]:
-    """Yield a folder without anything unfinished: itself, or one of links to its files."""
-    if _is_unsettled(folder) or is_switched(folder):
-        with suppress(HeadrolesError):
-            repair_if_free(folder)
-    if not _is_unsettled(folder):
-        yield folder
-        return
-    with TemporaryDirectory(prefix="headroles-") as temporary:
-        links = Path(temporary) / (folder.resolve().name or "run")
-        for name, path in _files_that_count(folder).items():
-            (links / name).parent.mkdir(parents=True, exist_ok=True)
-            _link(path.absolute(), links / name)
-        try:
-            yield links
-        except HeadrolesError as error:
-            error.args = tuple(str(argument).replace(str(links), str(folder)) for argument in error.args)
-            raise
+def _check_settled(folder: Path) -> None:
+    """Refuse a folder that is half-changed, or in which a name of headroles is no plain file or folder.
+
+    Raises:
+        BadInput: In a sentence that names the command that finishes it, or the name.
+    """
+    if _is_unsettled(folder):
+        is_run = read_manifest(folder).get("kind", RUN.name) == RUN.name
+        again = f", or headroles judge {folder}" if is_run else ""
+        raise BadInput(
+            f"a command was stopped while it changed '{folder}', or is still at work, so no reader can tell "
+            f"what counts; start that command again{again}, and it is finished"
+        )
+    for place, folders, files in os.walk(folder):
+        if Path(place) == folder:
+            folders[:] = [name for name in folders if name in OURS]
+        for name in (*folders, *files):
+            path = Path(place, name)
+            kind = path.lstat().st_mode
+            own = path.relative_to(folder).parts[0] in OURS
+            if own and not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                raise BadInput(
+                    f"a folder of headroles holds plain files, but '{path}' is a link, a pipe or a device; "
+                    f"put the file in its place, or remove it"
+                )
 
 
 def _is_unsettled(folder: Path) -> bool:
     return is_switching(folder) or ((folder / EARLIER_RUN).is_dir() and holds_earlier_run(folder))
-
-
-def _files_that_count(folder: Path) -> dict[str, Path]:
-    """Return where the files lie of the run that counts, by name."""
-    files = switched_files(folder)
-    aside = f"{EARLIER_RUN}/"
-    own = {name: path for name, path in files.items() if not name.startswith(aside)}
-    if not holds_earlier_run(folder):
-        return own
-    earlier = {name.removeprefix(aside): path for name, path in files.items() if name.startswith(aside)}
-    if not is_earlier_run_whole(folder):
-        return own | earlier
-    return own if any((folder / SHARDS).glob("*.json")) else earlier
-
-
-def _link(path: Path, link: Path) -> None:
-    try:
-        link.symlink_to(path)
-    except OSError:  # Windows without the right to make links
-        shutil.copyfile(path, link)
 
 
 def _state(folder: Path) -> tuple[Any, ...]:
@@ -171,7 +156,7 @@ def digest_of(path: Path) -> str:
     known = _known_digests.get(key)
     if known is not None and known[0] == mark:
         return known[1]
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         digest = file_digest(file, "sha256").hexdigest()
     _known_digests.pop(key, None)
     if mark is not None and mark == _mark(path) and time.time_ns() - max(mark[3:]) > TICK_NS:

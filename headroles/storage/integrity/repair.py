@@ -37,11 +37,11 @@ def repair_run_folder(folder: Path) -> None:
     ``headroles.storage.integrity.lock`` ensures.
 
     Raises:
-        BadInput: When the folder cannot be written.
+        BadInput: When the folder cannot be written, or what waits in it is not of headroles.
     """
     with write_errors(f"the run folder '{folder}'"):
         if folder.is_dir():
-            finish_switch(folder)
+            finish_switch(folder, lambda name: name.partition("/")[0] in OURS - {AFTER})
             clear_partial(folder)
             restore_earlier_run(folder)
 

@@ -1,0 +1,140 @@
+"""Try at load which inputs may share a batch: in some models padding changes what is computed.
+
+A convolution over tokens (ConvBERT) or an embedding of neighbours reads the padding beside a short input, and
+no attention mask hides it there. Each input must be read as it is alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from headroles.errors import BadInput
+from headroles.extraction.capture.attention import read_attention
+from headroles.extraction.capture.method import EQUAL, PADDED, SINGLE, CaptureMethod
+from headroles.extraction.capture.readers import VisibleArray
+from headroles.extraction.model.trial import BLOCK_TOLERANCE, OUTPUT_TOLERANCE, TOLERANCE, TRIAL_SENTENCE
+from headroles.extraction.padding import pad_inputs
+from headroles.extraction.texts.tokens import Tokenised, tokenise
+from headroles.records.passage import Passage
+from headroles.records.view import CROSS, DECODER
+
+SHORT = Passage("short", ("Words differ.",))
+LONG = Passage("long", (TRIAL_SENTENCE,))
+PAIRS = (
+    Passage("short", ("Words differ.", "Words")),
+    Passage("long", (TRIAL_SENTENCE, f"{TRIAL_SENTENCE} {TRIAL_SENTENCE}")),
+)
+"""Inputs of two texts, for decoders of encoder-decoders."""
+MOST_TOKENS = 64
+"""Most tokens of a text in the check."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tried:
+    """A network with all that reads it.
+
+    Attributes:
+        network: The network, with its attention implementation set for the way.
+        tokenizer: Its tokenizer.
+        device: Device of its inputs.
+        way: The way its attention is read.
+        layers: Number of layers.
+    """
+
+    network: Any
+    tokenizer: Any
+    device: torch.device
+    way: CaptureMethod
+    layers: int
+
+
+class _FirstReader:
+    """A reader that keeps every layer of the first example of a batch."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, list[torch.Tensor]] = {}
+
+    def read(self, layer: int, example: int, start: int, rows: torch.Tensor, visible: VisibleArray) -> None:
+        if example == 0:
+            self.blocks.setdefault(layer, []).append(rows.clone())
+
+    @property
+    def layers(self) -> list[torch.Tensor]:
+        return [torch.cat(blocks, dim=1) for _, blocks in sorted(self.blocks.items())]
+
+
+def choose_batches(tried: Tried, most: int) -> str:
+    """Return which inputs may share a batch: ``PADDED``, ``EQUAL`` lengths alone, or a ``SINGLE`` one.
+
+    A short input is read alone, padded beside a long one, and beside one of its own length.
+
+    Args:
+        tried: The network.
+        most: Longest input of the model.
+
+    Raises:
+        BadInput: When an input that is read alone is not what the plain model computes.
+    """
+    pairs = tried.way.kind in (DECODER, CROSS)
+    short, long = (
+        tokenise(tried.tokenizer, [passage], min(most, MOST_TOKENS))[0]
+        for passage in (PAIRS if pairs else (SHORT, LONG))
+    )
+    alone = _read(tried, [short])
+    if alone is None:
+        raise BadInput(f"{type(tried.network).__name__} must run on a short text; it cannot be labelled")
+    plain = None if pairs else _plain(tried, short)
+    if plain is not None and not _same(alone, plain, BLOCK_TOLERANCE, tried.network.dtype):
+        raise BadInput(
+            f"what is read of a short text must be what the plain model computes, but that of "
+            f"{type(tried.network).__name__} is not; this architecture cannot be labelled"
+        )
+    for name, other in ((PADDED, long), (EQUAL, _cut(long, short))):
+        beside = None if other is None else _read(tried, [short, other])
+        if beside is not None and _same(beside, alone, OUTPUT_TOLERANCE, tried.network.dtype):
+            return name
+    return SINGLE
+
+
+def _read(tried: Tried, batch: Sequence[Tokenised]) -> list[torch.Tensor] | None:
+    """Return the weights of the first input of a batch by layer; None where the model fails on it."""
+    reader, way = _FirstReader(), replace(tried.way, packs=None, norms=None, by_heads=False)
+    try:
+        tensors, lengths = pad_inputs(tried, batch), [given.size for given in batch]
+        read_attention(tried.network, way, tensors, lengths, reader, tried.layers)
+    except (RuntimeError, TypeError, ValueError, LookupError):
+        return None
+    return reader.layers
+
+
+def _plain(tried: Tried, given: Tokenised) -> list[torch.Tensor]:
+    """Return the weights of the plain eager model on one input."""
+    own = tried.network.config._attn_implementation
+    tried.network.set_attn_implementation("eager")
+    try:
+        with torch.inference_mode():
+            output = tried.network(**pad_inputs(tried, [given]), output_attentions=True)
+    finally:
+        tried.network.set_attn_implementation(own)
+    return [weights[0].float().to(tried.device) for weights in output.attentions if weights is not None]
+
+
+def _cut(long: Tokenised, short: Tokenised) -> Tokenised | None:
+    """Return the start of a long input, with as many tokens as a short one; None where it is no longer."""
+    sizes = {name: len(ids) for name, ids in short.inputs.items()}
+    if any(len(long.inputs[name]) < size for name, size in sizes.items()):
+        return None
+    inputs = {name: long.inputs[name][:size] for name, size in sizes.items()}
+    return replace(long, inputs=inputs, tokens=long.tokens[: short.size])
+
+
+def _same(
+    ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor], close: float, dtype: torch.dtype
+) -> bool:
+    close = max(close, TOLERANCE[dtype])
+    return len(ours) == len(theirs) and all(
+        a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=close)
+        for a, b in zip(ours, theirs, strict=True)
+    )

@@ -1,0 +1,248 @@
+"""Folders that come from somebody else: no reader changes, runs or waits for anything that they name."""
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headroles
+from headroles.errors import BadInput, HeadrolesError
+from headroles.pruning import verify_any
+from headroles.storage import AFTER, manifest_text
+from tests.conftest import Command
+from tests.contract.recorded import RECORDED
+from tests.support.folders import change_manifest, contents
+
+READERS: tuple[tuple[str, ...], ...] = (
+    ("show", "run"), ("verify", "run"), ("table", "run"), ("share", "run", "--out", "shared"),
+    ("view", "--run", "run"), ("compare", "run", "other", "--out", "compared"),
+    ("atlas", "run", "other", "--out", "atlas"), ("replicate", "run", "other"), ("why", "run"),
+    ("ablate", "--roles", "run"), ("prune", "run", "--bound", "0.1"), ("report", "run", "--figures", "svg"),
+)  # fmt: skip
+"""Commands that read a finished run."""
+WRITERS: tuple[tuple[str, ...], ...] = (("judge", "run", "--alpha", "0.2"), ("report", "run"))
+"""Commands that write into the folder of a run, and finish what a stopped one left."""
+
+
+@pytest.fixture
+def received(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder ``run`` in the present folder, with another run and the user's own file beside it."""
+    for name in ("run", "other"):
+        shutil.copytree(finished, tmp_path / name)
+    (tmp_path / "victim.txt").write_text("years of work")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "run"
+
+
+def _wait(folder: Path, gone: list[str], new: dict[str, bytes] | None = None) -> None:
+    """Leave a journal and new files in a folder, as a command that is stopped does."""
+    for name, data in (new or {}).items():
+        (folder / AFTER / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / AFTER / name).write_bytes(data)
+    (folder / AFTER).mkdir(exist_ok=True)
+    (folder / AFTER / "journal.json").write_text(json.dumps({"gone": gone, "last": "manifest.json"}))
+
+
+ATTACKS: dict[str, Callable[[Path], None]] = {
+    "a name above": lambda run: _wait(run, ["../victim.txt"]),
+    "an absolute name": lambda run: _wait(run, [str(run.parent / "victim.txt")]),
+    "a name behind a link": lambda run: (
+        (run / "figures").symlink_to(run.parent),
+        _wait(run, ["figures/victim.txt"]),
+    )[1],
+    "a file of somebody else": lambda run: (
+        (run / "thesis.tex").write_text("more"),
+        _wait(run, ["thesis.tex"]),
+    )[1],
+    "a link among new files": lambda run: (
+        _wait(run, []),
+        (run / AFTER / "report.html").symlink_to(run.parent / "victim.txt"),
+    )[0],
+    "no journal": lambda run: ((run / AFTER).mkdir(), (run / AFTER / "journal.json").write_text("[1]"))[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_journal_deletes_no_file_whatever_it_names_and_whoever_reads(
+    received: Path, command: Command, attack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    ATTACKS[attack](received)
+    before = contents(received.parent)
+    for words in READERS:
+        code, _, err = command(*words)
+        assert code == 1, words
+        assert "was stopped while it changed 'run'" in err or "start that command again" in err, (words, err)
+    for words in WRITERS:
+        code, _, err = command(*words)
+        assert (code, "leaves only its own files in" in err) == (1, True), (words, err)
+    after = contents(received.parent)
+    assert {name: after.get(name) for name in before} == before
+
+
+def test_a_half_changed_folder_is_finished_by_a_command_that_writes_and_by_no_other(
+    received: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    headroles.judge_again(received, alpha=0.2)
+    new = {name: (received / name).read_bytes() for name in ("findings.csv", "labels.csv", "manifest.json")}
+    shutil.rmtree(received)
+    shutil.copytree("other", received)
+    _wait(received, ["report.html"], new)
+    before = contents(received)
+    with pytest.raises(
+        BadInput, match=r"start that command again, or headroles judge run, and it is finished"
+    ):
+        headroles.load("run")
+    assert contents(received) == before
+    assert command("judge", "run", "--alpha", "0.2")[0] == 0
+    assert not (received / AFTER).exists()
+    assert headroles.load(received).decision.alpha == 0.2
+
+
+@pytest.fixture
+def with_file(label: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run in the folder ``run`` whose sieve came from the file ``mine.py``."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "from pathlib import Path\n"
+        "from headroles import mask_sieve\n"
+        "Path('ran').write_text('')\n"
+        "@mask_sieve\n"
+        "def firsts(example):\n"
+        '    """Does the head look at the first token?"""\n'
+        "    import numpy as np\n"
+        "    cells = np.zeros((example.size, example.size), dtype=bool)\n"
+        "    cells[:, 0] = True\n"
+        "    return cells\n"
+    )
+    label(sieve=["local", "mine.py:firsts"], out="run", maps=4)
+    Path("ran").unlink()
+    return tmp_path / "run"
+
+
+def test_no_command_runs_a_file_that_a_stored_run_names(with_file: Path, command: Command) -> None:
+    for words in (
+        ("view", "the cat sat", "--run", "run", "--out", "a.html"),
+        ("view", "--run", "run", "--out", "b.html"),
+        ("why", "run"),
+        ("ablate", "--roles", "run"),
+    ):
+        code, out, err = command(*words)
+        assert not Path("ran").exists(), words
+        assert (code, "--sieve FILE:" in out + err) in ((0, True), (1, True)), (words, out, err)
+    code, out, _ = command(
+        "view", "the cat sat", "--run", "run", "--sieve", "mine.py:firsts", "--out", "c.html"
+    )
+    assert (code, "Keys are not known" in out) == (0, False)
+    other = Path("other.py")
+    other.write_text(Path("mine.py").read_text().replace("[:, 0]", "[:, 1]"))
+    for words in (("view", "the cat", "--run", "run"), ("why", "run"), ("ablate", "--roles", "run")):
+        code, _, err = command(*words, "--sieve", "other.py:firsts")
+        assert (code, "is not the code with which the run" in err) == (1, True), (words, err)
+
+
+def test_only_plain_files_are_opened(received: Path, command: Command) -> None:
+    table = received / "findings.csv"
+    table.rename("kept.csv")
+    for make in (os.mkfifo, lambda path: Path(path).symlink_to(Path("kept.csv").resolve())):
+        make(table)
+        for words in (*READERS[:3], *WRITERS):
+            code, _, err = command(*words)
+            assert (code, "is a link, a pipe or a device" in err) == (1, True), (words, err)
+        table.unlink()
+    os.mkfifo("pipe.tsv")
+    assert command("label", "--data", "pipe.tsv", "--text-a", "sentence")[0] == 1
+
+
+# Manifests with a right seal and wrong types.
+
+WRONG: tuple[Any, ...] = (
+    None, [], {}, "text", "", -1, 0, 2.5, 1e300, True, ["a"], {"a": 1}, 10**30, "x" * 100_000, [[1]], "../x",
+)  # fmt: skip
+"""What takes the place of a value."""
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the paths of all values in JSON."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, item in inner for place in _places(item, (*path, key)))]
+
+
+def _changed(record: Any, rng: random.Random) -> tuple[str, Any]:
+    """Return JSON with one value changed or left out, and where."""
+    record = json.loads(json.dumps(record))
+    places = [place for place in _places(record) if place and place[0] not in ("format", "sha256", "files")]
+    first = rng.choice(sorted({place[0] for place in places}))
+    place = rng.choice([each for each in places if each[0] == first])
+    inner = record
+    for key in place[:-1]:
+        inner = inner[key]
+    if rng.random() < 0.1:
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = rng.choice(WRONG)
+    return ".".join(map(str, place)), record
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(700, marks=pytest.mark.release)])
+@pytest.mark.parametrize("kind", ["label", "cluster", "surface", "probe", "ablate", "why", "scores"])
+def test_a_sealed_manifest_of_wrong_types_is_refused_in_a_sentence(
+    kind: str, count: int, tmp_path: Path
+) -> None:
+    from headroles.kinds import kind_of
+
+    run = Path(shutil.copytree(RECORDED / kind / "run", tmp_path / "run"))
+    record, rng = json.loads((run / "manifest.json").read_text()), random.Random(kind)
+    faults = []
+    for _ in range(count):
+        place, changed = _changed(record, rng)
+        (run / "manifest.json").write_text(manifest_text(changed))
+        try:
+            read = headroles.load(run)
+            kind_of(read).page(read)
+            headroles.methods(read)
+            verify_any(run)
+        except HeadrolesError as error:
+            if len(str(error)) > 1000:
+                faults.append(f"{place}: a sentence of {len(str(error))} characters")
+        except Exception as error:
+            faults.append(f"{place}: {type(error).__name__}: {error}"[:300])
+    assert faults == []
+
+
+# Files that take far more memory than room on the disk.
+
+
+def test_a_small_file_of_gigabytes_is_refused_before_it_takes_memory(received: Path, tmp_path: Path) -> None:
+    import gzip
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from headroles.storage import read_archive, read_parquet
+
+    content = BytesIO()
+    np.savez_compressed(content, a=np.zeros(3 * 2**28, dtype=np.uint8))
+    with pytest.raises(ValueError, match=r"takes at most 50 times as many in memory, or 536,870,912"):
+        read_archive(content.getvalue(), "sums.npz")
+    table = pa.table(
+        {"score": pa.DictionaryArray.from_arrays(np.zeros(2**27, np.int8), [0.5]).dictionary_decode()}
+    )
+    pq.write_table(table, tmp_path / "scores.parquet")
+    del table
+    with pytest.raises(ValueError, match="takes at most 50 times as many in memory"):
+        read_parquet(tmp_path / "scores.parquet")
+    with gzip.open(tmp_path / "line.tsv.gz", "wb", 1) as file:
+        file.write(b"sentence\n" + b"a" * 2**24 + b"b" * 99)
+    with pytest.raises(BadInput, match="a line has at most 16,777,216 bytes"):
+        headroles.label(data=tmp_path / "line.tsv.gz", text_a="sentence")
+    change_manifest(received)  # as it was: a run is still read
+    assert headroles.load(received).findings.count.size
