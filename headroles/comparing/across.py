@@ -93,11 +93,12 @@ def consensus_rows(group: str, runs: Sequence[JudgedRun]) -> list[Consensus]:
         known = (~np.isnan(p)).sum(axis=0)
         p_all, q_all = held_in.p[-1], held_in.q[-1]
         r = replicability_r(p[0], p[1], decision.alpha) if len(having) == 2 else np.full(p.shape[1], np.nan)
-        heads = having[0].labelling.scores.heads
+        heads, layers = having[0].labelling.scores.heads, having[0].labelling.scores.stack.numbers
         for head in range(p.shape[1]):
             rows.append(
                 Consensus(
-                    group, role, head // heads, head % heads, int(known[head]), int(held[:, head].sum()),
+                    group, role, layers[head // heads], head % heads,
+                    int(known[head]), int(held[:, head].sum()),
                     int(held_in.at_least[head]), float(p_all[head]), float(q_all[head]), combination,
                     float(r[head]), *astuple(pool_means(means[:, head], errors[:, head])),
                 )
@@ -127,6 +128,7 @@ def step_rows(runs: Sequence[JudgedRun]) -> list[StepTrend]:
     _check_steps(runs)
     names, first = [run.name for run in runs], runs[0].labelling
     decision, correction, heads = first.decision, runs[0].correction, first.scores.heads
+    layers = first.scores.stack.numbers
     rows: list[StepTrend] = []
     for role in first.findings.roles:
         places = [run.labelling.findings.of(role) for run in runs]
@@ -146,7 +148,7 @@ def step_rows(runs: Sequence[JudgedRun]) -> list[StepTrend]:
             earliest = int(found.earliest[head])
             rows.append(
                 StepTrend(
-                    role, head // heads, head % heads, float(mean[head]), float(slope.low[head]),
+                    role, layers[head // heads], head % heads, float(mean[head]), float(slope.low[head]),
                     float(slope.high[head]), float(two_sided[head]), float(q[head]), trend,
                     _name(names, int(found.step[head])), _name(names, earliest if earliest else -1),
                     _name(names, int(found.latest[head])), _name(names, int(lost[head])),

@@ -156,7 +156,9 @@ def _several(labelling: Labelling, own: Labels) -> tuple[SeveralRoles, ...]:
         return labelling.assessment.several
     if not relabels(labelling.decision):
         return ()
-    return several_roles(own.roles, own.held, own.fresh, _grid(labelling), labelling.decision.seed)
+    return several_roles(
+        own.roles, own.held, own.fresh, _grid(labelling), labelling.decision.seed, labelling.scores.stack
+    )
 
 
 def _read(folder: str) -> ReadRun:
@@ -231,7 +233,8 @@ def _run(run: ReadRun, name: str, group: str) -> AtlasRun:
         preset=str(run.facts.get("preset") or ""),
         statistic=str(run.facts.get("statistic") or ""),
         rule=run.rule,
-        layers=scores.layers,
+        layers=scores.stack.numbers,
+        blocks=scores.stack.blocks,
         heads=scores.heads,
         examples=int((run.facts.get("counts") or {}).get("examples") or len(scores.examples)),
         units=len(set(scores.units)),

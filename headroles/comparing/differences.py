@@ -74,7 +74,7 @@ def _compare_matched(
         after,
         decision,
         bound,
-        layers=tuple(by_layer(differences, before, after)),
+        layers=tuple(by_layer(differences, before, after, first.scores.stack)),
         swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, labels, swaps)),
         remarks=tuple(remarks(differences, changed_columns, decision, bound, labels if swaps else None)),
     )

@@ -8,6 +8,7 @@ from headroles.errors import BadInput
 from headroles.inputs.units import unit_names
 from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Rule
 
 SAME, LAYOUT = "the same examples", "one model on two inputs of equal layout"
@@ -71,12 +72,20 @@ def _as_text(value: object) -> str:
 
 def _check_shape(scores_a: Scores, scores_b: Scores) -> None:
     """Check that both models have as many layers and heads."""
-    if (scores_a.layers, scores_a.heads) != (scores_b.layers, scores_b.heads):
+    if (scores_a.stack.numbers, scores_a.heads) != (scores_b.stack.numbers, scores_b.heads):
         raise BadInput(
             f"two runs need the same layers and heads, but A has {scores_a.layers} layers of "
-            f"{scores_a.heads} heads and B {scores_b.layers} of {scores_b.heads}; compare models of one "
-            "shape"
+            f"{scores_a.heads} heads and B {scores_b.layers} of {scores_b.heads}"
+            f"{_other_layers(scores_a.stack, scores_b.stack)}; compare models of one shape"
         )
+
+
+def _other_layers(a: Stack, b: Stack) -> str:
+    """Return the first layer of two stacks of one size that differs; "" where their sizes do."""
+    if len(a.numbers) != len(b.numbers) or a.numbers == b.numbers:
+        return ""
+    first = next(pair for pair in zip(a.numbers, b.numbers, strict=True) if pair[0] != pair[1])
+    return f" (layer {first[0]} of A is layer {first[1]} of B)"
 
 
 def _in_order(run: Labelling, sieves: tuple[str, ...]) -> Labelling:

@@ -120,11 +120,11 @@ def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
 
 def _check_alike(first: Labelling, second: Labelling) -> None:
     """Check that heads and scores of two runs are the same kind, and that their inputs differ."""
-    shapes = [(run.scores.layers, run.scores.heads) for run in (first, second)]
+    shapes = [(run.scores.stack.numbers, run.scores.heads) for run in (first, second)]
     if shapes[0] != shapes[1]:
         raise BadInput(
-            f"a replication needs the same heads in both runs, but A has {shapes[0][0]} layers of "
-            f"{shapes[0][1]} heads and B {shapes[1][0]} of {shapes[1][1]}; give two runs of one model"
+            f"a replication needs the same heads in both runs, but A has {len(shapes[0][0])} layers "
+            f"of {shapes[0][1]} heads and B {len(shapes[1][0])} of {shapes[1][1]}; give two runs of one model"
         )
     for name in EQUAL_SETTINGS:
         value_a, value_b = (run.manifest.get(name) for run in (first, second))
@@ -152,6 +152,11 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
     """Compute all statistics of two runs that can be compared."""
     before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
     outcomes = replicate_roles(before.findings, scores, rules, decision, runs.second.moments)
+    numbers = (*runs.first.scores.stack.numbers, -1)  # the last is that of no head
+
+    def named(rows: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(replace(row, layer=numbers[row.layer]) for row in rows)
+
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
     rows: dict[str, list[int]] = {}
@@ -164,11 +169,11 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
     names = {rules[k].sieve for k in roles}
     return Replication(
         decision=decision,
-        replicates=outcomes,
+        replicates=named(outcomes),
         columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
         rows=tuple(counted(name, columns) for name, columns in rows.items()),
-        best=_test_best_heads(runs, scores, rules, decision),
-        gaps=replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision),
+        best=named(_test_best_heads(runs, scores, rules, decision)),
+        gaps=named(replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision)),
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )

@@ -23,6 +23,7 @@ from headroles.extraction.capture.readers import GraphReader, OptionalBatchReade
 from headroles.extraction.capture.stacks import ENCODER_IDS, PADDING_MASKS
 from headroles.extraction.model.load import Model
 from headroles.extraction.padding import check_numbers, pad_inputs
+from headroles.extraction.scoring.finite import NotFiniteError
 from headroles.extraction.source import AttentionSource, StoredMaps
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
@@ -207,6 +208,8 @@ def _try_batch(
             packs = _packs(model.way, lengths, reader)
             tensors = pack_inputs(model, inputs) if packs else pad_inputs(model, inputs)
             read_attention(model.network, model.way, tensors, lengths, reader, model.layers)
+    except NotFiniteError as error:
+        raise NotFiniteError(error.key, model.way.number(error.layer)) from None
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise

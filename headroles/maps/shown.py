@@ -17,6 +17,7 @@ from headroles.extraction.views.view import check_size
 from headroles.maps.stored import open_stored_maps
 from headroles.options.inputs import input_name
 from headroles.records.example import Example
+from headroles.records.layers import stack_of
 from headroles.records.view import SELF, Maps, View
 
 NO_NEURONS = "The neuron view is left out, because no model was run: queries and keys are not known."
@@ -64,7 +65,8 @@ def view_of_arrays(
     example = Example("view", listed, segment=texts)
     weights = checked_attention(_joined(attention), example, sinks=True)
     words = (" ".join(token for token, text in zip(listed, texts, strict=True) if text == k) for k in (0, 1))
-    return _view(ARRAYS, tuple(text for text in words if text), weights, example, (layers, heads))
+    shown = tuple(text for text in words if text)
+    return _view(ARRAYS, shown, weights, example, (layers, heads), range(len(weights)))
 
 
 def view_of_stored(
@@ -87,10 +89,10 @@ def view_of_stored(
             are more than a page can hold.
     """
     with open_stored_maps(file, input_name(str(file))) as maps:
-        given = _chosen(maps, example, file)
+        given, numbers = _chosen(maps, example, file), stack_of(maps.described).numbers
         weights = maps.load(given).weights
         name = f"{maps.described['name']} ({file.name}, {given.passage.key})"
-    return _view(name, given.passage.texts, weights, _example(given), (layers, heads))
+    return _view(name, given.passage.texts, weights, _example(given), (layers, heads), numbers)
 
 
 def _chosen(maps: StoredMaps, example: str | None, file: Path) -> Tokenised:
@@ -157,13 +159,17 @@ def _view(
     weights: np.ndarray,
     example: Example,
     chosen: tuple[Sequence[int] | None, Sequence[int] | None],
+    positions: Sequence[int],
 ) -> View:
-    """Return the view of the chosen layers and heads of one example."""
+    """Return the view of the chosen layers and heads of one example; layers are named by position."""
     numbers = []
-    for what, own, count in zip(("layers", "heads"), chosen, weights.shape[:2], strict=True):
-        check_numbers(what, own, {SELF: count})
-        numbers.append(tuple(range(count)) if own is None else tuple(sorted(set(own))))
+    for what, own, known in zip(
+        ("layers", "heads"), chosen, (positions, range(weights.shape[1])), strict=True
+    ):
+        check_numbers(what, own, [known])
+        numbers.append(tuple(known) if own is None else tuple(sorted(set(own))))
     layers, heads = numbers
     check_size(len(layers) * len(heads) * example.size**2)
-    steps = np.rint(weights[np.ix_(layers, heads)] * 255).clip(0, 255).astype(np.uint8)
+    places = [positions.index(layer) for layer in layers]
+    steps = np.rint(weights[np.ix_(places, heads)] * 255).clip(0, 255).astype(np.uint8)
     return View(name, texts, (Maps(SELF, layers, heads, example, example, steps),), (NO_NEURONS,))

@@ -19,6 +19,7 @@ from headroles.inputs.annotation import AnnotatedSieves, load_annotation
 from headroles.maps.examples import Bounds, MapExample, Reach, read_map_list
 from headroles.options.label import Options
 from headroles.records.example import Example
+from headroles.records.layers import stored_stack
 from headroles.sieves import BUILT_IN
 from headroles.sieves.base import COUNTED
 from headroles.sieves.selection import Selection
@@ -58,11 +59,12 @@ def open_stored_maps(file: Path, name: str) -> Iterator[StoredMaps]:
         shown = reader(first.tokenised).visible
         causal = all(visible is not None and not np.triu(visible, 1).any() for visible in shown)
         facts = {"maps_sha256": digest, "list_sha256": sha256_of(file.with_suffix(".json"))}
+        numbers = stored_stack(listed.model, int(shape[0])).numbers
         yield StoredMaps(
             tokenizer=StoredTokens({key: example.tokenised for key, example in examples.items()}),
             layers=int(shape[0]),
             heads=int(shape[1]),
-            way=CaptureMethod(STORED, causal=causal),
+            way=CaptureMethod(STORED, causal=causal, numbers=numbers),
             described=_description(listed.model, file, shape) | facts,
             load=reader,
         )
@@ -143,7 +145,8 @@ def _description(model: Mapping[str, Any], file: Path, shape: tuple[int, ...]) -
             facts[name] = value
     if type(facts.get("threads")) is not int:
         facts["threads"] = 1
-    return facts | {"layers": int(shape[0]), "heads": int(shape[1]), "capture": STORED}
+    stack = stored_stack(model, int(shape[0]))
+    return facts | stack.described | {"heads": int(shape[1]), "capture": STORED}
 
 
 def annotate_maps(options: Options, selection: Selection, maps: StoredMaps) -> AnnotatedSieves:

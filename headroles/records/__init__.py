@@ -24,6 +24,7 @@ __getattr__, __dir__, __all__ = public_names(
         "example": "Arc Cleaned Example Lexical Mention Pair Scores",
         "findings": "COLUMNS DECISIONS Findings Labelling absent_heads stronger_roles",
         "kept_maps": "KeptMaps TypicalInput",
+        "layers": "Stack StackLayer plain_stack stack_of",
         "moments": "ARRAYS GROUPS Moments group_of moments_of unit_by_longest_text",
         "passage": "Passage Words",
         "probes": "BaselineCounts BestHead ConditionGap ProbeResults",

@@ -136,7 +136,7 @@ def shared_keys_note(model: Mapping[str, Any]) -> list[str]:
     Args:
         model: The manifest's entry of the model.
     """
-    layers, heads = int(model["layers"]), int(model["heads"])
+    layers, heads = len(model["layers"]), int(model["heads"])
     groups = key_groups(model, layers, heads)
     if groups is None:
         return []

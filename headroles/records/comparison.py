@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.findings import Findings, HeadGrid
+from headroles.records.layers import Stack, stack_of
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.brief import brief
 from headroles.records.shown.notebook import comparison_html
@@ -79,7 +80,7 @@ class LayerChange:
 
     Attributes:
         sieve: Name of the sieve.
-        layer: From 0.
+        layer: Its position in the model, from 0.
         changed: Heads whose score changed.
         equivalent: Heads equivalent within the bound.
         undetermined: Heads with neither outcome.
@@ -176,11 +177,16 @@ class Comparison:
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
+    @property
+    def stack(self) -> Stack:
+        """Return the layers of run A by their positions; both runs have the same."""
+        return stack_of(self.manifest["a"]["model"])
+
     def frame(self) -> pd.DataFrame:
         """Return one row per sieve × layer × head with the columns of ``differences.csv``."""
         import pandas as pd
 
-        table = self.differences.flat_columns(COLUMNS)
+        table = self.differences.flat_columns(COLUMNS, self.stack)
         table["outcome"] = np.array(OUTCOMES, dtype=object)[self.differences.outcome.ravel()]
         return pd.DataFrame(table)
 
@@ -194,7 +200,7 @@ class Comparison:
             for run in (self.before, self.after)
         )
         layer, head = (index.ravel() for index in np.indices(self.before.count.shape[1:]))
-        columns: dict[str, Any] = {"layer": layer, "head": head}
+        columns: dict[str, Any] = {"layer": self.stack.positions[layer], "head": head}
         for name, held in (
             ("roles_a", held_a),
             ("roles_b", held_b),
@@ -235,6 +241,7 @@ class Comparison:
             self.bound,
             self.manifest,
             comparison_answer(self),
+            self.stack,
         )
 
 

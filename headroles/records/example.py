@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
+from headroles.records.layers import Stack, plain_stack
 from headroles.records.shown.brief import brief
 
 
@@ -208,6 +209,7 @@ class Scores:
         cells: Eligible queries (or arcs) per sieve and example; NaN when the scorer does not count them.
         values: Score per sieve, example, layer and head; NaN where the sieve has no value.
         null: Chance value per sieve and example.
+        stack: The layers by their positions in the model; None for a stack of which every block is read.
     """
 
     sieves: tuple[str, ...]
@@ -217,6 +219,7 @@ class Scores:
     cells: Float[np.ndarray, "sieves examples"]
     values: Float32[np.ndarray, "sieves examples layers heads"]
     null: Float[np.ndarray, "sieves examples"]
+    stack: Stack = None  # type: ignore[assignment]  # set below, where none is given
 
     __repr__ = brief
 
@@ -234,10 +237,14 @@ class Scores:
                     f"{' and layers, heads' * (name == 'values')}, but got {array.shape}"
                 )
             object.__setattr__(self, name, read_only(array))
+        if self.stack is None:
+            object.__setattr__(self, "stack", plain_stack(self.layers))
+        if len(self.stack.layers) != self.layers:
+            raise BadInput(f"scores of {self.layers} layers name each, but got {len(self.stack.layers)}")
 
     @property
     def layers(self) -> int:
-        """Number of layers."""
+        """Number of layers that are read."""
         return int(self.values.shape[2])
 
     @property

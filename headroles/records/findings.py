@@ -20,6 +20,7 @@ from headroles.records.causal.origins import Origins
 from headroles.records.clusters import ClusterResults
 from headroles.records.example import Scores
 from headroles.records.kept_maps import KeptMaps
+from headroles.records.layers import Stack
 from headroles.records.moments import Moments
 from headroles.records.probes import ProbeResults
 from headroles.records.rules.rule import Decision, Rule
@@ -82,15 +83,16 @@ class HeadGrid:
         """Return the position of a sieve on the first axis."""
         return self.sieves.index(sieve)
 
-    def flat_columns(self, names: Iterable[str]) -> dict[str, Any]:
+    def flat_columns(self, names: Iterable[str], stack: Stack) -> dict[str, Any]:
         """Return columns of a table with one row per sieve × layer × head: these three, then named arrays.
 
         Args:
             names: Fields that are arrays, in the order of the columns.
+            stack: The layers by their positions.
         """
         sieve, layer, head = (index.ravel() for index in np.indices(self.count.shape))
         columns: dict[str, Any] = {
-            "sieve": np.array(self.sieves, dtype=object)[sieve], "layer": layer, "head": head
+            "sieve": np.array(self.sieves, dtype=object)[sieve], "layer": stack.positions[layer], "head": head
         }  # fmt: skip
         return columns | {name: getattr(self, name).ravel() for name in names}
 
@@ -320,7 +322,7 @@ class Labelling:
         grids["q"] = findings.q
         sieve, layer, head = (index.ravel() for index in np.indices((len(roles), *findings.count.shape[1:])))
         columns: dict[str, Any] = {"sieve": np.array(findings.roles, dtype=object)[sieve]}
-        columns |= {"layer": layer, "head": head}
+        columns |= {"layer": self.scores.stack.positions[layer], "head": head}
         return pd.DataFrame(columns | {name: grid[roles].ravel() for name, grid in grids.items()})
 
     def _verdicts(self) -> np.ndarray:
@@ -346,7 +348,7 @@ class Labelling:
         """Return one head: a sentence on what it does, its roles, and the evidence as a small table.
 
         Args:
-            layer: From 0.
+            layer: Position of the layer in the model, from 0.
             head: From 0, within its layer.
 
         Raises:
@@ -354,18 +356,14 @@ class Labelling:
         """
         from headroles.kinds import kind_of
 
-        for name, value, size in zip(
-            ("layer", "head"), (layer, head), self.findings.count.shape[1:], strict=True
-        ):
-            if not isinstance(value, int | np.integer) or not 0 <= value < size:
-                raise BadInput(
-                    f"this run has {name}s from 0 to {size - 1}, but got {name} {shorten(value)}; "
-                    f"name one of those"
-                )
+        place, size = self.scores.stack.place(layer), self.findings.count.shape[2]
+        if not isinstance(head, int | np.integer) or not 0 <= head < size:
+            raise BadInput(
+                f"this run has heads from 0 to {size - 1}, but got head {shorten(head)}; name one of those"
+            )
         link = f"{self.report_path}#head-{layer}-{head}" if self.report_path else ""
-        return head_of(
-            self, int(layer), int(head), kind_of(self).head_sentence(self, int(layer), int(head)), link
-        )
+        sentence = kind_of(self).head_sentence(self, place, int(head))
+        return head_of(self, int(layer), int(head), sentence, link)
 
     @property
     def report_path(self) -> Path | None:
@@ -436,7 +434,9 @@ def finding_columns(run: Labelling) -> dict[str, Any]:
         run: The result of a run.
     """
     names = np.array([*DECISIONS, ""], dtype=object)
-    return run.findings.flat_columns(COLUMNS) | {"decision": names[run.findings.decision.ravel()]}
+    return run.findings.flat_columns(COLUMNS, run.scores.stack) | {
+        "decision": names[run.findings.decision.ravel()]
+    }
 
 
 def label_columns(run: Labelling) -> dict[str, Any]:
@@ -449,7 +449,7 @@ def label_columns(run: Labelling) -> dict[str, Any]:
     names = findings.roles
     decision = np.stack([findings.decision[findings.of(name)] for name in names]).reshape(len(names), -1)
     layer, head = (index.ravel() for index in np.indices(findings.count.shape[1:]))
-    columns: dict[str, Any] = {"layer": layer, "head": head}
+    columns: dict[str, Any] = {"layer": run.scores.stack.positions[layer], "head": head}
     columns["roles"] = [
         ";".join(name for name, code in zip(names, column, strict=True) if code == 0) for column in decision.T
     ]

@@ -114,6 +114,7 @@ def _run_shards(
         phases.start(TEST)
         rules = kind.settle(rules, tally.counts)
         scores, rules, moments = assemble_run(work.place, tally, rules, facts, options, adding)
+        scores = replace(scores, stack=facts.stack)
         inputs, survey = _read_inputs(inputs, survey, tally)
         source = {"sha256": survey.sha256, "texts": survey.sketch} | dict(inputs.source)
         scored = ScoredRun(

@@ -15,6 +15,7 @@ from headroles.options.run import CommonOptions
 from headroles.progress import Advance
 from headroles.records.example import Scores
 from headroles.records.kept_maps import InputMaps, WantedMaps
+from headroles.records.layers import Stack, stack_of
 from headroles.records.passage import Passage
 from headroles.records.rules.rule import Rule
 
@@ -212,6 +213,11 @@ class Facts:
     columns: tuple[str, ...]
     components: dict[str, Any]
     known: Known
+
+    @property
+    def stack(self) -> Stack:
+        """Return the layers by their positions in the model."""
+        return stack_of(self.described)
 
 
 @runtime_checkable

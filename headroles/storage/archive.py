@@ -71,9 +71,10 @@ def check_sizes(archive: "np.lib.npyio.NpzFile", content: int) -> None:
     Raises:
         ValueError: When a header states another size than its file has, or all are too large.
     """
-    total = 0
-    for info in archive.zip.infolist():
-        with archive.zip.open(info) as file:
+    total, packed = 0, archive.zip
+    assert packed is not None  # it is open
+    for info in packed.infolist():
+        with packed.open(info) as file:
             read = READERS[np.lib.format.read_magic(file)]
             shape, _, kind = read(file)
             total += (size := math.prod(shape) * kind.itemsize)

@@ -10,6 +10,7 @@ import numpy as np
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, RoleChange
 from headroles.records.findings import COLUMNS as FINDINGS_COLUMNS
 from headroles.records.findings import Findings
+from headroles.records.layers import stack_of
 from headroles.records.rules.rule import Decision, Rule
 from headroles.storage.folder import (
     COMPARISON,
@@ -27,7 +28,7 @@ from headroles.storage.integrity.manifest import damaged_error, manifest_text, r
 from headroles.storage.integrity.reading import check_files, read_settled
 from headroles.storage.integrity.switch import replace_files
 from headroles.storage.run import digests
-from headroles.storage.tables import read_csv, read_head_grids, read_records
+from headroles.storage.tables import places_of_layers, read_csv, read_head_grids, read_records
 
 READ = frozenset({DIFFERENCES, LABELS, LAYERS, SWAPS})
 """Files that a comparison is read from."""
@@ -69,7 +70,8 @@ def _load_comparison(folder: Path) -> Comparison:
     try:
         check_files(folder, manifest.pop("files", None), READ.__contains__)
         rules = tuple(Rule(**fields) for fields in manifest["rules"])
-        differences = _read_differences(folder / DIFFERENCES, rules)
+        with places_of_layers(stack_of(manifest["a"]["model"])):
+            differences = _read_differences(folder / DIFFERENCES, rules)
         labels = read_csv(folder / LABELS)
         before, after = (_run_findings(differences, labels, name) for name in "ab")
         return Comparison(

@@ -25,6 +25,7 @@ from headroles.records.kept_maps import (
     TypicalInput,
     WantedMaps,
 )
+from headroles.records.layers import Stack
 from headroles.storage.arrow.arrays import blobs, lists, numbers, texts
 from headroles.storage.arrow.files import parquet_bytes, read_parquet
 from headroles.storage.folder import CELLS, MAPS, SHOWN, TYPICAL
@@ -286,7 +287,7 @@ class Row:
     map: int
 
 
-def kept_map_files(exhibited: KeptMaps) -> dict[str, str | bytes]:
+def kept_map_files(exhibited: KeptMaps, stack: Stack) -> dict[str, str | bytes]:
     """Return every file by its name.
 
     ``shown.parquet`` has a row per example: key, tokens, and per token text, kind and word as lists.
@@ -294,11 +295,15 @@ def kept_map_files(exhibited: KeptMaps) -> dict[str, str | bytes]:
     as zlib bytes, row by row; its metadata has the number of typical inputs left out, the limit, and the
     number of rows of ``typical.csv``. ``cells.parquet`` has a row per example and role whose sieve counts
     cells: row of the example, role, and the cells as bits, row by row, as zlib bytes.
+
+    Args:
+        exhibited: The maps.
+        stack: The layers of the run; ``maps.parquet`` has their positions.
     """
     files: dict[str, str | bytes] = {
         TYPICAL: csv_text(Row, _rows(exhibited)),
         SHOWN: _examples_bytes(exhibited),
-        MAPS: _maps_bytes(exhibited),
+        MAPS: _maps_bytes(exhibited, stack),
     }
     return files | ({CELLS: _cells_bytes(exhibited)} if exhibited.counted else {})
 
@@ -333,9 +338,10 @@ def _examples_bytes(exhibited: KeptMaps) -> bytes:
     return parquet_bytes(columns)
 
 
-def _maps_bytes(exhibited: KeptMaps) -> bytes:
-    places = zip(("example", "layer", "head"), exhibited.places.T, strict=True)
-    columns: dict[str, Any] = {name: numbers(column.astype(np.int32)) for name, column in places}
+def _maps_bytes(exhibited: KeptMaps, stack: Stack) -> bytes:
+    example, layer, head = exhibited.places.T
+    places = {"example": example, "layer": stack.positions[layer], "head": head}
+    columns: dict[str, Any] = {name: numbers(column.astype(np.int32)) for name, column in places.items()}
     columns["weights"] = blobs([pack_map(weights) for weights in exhibited.weights])
     counts = (exhibited.left, exhibited.limit, len(exhibited.exhibits))
     metadata = {name: str(count) for name, count in zip(COUNTS, counts, strict=True)}
@@ -367,6 +373,8 @@ def read_kept_maps(folder: Path, scores: Scores) -> KeptMaps:
     """
     examples = _read_examples(folder / SHOWN, scores)
     table = _read_table(folder / MAPS, ("example", "layer", "head", "weights"))
+    layers = {number: place for place, number in enumerate(scores.stack.numbers)}
+    table["layer"] = [layers.get(number, -1) for number in table["layer"]]
     places = np.array([table[name] for name in ("example", "layer", "head")], dtype=np.int64).T.reshape(-1, 3)
     _check_places(places, (len(examples), scores.layers, scores.heads))
     sizes = [examples[example].size for example in places[:, 0].tolist()]

@@ -27,7 +27,7 @@ def part_files(labelling: Labelling) -> dict[str, str | bytes]:
         if part is not None:
             contents |= kind.write(part, labelling.scores)
     if labelling.exhibited is not None:
-        contents |= kept_map_files(labelling.exhibited)
+        contents |= kept_map_files(labelling.exhibited, labelling.scores.stack)
     return contents
 
 

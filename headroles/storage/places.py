@@ -2,11 +2,12 @@
 
 import errno
 import hashlib
+import io
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from headroles.addresses import WHOLE_WRITES, explain_errors, is_address, system_of
 from headroles.errors import BadInput
@@ -71,7 +72,7 @@ def place_of(where: str | os.PathLike[str]) -> "Place":
     return LocalPlace(Path(where))
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a plain file for reading; a pipe or a device would keep the reader waiting for ever.
 
     Raises:

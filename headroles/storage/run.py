@@ -22,6 +22,7 @@ from headroles.records.findings import (
     finding_columns,
     label_columns,
 )
+from headroles.records.layers import number_layers, stack_of
 from headroles.records.rules.rule import Decision, Rule
 from headroles.storage.arrow.files import read_parquet
 from headroles.storage.folder import (
@@ -59,7 +60,13 @@ from headroles.storage.parts import part_files, promised_files, read_parts
 from headroles.storage.places import sha256_of
 from headroles.storage.remote import accept_address
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
-from headroles.storage.tables import assessment_texts, columns_text, read_assessment, read_head_grids
+from headroles.storage.tables import (
+    assessment_texts,
+    columns_text,
+    places_of_layers,
+    read_assessment,
+    read_head_grids,
+)
 
 LASTING = frozenset({SCORES, EXAMPLES, MOMENTS, FIGURES, PLAN, SHARDS, EARLIER_RUN})
 """Files and folders of a run that do not depend on the decision."""
@@ -143,12 +150,13 @@ def write_results(
         "skipped": list(labelling.skipped),
         "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
     }
+    tables = assessment_texts(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}
+    numbers = labelling.scores.stack.numbers
     contents: dict[str, str | bytes] = {
-        **findings_texts(labelling),
-        **(assessment_texts(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}),
-        **parts,
-        REPORT: report,
+        name: number_layers(text, numbers) if isinstance(text, str) else text
+        for name, text in {**tables, **parts}.items()
     }
+    contents |= {**findings_texts(labelling), REPORT: report}
     new_plan = partial_path(folder / PLAN)
     if new_plan.is_file():  # of a run that differs from the one that is there in its decision only
         contents[PLAN] = new_plan.read_bytes()
@@ -217,11 +225,12 @@ def _load(place: Path) -> Labelling:
         decision = Decision(**manifest.pop("decision"))
         skipped = tuple(manifest.pop("skipped"))
         scores = _read_scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
-        findings = _read_findings(place, rules, (scores.layers, scores.heads))
-        halved = "splits" in (manifest.get("settings") or {})
-        assessment = read_assessment(place, findings.count.shape, manifest.pop("remarks", ()), halved)
-        moments = read_moments(place, manifest, scores)
-        parts = read_parts(place, scores, manifest.pop("parts", None))
+        with places_of_layers(scores.stack):
+            findings = _read_findings(place, rules, scores)
+            halved = "splits" in (manifest.get("settings") or {})
+            assessment = read_assessment(place, findings.count.shape, manifest.pop("remarks", ()), halved)
+            moments = read_moments(place, manifest, scores)
+            parts = read_parts(place, scores, manifest.pop("parts", None))
     except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:
         raise damaged_error(place, RUN, error) from error
     return Labelling(scores, findings, decision, manifest, skipped, assessment, **parts, moments=moments)
@@ -245,12 +254,15 @@ def _read_scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> 
 
     parts = sorted((folder / SCORES).glob("part-*.parquet"))
     table = pa.concat_tables([read_parquet(part) for part in parts])
-    return scores_from_tables(
-        table, read_parquet(folder / EXAMPLES), sieves, (int(model["layers"]), int(model["heads"]))
+    stack = stack_of(model)
+    scores = scores_from_tables(
+        table, read_parquet(folder / EXAMPLES), sieves, (len(stack.layers), int(model["heads"]))
     )
+    return replace(scores, stack=stack)
 
 
-def _read_findings(folder: Path, rules: tuple[Rule, ...], grid: tuple[int, int]) -> Findings:
+def _read_findings(folder: Path, rules: tuple[Rule, ...], scores: Scores) -> Findings:
+    grid = (scores.layers, scores.heads)
     rows, arrays = read_head_grids(folder / FINDINGS, [rule.sieve for rule in rules], COLUMNS, grid)
     codes = {name: code for code, name in enumerate(DECISIONS)} | {"": -1}
     decision = np.array([codes[row["decision"]] for row in rows], dtype=np.int8)

@@ -1,7 +1,9 @@
 """CSV tables of a run folder: writing and reading records, head grids and the assessment."""
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from io import StringIO
 from pathlib import Path
@@ -20,6 +22,7 @@ from headroles.records.assessment import (
     SeveralRoles,
     ValueDrop,
 )
+from headroles.records.layers import Stack, renamed
 from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, SEVERAL, TOGETHER, VALUES
 
 
@@ -126,17 +129,38 @@ def _numbers(rows: Sequence[Mapping[str, str]], name: str) -> Float[np.ndarray, 
     return np.array([_number(row[name]) for row in rows])
 
 
+_PLACES: ContextVar[Mapping[str, str] | None] = ContextVar("places_of_layers", default=None)
+
+
+@contextmanager
+def places_of_layers(stack: Stack) -> Iterator[None]:
+    """Let tables that are read have layers by their places, while files have their positions.
+
+    Args:
+        stack: The layers of the run that the tables are of.
+    """
+    places = {str(number): str(place) for place, number in enumerate(stack.numbers)}
+    token = _PLACES.set(places)
+    try:
+        yield
+    finally:
+        _PLACES.reset(token)
+
+
 def read_csv(path: Path) -> list[dict[str, str]]:
     """Read the rows of a CSV file.
 
     Raises:
-        ValueError: When a row does not have one cell per column.
+        ValueError: When a row does not have one cell per column, or a layer is none of the run's.
     """
     with path.open(encoding="utf-8", newline="") as text:
         header, *rows = [row for row in csv.reader(text) if row] or [[]]
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"a row of {path.name} has not one cell per column")
-    return [dict(zip(header, row, strict=True)) for row in rows]
+    places, found = _PLACES.get(), [dict(zip(header, row, strict=True)) for row in rows]
+    if places is None:
+        return found
+    return [{name: renamed(name, cell, places) for name, cell in row.items()} for row in found]
 
 
 def _number(cell: str) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.catalogue import sieve_of
 from headroles.errors import BadInput, HeadrolesError, UnknownName
 from headroles.extraction.model.checkpoint import Checkpoint, find_checkpoint
 from headroles.options.values import stored_settings
@@ -30,7 +31,7 @@ from headroles.records.view import (
 from headroles.reports.views.opening import strongest_role
 from headroles.reports.why.answer import role_sentence
 from headroles.reports.why.words import dimensions_of
-from headroles.shards.stored_sieves import with_known_sieves
+from headroles.shards.stored_sieves import FILE, checked_sieve, with_known_sieves
 from headroles.sieves.base import MaskSieve, Sieve
 from headroles.sieves.weights.cells import count_cells
 from headroles.storage.folder import read_manifest
@@ -191,7 +192,8 @@ def with_roles(
             f"the run tested {kind} attention, which needs two texts (for encoder and decoder); give both"
         )
     asked = _asked(run)
-    grid = np.ix_(range(len(asked.names)), maps.layers, maps.heads)
+    places = [run.scores.stack.place(layer) for layer in maps.layers]
+    grid = np.ix_(range(len(asked.names)), places, maps.heads)
     keys, notes = keys_of_roles(run, checkpoint, passage, maps, sieves)
     roles = ViewRoles(
         run=run_name(run),
@@ -239,14 +241,14 @@ def _origins(run: Labelling, maps: Maps) -> ViewOrigins | None:
     if run.origins is None:
         return None
     products = run.origins.products
-    carriers = []
+    carriers, numbers = [], run.scores.stack.numbers
     for row in run.origins.origins:
         tests = dimensions_of(run.origins, row)
-        if row.layer in maps.layers and row.head in maps.heads:
+        if numbers[row.layer] in maps.layers and row.head in maps.heads:
             carriers.append(
                 Carriers(
                     role=row.role,
-                    layer=maps.layers.index(row.layer),
+                    layer=maps.layers.index(numbers[row.layer]),
                     head=maps.heads.index(row.head),
                     share=np.array([test.share for test in tests], dtype=np.float64),
                     q=np.array([test.q for test in tests], dtype=np.float64),
@@ -274,7 +276,7 @@ def keys_of_roles(
     """
     names, settings = _asked(run).names, _settings_of_roles(run)
     preset = str(settings.get("preset") or "calibrated")
-    folder = run.folder if run.origins is None else run.origins.held.source
+    folder = str(run.folder if run.origins is None else run.origins.held.source)
     given = {sieve.name: sieve for sieve in (checked_sieve(own, folder) for own in sieves)}
     if unused := sorted(given.keys() - {*names}):
         raise UnknownName("sieve of the run", unused[0], names)

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.assessment import Assessment, Precision, SeveralRoles
+from headroles.records.assessment import Assessment, Precision
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
@@ -84,28 +84,23 @@ def assess(
             *sensitivity_to_alpha(columns, findings, decision),
         ),
         together=tuple(together),
-        depth=tuple(role_depths(names, held, with_contrasts, grid, decision.seed)),
+        depth=tuple(role_depths(names, held, with_contrasts, grid, decision.seed, scores.stack)),
         remarks=(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
             *remarks(decision, findings),
             *tail_remarks(columns, decision),
-            *withheld_remarks(columns, findings, decision, nots=nots),
+            *withheld_remarks(columns, findings, decision, scores.stack, nots=nots),
         ),
         sets=role_sets(names, held, grid),
-        several=_several(columns, grid, decision, names, held) if absence and relabels(decision) else (),
+        several=(
+            several_roles(
+                names, held, fresh_roles(columns, grid, decision), grid, decision.seed, scores.stack
+            )
+            if absence and relabels(decision)
+            else ()
+        ),
         drops=value_drops(columns, decision, grid.heads),
     )
-
-
-def _several(
-    columns: Columns,
-    grid: Grid,
-    decision: Decision,
-    names: Sequence[str],
-    held: Bool[np.ndarray, "roles heads"],
-) -> tuple[SeveralRoles, ...]:
-    """Return the number of roles a head by layer; statistics of surface runs are no roles."""
-    return several_roles(names, held, fresh_roles(columns, grid, decision), grid, decision.seed)
 
 
 def _resample_roles(

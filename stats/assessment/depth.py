@@ -5,9 +5,10 @@ from itertools import permutations
 from math import factorial
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import Depth
+from headroles.records.layers import Stack
 from headroles.stats.assessment.together import percentile_interval, percentile_intervals
 from headroles.stats.relabel import Grid
 
@@ -20,6 +21,7 @@ def role_depths(
     drawn: Bool[np.ndarray, "roles draws heads"],
     grid: Grid,
     seed: int,
+    stack: Stack,
 ) -> list[Depth]:
     """Return the trend over relative depth and the shares of the thirds, for every role.
 
@@ -32,18 +34,20 @@ def role_depths(
         drawn: The same under every resample of the units.
         grid: Layers and heads.
         seed: Of the reorderings.
+        stack: The layers by their positions; depth is that in the whole stack.
     """
-    depths = []
+    depths, third = [], stack.thirds()
+    depth = stack.positions - stack.positions.mean()
     for number, name in enumerate(names):
         counts = observed[number].reshape(grid.layers, grid.heads).sum(axis=1)
         resampled = drawn[number].reshape(-1, grid.layers, grid.heads).sum(axis=2)
-        own, many = layer_thirds(counts[None])[0], layer_thirds(resampled)
+        own, many = layer_thirds(counts[None], third)[0], layer_thirds(resampled, third)
         depths.append(
             Depth(
                 name, int(counts.sum()),
-                float(depth_trend(counts)),
-                *percentile_interval(depth_trend(resampled)),
-                _reference(counts, seed),
+                float(depth_trend(counts, depth)),
+                *percentile_interval(depth_trend(resampled, depth)),
+                _reference(counts, depth, seed),
                 *(
                     value
                     for share, ends in zip(own, percentile_intervals(many.T), strict=True)
@@ -54,10 +58,14 @@ def role_depths(
     return depths
 
 
-def depth_trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
-    """Return the correlation of the last axis (layers) with depth; NaN for equal counts or few layers."""
+def depth_trend(counts: np.ndarray, depth: Float[np.ndarray, " layers"]) -> Float[np.ndarray, "*rows"]:
+    """Return the correlation of the last axis (layers) with depth; NaN for equal counts or few layers.
+
+    Args:
+        counts: Heads with a role; the last axis has layers.
+        depth: Depth of each layer, less the mean.
+    """
     layers = counts.shape[-1]
-    depth = np.arange(layers) - (layers - 1) / 2
     moved = counts - counts.mean(axis=-1, keepdims=True)
     size = np.sqrt((moved**2).sum(axis=-1) * (depth**2).sum())
     product = (moved * depth).sum(axis=-1)
@@ -66,26 +74,27 @@ def depth_trend(counts: np.ndarray) -> Float[np.ndarray, "*rows"]:
     return correlation
 
 
-def layer_thirds(counts: np.ndarray) -> Float[np.ndarray, "rows 3"]:
-    """Return the shares of the first, middle and last third of layers (by relative depth), row by row."""
-    layers = counts.shape[1]
-    third = np.minimum(3 * (2 * np.arange(layers) + 1) // (2 * layers), 2)
+def layer_thirds(counts: np.ndarray, third: Int[np.ndarray, " layers"]) -> Float[np.ndarray, "rows 3"]:
+    """Return the shares of the first, middle and last third of the stack, row by row.
+
+    Args:
+        counts: Heads with a role, one row of layers each.
+        third: Third that each layer lies in: 0, 1 or 2.
+    """
     sums = np.stack([counts[:, third == number].sum(axis=1) for number in range(3)], axis=1)
     total = counts.sum(axis=1, keepdims=True)
     shares: np.ndarray = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
     return shares
 
 
-def _reference(counts: np.ndarray, seed: int) -> float:
+def _reference(counts: np.ndarray, depth: np.ndarray, seed: int) -> float:
     """Return the share of orders of the layers whose trend is at least as strong in either direction.
 
     It is p of ``scipy.stats.permutation_test`` with the same seed (``permutation_type="pairings"``), without
     the second that the import of ``scipy.stats`` takes. Trends that differ by rounding alone are equal.
     """
-    if np.isnan(depth_trend(counts)):
+    if np.isnan(depth_trend(counts, depth)):
         return float("nan")
-    depth = np.arange(counts.size) - (counts.size - 1) / 2
-
     every = factorial(counts.size) <= REORDERINGS
     if every:
         orders = np.array(list(permutations(range(counts.size))))

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import MIDDLE, SeveralRoles
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.looks import without_wholes
 from headroles.stats.columns import Columns
@@ -73,6 +74,7 @@ def several_roles(
     fresh: Bool[np.ndarray, "roles draws heads"],
     grid: Grid,
     seed: int,
+    stack: Stack,
 ) -> tuple[SeveralRoles, ...]:
     """Return roles a head and heads with two or more roles, by layer, and their surplus in the middle layers.
 
@@ -92,19 +94,23 @@ def several_roles(
         fresh: The same in fresh samples (``fresh_roles``).
         grid: Layers and heads.
         seed: Of the choices of layers, where there are more than 9,999.
+        stack: The layers by their positions; thirds are those of the whole stack.
 
     Returns:
-        A row for all layers, one per layer, and ``MIDDLE`` where there are at least three layers; nothing
-        without a role.
+        A row for all layers, one per layer, and ``MIDDLE`` where there are at least three layers, some of
+        them in the middle third and some not; nothing without a role.
     """
     if not len(names):
         return ()
     held = role_counts(names, observed[:, None])[0].reshape(grid.layers, grid.heads)
     drawn = role_counts(names, fresh).reshape(-1, grid.layers, grid.heads)
     rows = [_row("all", held, drawn)]
-    rows += [_row(f"layer {layer}", held[layer], drawn[:, layer]) for layer in range(grid.layers)]
-    if grid.layers >= FEWEST_LAYERS:
-        rows.append(_middle_row(held, drawn, seed))
+    rows += [
+        _row(f"layer {number}", held[layer], drawn[:, layer]) for layer, number in enumerate(stack.numbers)
+    ]
+    middle = stack.thirds() == 1
+    if grid.layers >= FEWEST_LAYERS and 0 < middle.sum() < grid.layers:
+        rows.append(_middle_row(held, drawn, middle, seed))
     return tuple(rows)
 
 
@@ -133,9 +139,8 @@ def _row(scope: str, held: np.ndarray, drawn: np.ndarray) -> SeveralRoles:
     )  # fmt: skip
 
 
-def _middle_row(held: np.ndarray, drawn: np.ndarray, seed: int) -> SeveralRoles:
+def _middle_row(held: np.ndarray, drawn: np.ndarray, middle: np.ndarray, seed: int) -> SeveralRoles:
     """Return the surplus of the middle third of layers over the others."""
-    middle = middle_layers(len(held))
     mean, means = (_surplus(counts.mean(axis=-1), middle) for counts in (held, drawn))
     share, shares = (_surplus((counts >= 2).mean(axis=-1), middle) for counts in (held, drawn))
     p = (1 + int((shares <= 0).sum())) / (1 + len(shares))
@@ -145,17 +150,6 @@ def _middle_row(held: np.ndarray, drawn: np.ndarray, seed: int) -> SeveralRoles:
         float(share), *central_range(shares),
         p, _reference((held >= 2).mean(axis=1), middle, seed),
     )  # fmt: skip
-
-
-def middle_layers(layers: int) -> Bool[np.ndarray, " layers"]:
-    """Return which layers are the middle third, by relative depth.
-
-    Example:
-        >>> middle_layers(6).tolist()
-        [False, False, True, True, False, False]
-    """
-    middle: np.ndarray = 3 * (2 * np.arange(layers) + 1) // (2 * layers) == 1
-    return middle
 
 
 def _surplus(

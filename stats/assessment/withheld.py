@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.records.findings import Findings
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.stats.assessment.remarks import join_names
 from headroles.stats.columns import Column, lets_not, lets_role
@@ -51,7 +52,7 @@ def _reliance(
 
 
 def withheld_remarks(
-    columns: Sequence[Column], findings: Findings, decision: Decision, *, nots: bool = True
+    columns: Sequence[Column], findings: Findings, decision: Decision, stack: Stack, *, nots: bool = True
 ) -> list[str]:
     """Return a remark that names the heads whose labels are withheld; no remark without such heads.
 
@@ -59,14 +60,19 @@ def withheld_remarks(
         columns: The columns that were tested.
         findings: Their outcome.
         decision: As they were judged.
+        stack: The layers by their positions.
         nots: Whether "not" is a verdict of its own.
     """
     heads, named = findings.count.shape[2], []
+
+    def name(cell: int) -> str:
+        return stack.name(*divmod(cell, heads))
+
     labels = ("role", "not") if nots else ("role",)
     for label, rows in zip(labels, withheld(columns, findings, decision), strict=False):
         for rule, row in zip(findings.rules, rows, strict=True):
             if rule.role and row.any():
-                places = join_names([f"{each // heads}-{each % heads}" for each in np.flatnonzero(row)])
+                places = join_names([name(cell) for cell in np.flatnonzero(row).tolist()])
                 named.append(f"{rule.sieve} ({label}: {places})")
     if not named:
         return []

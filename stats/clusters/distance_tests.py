@@ -116,15 +116,19 @@ EXACT = 7
 """Most layers whose orders are all tried: 5,040."""
 
 
-def layer_gaps(layers: int, heads: int) -> Int[np.ndarray, " pairs"]:
-    """Return how many layers lie between the two heads of every pair; 0 within a layer.
+def layer_gaps(layers: Int[np.ndarray, " layers"], heads: int) -> Int[np.ndarray, " pairs"]:
+    """Return how far apart the layers of the two heads of every pair are; 0 within a layer.
+
+    Args:
+        layers: Position of each layer in the model.
+        heads: Heads of each.
 
     Example:
-        >>> layer_gaps(2, 2).tolist()
-        [0, 1, 1, 1, 1, 0]
+        >>> layer_gaps(np.array([3, 7]), 2).tolist()
+        [0, 4, 4, 4, 4, 0]
     """
-    first, second = np.triu_indices(layers * heads, 1)
-    gaps: np.ndarray = np.abs(first // heads - second // heads)
+    first, second = np.triu_indices(len(layers) * heads, 1)
+    gaps: np.ndarray = np.abs(layers[first // heads] - layers[second // heads])
     return gaps
 
 
@@ -140,7 +144,7 @@ def mantel(distance: Float[np.ndarray, " pairs"], gaps: Int[np.ndarray, " pairs"
         From −1 to 1; NaN for two layers or without spread.
 
     Example:
-        >>> round(mantel(np.array([1.0, 2.0, 1.5]), layer_gaps(3, 1), False), 3)
+        >>> round(mantel(np.array([1.0, 2.0, 1.5]), layer_gaps(np.arange(3), 1), False), 3)
         0.866
     """
     between = gaps > 0
@@ -157,7 +161,8 @@ def mantel(distance: Float[np.ndarray, " pairs"], gaps: Int[np.ndarray, " pairs"
 
 def mantel_test(
     distance: Float[np.ndarray, " pairs"],
-    shape: tuple[int, int],
+    layers: Int[np.ndarray, " layers"],
+    heads: int,
     *,
     ranked: bool = False,
     placements: int = PLACEMENTS,
@@ -172,7 +177,8 @@ def mantel_test(
 
     Args:
         distance: Of all pairs.
-        shape: Layers, and heads in a layer.
+        layers: Position of each layer in the model.
+        heads: Heads of each.
         ranked: Spearman's correlation rather than Pearson's.
         placements: Random orders for more than 7 layers.
         seed: Of the random orders.
@@ -180,30 +186,28 @@ def mantel_test(
     Returns:
         Correlation, p, and the orders behind it; NaN, NaN, 0 for two layers or without spread.
     """
-    layers, heads = shape
-    gaps = layer_gaps(layers, heads)
+    count, gaps = len(layers), layer_gaps(layers, heads)
     observed = mantel(distance, gaps, ranked)
     if np.isnan(observed):
         return observed, observed, 0
     between = gaps > 0
-    value, step = distance[between], np.zeros(layers)
-    step[1:] = np.arange(1, layers)
+    value, gap = distance[between], gaps[between].astype(np.float64)
     if ranked:
-        value = rankdata(value)
-        count = heads**2 * np.arange(layers - 1, 0, -1)
-        step[1:] = np.cumsum(count) - (count - 1) / 2
-    first, second = np.triu_indices(layers * heads, 1)
-    place = (first // heads * layers + second // heads)[between]
-    sums = np.bincount(place, value - value.mean(), layers * layers).reshape(layers, layers)
-    one, other = np.triu_indices(layers, 1)
+        value, gap = rankdata(value), rankdata(gap)
+    first, second = (heads_of // heads for heads_of in np.triu_indices(count * heads, 1))
+    place = (first * count + second)[between]
+    sums = np.bincount(place, value - value.mean(), count * count).reshape(count, count)
+    far = np.zeros((count, count))
+    far[first[between], second[between]] = far[second[between], first[between]] = gap
+    one, other = np.triu_indices(count, 1)
     weights = sums[one, other]
-    own = float(weights @ step[other - one])
-    limit = own - 1e-9 * float(np.abs(weights) @ step[other - one])
-    exact, extreme = layers <= EXACT, 0
-    for order in _layer_orders(layers, placements, len(one), seed):
-        extreme += int((step[np.abs(order[:, one] - order[:, other])] @ weights >= limit).sum())
+    own = float(weights @ far[one, other])
+    limit = own - 1e-9 * float(np.abs(weights) @ far[one, other])
+    exact, extreme = count <= EXACT, 0
+    for order in _layer_orders(count, placements, len(one), seed):
+        extreme += int((far[order[:, one], order[:, other]] @ weights >= limit).sum())
     if exact:
-        return observed, extreme / factorial(layers), factorial(layers)
+        return observed, extreme / factorial(count), factorial(count)
     return observed, (1 + extreme) / (1 + placements), placements
 
 

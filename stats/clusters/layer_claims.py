@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from headroles.records.clusters import Claim, Divergence
 from headroles.stats.assessment.together import percentile_interval
@@ -22,7 +22,9 @@ from headroles.stats.clusters.role_claims import Row, claim_without_p
 from headroles.stats.draws import random_halves
 
 
-def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
+def layer_claims(
+    divergence: Divergence, seed: int, positions: Int[np.ndarray, " layers"]
+) -> tuple[Claim, ...]:
     """Return claims that heads of one layer, and of adjacent layers, lie closer.
 
     Intervals are those of a delete-a-group jackknife over blocks of units (``jackknife``), of
@@ -34,13 +36,14 @@ def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
     Args:
         divergence: Block sums.
         seed: Of random placements.
+        positions: Position of each layer in the model.
 
     Returns:
         Claims in a fixed order; those that the model's shape leaves no room for (one layer; one head in
         a layer; two layers for correlations) are left out.
     """
     layers, heads = divergence.layers, divergence.heads
-    group, gaps = np.repeat(np.arange(layers), heads), layer_gaps(layers, heads)
+    group, gaps = np.repeat(np.arange(layers), heads), layer_gaps(positions, heads)
     within, between = layers > 1 and heads > 1, layers > 2
 
     def numbers(mean: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, " statistics"]:
@@ -65,7 +68,7 @@ def layer_claims(divergence: Divergence, seed: int) -> tuple[Claim, ...]:
             )
     if between:
         for ranked, row in zip((False, True), rows[-2:], strict=True):
-            claims.append(_adjacent_layers(divergence, ranked, row, seed))
+            claims.append(_adjacent_layers(divergence, positions, ranked, row, seed))
     return tuple(claims)
 
 
@@ -90,10 +93,12 @@ def _same_layer(divergence: Divergence, row: Row, seed: int) -> Claim:
     return replace(claim, p=p, placements=PLACEMENTS, reference=reference)
 
 
-def _adjacent_layers(divergence: Divergence, ranked: bool, row: Row, seed: int) -> Claim:
+def _adjacent_layers(
+    divergence: Divergence, positions: np.ndarray, ranked: bool, row: Row, seed: int
+) -> Claim:
     shape = divergence.layers, divergence.heads
     distance = distances(divergence.mean())
-    estimate, p, placements = mantel_test(distance, shape, ranked=ranked, seed=seed)
+    estimate, p, placements = mantel_test(distance, positions, shape[1], ranked=ranked, seed=seed)
     low, high = np.tanh(row[1:]).tolist()
     measure = "mantel rho" if ranked else "mantel r"
     counted = shape[0] * shape[1], len(divergence.block)

@@ -1,6 +1,7 @@
 """Cluster heads: distances to clusters, a map, nearest heads, and claims about layers (``cluster_heads``)."""
 
 import numpy as np
+from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.records.clusters import ClusterResults, Divergence
@@ -23,6 +24,7 @@ def cluster_heads(
     clusters: int | None = None,
     draws: int = 200,
     seed: int = 0,
+    positions: Int[np.ndarray, " layers"] | None = None,
 ) -> ClusterResults:
     """Return everything that follows from divergences alone; ``role_claims`` adds roles.
 
@@ -35,6 +37,7 @@ def cluster_heads(
         clusters: How many; None: chosen by silhouette and stability (``choose_clusters``).
         draws: Resamples behind stabilities and split halves; the cloud of the map has at most 100.
         seed: Of resamples, random placements and starts of the map.
+        positions: Position of each layer in the model; None for 0, 1, ….
 
     Raises:
         UnknownName: For a method that does not exist.
@@ -70,6 +73,9 @@ def cluster_heads(
         place=place,
         cloud=resampled_maps(divergence, place, draws, seed),
         stress=stress,
-        claims=layer_claims(divergence, seed) + halves_agree(divergence, method, chosen, draws, seed),
+        claims=layer_claims(
+            divergence, seed, np.arange(divergence.layers) if positions is None else positions
+        )
+        + halves_agree(divergence, method, chosen, draws, seed),
         neighbours=nearest_heads(divergence, error),
     )

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from headroles.records.comparison import OUTCOMES, Differences, LayerChange
 from headroles.records.findings import DECISIONS, Findings
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column
 from headroles.stats.decision import ENOUGH_FOR_NOT
@@ -23,7 +24,7 @@ MOST = 4
 """Sieves named in one sentence."""
 
 
-def by_layer(differences: Differences, before: Findings, after: Findings) -> list[LayerChange]:
+def by_layer(differences: Differences, before: Findings, after: Findings, stack: Stack) -> list[LayerChange]:
     """Return outcomes, differences and labels of every sieve in every layer.
 
     Args:
@@ -43,7 +44,7 @@ def by_layer(differences: Differences, before: Findings, after: Findings) -> lis
         changes.append(
             LayerChange(
                 sieve=rule.sieve,
-                layer=layer,
+                layer=stack.numbers[layer],
                 changed=changed,
                 equivalent=equivalent,
                 undetermined=undetermined,

@@ -306,26 +306,26 @@ def test_adjacent_layers_are_a_correlation_over_pairs_between_layers_and_orders_
         between = first // heads != second // heads
         distance = rng.integers(1, 5, size=len(first)) + (seed % 2) * rng.normal(size=len(first))
         distance[~between] = 100 * seed  # closeness within layers does not count
-        every = []
+        every, at = [], np.cumsum(rng.integers(1, 5, layers))  # of a hybrid: other blocks lie between
         for order in map(np.array, permutations(range(layers))):
-            gaps = np.abs(order[first // heads] - order[second // heads])
+            gaps = np.abs(at[order[first // heads]] - at[order[second // heads]])
             every.append(_correlation(distance[between], gaps[between], ranked))
         p = np.mean(np.array(every) >= every[0] - 1e-9)
-        found = mantel_test(distance, (layers, heads), ranked=ranked)
+        found = mantel_test(distance, at, heads, ranked=ranked)
         assert found == (pytest.approx(every[0]), p, len(every))
-    for shape in ((2, 3), (1, 6)):
-        assert np.isnan(mantel_test(np.arange(15.0), shape, ranked=ranked)[:2]).all()
-    assert mantel_test(np.full(66, 0.3), (4, 3), ranked=ranked)[2] == 0
+    for layers, heads in ((2, 3), (1, 6)):
+        assert np.isnan(mantel_test(np.arange(15.0), np.arange(layers), heads, ranked=ranked)[:2]).all()
+    assert mantel_test(np.full(66, 0.3), np.arange(4), 3, ranked=ranked)[2] == 0
     place = np.repeat(np.arange(9), 2)[:, None] * [2.0, 0] + rng.normal(size=(18, 2))
     distance = np.sqrt(_pairs(place))  # many layers are reordered at random, and p is never 0
-    estimate, p, orders = mantel_test(distance, (9, 2), ranked=ranked, placements=199)
+    estimate, p, orders = mantel_test(distance, np.arange(9), 2, ranked=ranked, placements=199)
     assert (estimate > 0.7, p, orders) == (True, 1 / 200, 199)
-    assert mantel_test(-distance, (9, 2), ranked=ranked, placements=199)[1] > 0.9
+    assert mantel_test(-distance, np.arange(9), 2, ranked=ranked, placements=199)[1] > 0.9
 
 
 def test_claims_have_intervals_of_the_delete_one_jackknife() -> None:
     divergence = _layered()
-    found = _named(layer_claims(divergence, 0))
+    found = _named(layer_claims(divergence, 0, np.arange(divergence.layers)))
     first, second = np.triu_indices(24, 1)
     gaps = np.abs(first // 6 - second // 6)
 
@@ -356,7 +356,7 @@ def test_claims_have_intervals_of_the_delete_one_jackknife() -> None:
     folded = Divergence(4, 6, sums[:20] + sums[20:], np.full(20, 2.0), np.arange(40) % 20)
     summed = Divergence(4, 6, sums, divergence.weight, divergence.block, way="sum")
     for other, factor in ((folded, 1.0), (summed, 40**0.5)):
-        for name, claim in _named(layer_claims(other, 0)).items():
+        for name, claim in _named(layer_claims(other, 0, np.arange(other.layers))).items():
             size = factor if "distance" in name[1] else 1.0
             assert (claim.estimate, claim.units) == (pytest.approx(size * found[name].estimate), 40)
 
@@ -364,4 +364,6 @@ def test_claims_have_intervals_of_the_delete_one_jackknife() -> None:
 def test_what_a_shape_leaves_no_room_for_is_not_claimed() -> None:
     place = np.random.default_rng(1).normal(size=(6, 3))
     for layers, claims in ((1, set()), (2, {"same layer closer"}), (6, {"adjacent layers closer"})):
-        assert {claim.claim for claim in layer_claims(_seen(place, layers, 10, 0.5), 0)} == claims
+        assert {
+            claim.claim for claim in layer_claims(_seen(place, layers, 10, 0.5), 0, np.arange(layers))
+        } == claims

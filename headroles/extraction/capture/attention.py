@@ -25,7 +25,7 @@ from headroles.extraction.capture.joint import read_cross
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
 from headroles.extraction.capture.threads import one_thread
-from headroles.extraction.capture.visible import ForwardPass, LayersRead, check_rows, hides_later_keys
+from headroles.extraction.capture.visible import ForwardPass, LayersRead, hides_later_keys
 from headroles.extraction.capture.weights import (
     LayerCall,
     block_mask,
@@ -83,7 +83,7 @@ def hand_over(
     cross = running.cross
     visible = running.visible_sets.arrays(mask, causal) if cross is None else cross.arrays(mask)
     if isinstance(running.reader, GraphReader):
-        check_rows(weights.detach(), f"layer {layer}")
+        running.check_rows(weights.detach())
         running.reader.read_graph(layer, weights if cross is None else cross.to_squares(weights), visible)
         running.finish_layer()
         return

@@ -42,6 +42,7 @@ class CaptureMethod:
         packs: How examples may follow one another in a single row; None where they have to be padded.
         batches: Which inputs may share a batch: any (``PADDED``), those of ``EQUAL`` lengths, or none
             (``SINGLE``).
+        numbers: Position of each layer in the model, for messages; empty where layers are 0, 1, ….
     """
 
     name: str
@@ -53,3 +54,8 @@ class CaptureMethod:
     plain: bool = False
     packs: Packing | None = None
     batches: str = PADDED
+    numbers: tuple[int, ...] = ()
+
+    def number(self, layer: int) -> int:
+        """Return the position in the model of a layer that is read, by its place among these."""
+        return self.numbers[layer] if self.numbers else layer

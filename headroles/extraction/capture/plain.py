@@ -6,6 +6,7 @@ mask and the model's own eager attention, so a view shows what the plain eager m
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -53,11 +54,26 @@ def run_with_calls(network: Any, inputs: ModelInputs, taker: CallTaker) -> None:
         _TAKER.reset(token)
 
 
-def run_plain(network: Any, inputs: ModelInputs, kinds: tuple[str, ...]) -> dict[str, list[torch.Tensor]]:
-    """Return the weights (heads, queries, keys) of the plain eager model, by kind and layer.
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainLayers:
+    """The layers of one kind of attention that the plain eager model returns.
+
+    Attributes:
+        weights: Weights (heads, queries, keys) of each layer that computes attention.
+        places: Place of each such layer among those that the model returns.
+        every: Number of places that it returns, those without attention counted.
+    """
+
+    weights: list[torch.Tensor]
+    places: tuple[int, ...]
+    every: int
+
+
+def run_plain(network: Any, inputs: ModelInputs, kinds: tuple[str, ...]) -> dict[str, PlainLayers]:
+    """Return the weights of the plain eager model, by kind.
 
     Raises:
-        BadInput: When the model does not return one attention per layer, all with equally many heads.
+        BadInput: When no layer of a kind returns attention, or not all have equally many heads.
     """
     network.set_attn_implementation("eager")
     if network.config._attn_implementation != "eager":
@@ -69,17 +85,21 @@ def run_plain(network: Any, inputs: ModelInputs, kinds: tuple[str, ...]) -> dict
         output = network(**inputs, **cache_arguments(inputs), output_attentions=True)
     weights_by_kind = {}
     for kind in kinds:
-        returned = getattr(output, OUTPUT_NAMES[kind if len(kinds) > 1 else SELF], None) or ()
-        shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in returned}
+        every = getattr(output, OUTPUT_NAMES[kind if len(kinds) > 1 else SELF], None) or ()
         expected = attention_shape(inputs, kind)
-        if len(shapes) != 1 or any(shape is None or shape[1:] != expected for shape in shapes):
+        places = [
+            place for place, own in enumerate(every) if own is not None and tuple(own.shape[2:]) == expected
+        ]
+        if len({every[place].shape[1] for place in places}) != 1:
+            shapes = {None if weights is None else tuple(weights.shape[1:]) for weights in every}
             raise BadInput(
-                f"every layer must compute one attention of {expected[0]} by {expected[1]} tokens for this "
-                f"input, by as many heads, but {type(network).__name__} gave "
+                f"layers compute attention of {expected[0]} by {expected[1]} tokens for this input, by as "
+                f"many heads each, but {type(network).__name__} gave "
                 f"{sorted(map(str, shapes)) or 'none'}; its heads cannot be read"
             )
         home = inputs[ENCODER_IDS].device
-        weights_by_kind[kind] = [weights[0].float().to(home) for weights in returned]
+        weights = [every[place][0].float().to(home) for place in places]
+        weights_by_kind[kind] = PlainLayers(weights, tuple(places), len(every))
     return weights_by_kind
 
 

@@ -216,7 +216,7 @@ class ForwardPass:
         self.layer, self.last = 0, last
         self.visible_sets = VisibleSets(lengths)
         self.cross, self.packed = cross, packed
-        self._modules, norms = way.modules, way.norms
+        self._modules, norms, self._number = way.modules, way.norms, way.number
         second = reader.norm_reader if isinstance(reader, NormReader) else None
         wanted = norms is not None and (norms.everywhere or second is not None)
         self._norms = norms if wanted else None
@@ -260,6 +260,10 @@ class ForwardPass:
         """Return the norms of the transformed values of the layer; None where no reader needs them."""
         return None if self._norms is None else self._norms.of(self.layer, value)
 
+    def check_rows(self, weights: torch.Tensor) -> None:
+        """Check that weights of the layer are attention, as ``check_rows`` states it."""
+        check_rows(weights, f"layer {self._number(self.layer)}")
+
     def readings(
         self, weights: torch.Tensor, norms: torch.Tensor | None
     ) -> Iterator[tuple[Reader, torch.Tensor]]:
@@ -271,7 +275,7 @@ class ForwardPass:
             BadInput: When they are no attention.
         """
         if not self.plain:
-            check_rows(weights, f"layer {self.layer}")
+            self.check_rows(weights)
         first = cast(Reader, self.reader)  # a check of its type takes as long as a small block
         if self._norms is None or norms is None:
             yield first, weights

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.readers import VisibleArray
-from headroles.extraction.scoring.finite import not_finite
+from headroles.extraction.scoring.finite import NotFiniteError
 from headroles.extraction.texts.json_inputs import MapInput
 from headroles.extraction.texts.tokens import Tokenised
 
@@ -220,7 +220,7 @@ class MapWriter:
             self.table.visible_keys[key] = self._reach(example, visible)
         least = float(rows.sum(2).min())
         if not math.isfinite(least):
-            raise not_finite(self.names[example], layer)
+            raise NotFiniteError(self.names[example], layer)
         self.table.least = min(self.table.least, least)
         units = self.units[example]
         if units is None:

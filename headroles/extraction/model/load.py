@@ -24,6 +24,7 @@ from headroles.extraction.model.placing import (
     weights_of,
 )
 from headroles.extraction.model.quantised import check_plain_weights, find_quantisation, quantised_errors
+from headroles.extraction.model.stack import find_stack
 from headroles.extraction.model.trial import choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.trial_fused import choose_fused_reading
@@ -54,7 +55,7 @@ class Model:
         heads: Number of heads, counted likewise.
         device: Device of its inputs and of the attention that is read.
         limit: Longest input in tokens; None when the model has no limit.
-        described: Description for the record.
+        described: Description for the record; its ``layers`` have their positions in the checkpoint.
     """
 
     network: Any
@@ -121,8 +122,11 @@ def load(
         way = reading.way
         tried = Tried(network, model_tokenizer, place, way, reading.layers)
         way = replace(way, batches=choose_batches(tried, longest))
+        inputs = trial_inputs(model_tokenizer, place)
+        stack = find_stack(network, inputs, way.modules, reading.returned, reading.places)
+        way = replace(way, numbers=stack.numbers)
         if norms != NO_NORMS:
-            inputs, everywhere = trial_inputs(model_tokenizer, place), norms == ALL_NORMS
+            everywhere = norms == ALL_NORMS
             way = replace(way, norms=value_norms(network, inputs, way.modules, everywhere=everywhere))
     return Model(
         network=network,
@@ -139,7 +143,7 @@ def load(
             "architecture": type(network).__name__,
             **({"kind": attention_kind} if has_decoder else {}),
             **({"weights": "norm"} if norms == ALL_NORMS else {}),
-            "layers": reading.layers,
+            **stack.described,
             "heads": reading.heads,
             "kv_heads": one_or_list(reading.key_heads),
             "weights_sha256": hash_weights(checkpoint, network),

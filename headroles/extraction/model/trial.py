@@ -51,12 +51,16 @@ class Reading:
         heads: Query heads of each layer.
         key_heads: Heads of keys and values of each layer; fewer than ``heads`` where query heads share
             them (grouped-query attention), 1 where all do (multi-query attention).
+        returned: Place of each layer among those for which the plain model returns attention, or nothing.
+        places: Number of these places.
     """
 
     way: CaptureMethod
     layers: int
     heads: int
     key_heads: tuple[int, ...]
+    returned: tuple[int, ...]
+    places: int
 
 
 class _KeepingReader:
@@ -131,7 +135,8 @@ def choose_reading(
     """
     inputs = _encode(tokenizer, TRIAL_SENTENCE, device)
     try:
-        output, returned, cached = _run_plain(network, inputs)
+        plain = _run_plain(network, inputs)
+        output, returned, cached = plain.output, plain.weights, plain.cached
         heads = returned[0].shape[0]
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
         way = CaptureMethod(FORMED if fused and not small and network._supports_sdpa else EAGER)
@@ -144,7 +149,7 @@ def choose_reading(
             by_heads = way.name == FORMED and _forms_some_heads(network, way, inputs, [*returned, output])
             way = replace(way, by_heads=by_heads)
             key_heads = _key_heads_by_layer(list(reader.key_heads.values()), len(returned), heads)
-            return Reading(way, len(returned), heads, key_heads)
+            return Reading(way, len(returned), heads, key_heads, plain.returned, plain.places)
         network.set_attn_implementation("eager")
         text = " ".join([TRIAL_SENTENCE] * (LONGEST_SEARCHED // 8))
         causal = _hides_later_keys(
@@ -155,6 +160,8 @@ def choose_reading(
             len(returned),
             heads,
             _key_heads_by_layer(cached, len(returned), heads),
+            plain.returned,
+            plain.places,
         )
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -169,10 +176,30 @@ def _encode(tokenizer: Any, text: str, device: torch.device, max_length: int | N
     return {name: ids.to(device) for name, ids in encoded.items()}
 
 
-def _run_plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.Tensor], list[int]]:
-    """Return the plain eager model's output, its weights (heads, tokens, tokens) by layer, and key heads.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plain:
+    """What the plain eager model computes.
 
-    Key heads are counted on the keys that a decoder caches, by layer; none where nothing is cached.
+    Attributes:
+        output: Its output.
+        weights: Weights (heads, tokens, tokens) of each layer that computes attention.
+        cached: Heads of the keys that a decoder caches, by layer; none where nothing is cached.
+        returned: Place of each such layer among those that the model returns.
+        places: Number of places that it returns.
+    """
+
+    output: torch.Tensor
+    weights: list[torch.Tensor]
+    cached: list[int]
+    returned: tuple[int, ...]
+    places: int
+
+
+def _run_plain(network: Any, inputs: Tensors) -> _Plain:
+    """Run the plain eager model.
+
+    Raises:
+        BadInput: When no layer returns attention, or one returns something else.
     """
     network.set_attn_implementation("eager")
     if network.config._attn_implementation != "eager":
@@ -183,7 +210,8 @@ def _run_plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.
     with torch.inference_mode():
         plain = network(**inputs, output_attentions=True)
     every, n = getattr(plain, "attentions", None) or (), inputs["input_ids"].shape[1]
-    returned = [own for own in every if own is not None and tuple(own.shape[2:]) == (n, n)]
+    places = [k for k, own in enumerate(every) if own is not None and tuple(own.shape[2:]) == (n, n)]
+    returned = [every[place] for place in places]
     if len({own.shape[1] for own in returned}) != 1:  # layers of linear attention have other shapes, or none
         shapes = {None if own is None else tuple(own.shape[1:]) for own in every}
         raise BadInput(
@@ -191,18 +219,19 @@ def _run_plain(network: Any, inputs: Tensors) -> tuple[torch.Tensor, list[torch.
             f"{type(network).__name__} gave {sorted(map(str, shapes)) or 'none'} for {n} tokens; its heads "
             f"cannot be read"
         )
-    for layer, own in enumerate(returned):
+    for own in returned:
         if not bool(torch.isfinite(own).all()):
             kind = str(network.dtype).removeprefix("torch.")
             raise BadInput(
-                f"attention is finite numbers, but in {kind} layer {layer} of {type(network).__name__} "
-                f"holds NaN; {NOT_FINITE[network.dtype]}"
+                f"attention is finite numbers, but in {kind} that of {type(network).__name__} holds NaN; "
+                f"{NOT_FINITE[network.dtype]}"
             )
-        check_rows(own, f"layer {layer} of {type(network).__name__}")
+        check_rows(own, type(network).__name__)
     layers = getattr(getattr(plain, "past_key_values", None), "layers", ())
     cached = [_count_key_heads(layer) for layer in layers if getattr(layer, "keys", None) is not None]
     home = inputs["input_ids"].device
-    return plain[0], [weights[0].float().to(home) for weights in returned], cached
+    weights = [own[0].float().to(home) for own in returned]
+    return _Plain(plain[0], weights, cached, tuple(places), len(every))
 
 
 def _count_key_heads(cached: Any) -> int:
@@ -316,8 +345,7 @@ def _hides_later_keys(network: Any, inputs: Tensors) -> bool:
     A hidden offset is 0 in all heads and places. Single cells show nothing, since small weights become 0
     in half precision; nor do the far corners, which have few cells.
     """
-    _, returned, _ = _run_plain(network, inputs)
-    visible = [weights.amax(0) > 0 for weights in returned]
+    visible = [weights.amax(0) > 0 for weights in _run_plain(network, inputs).weights]
     n = visible[0].shape[0]
     reach = max(1, n - FEWEST_CELLS)
     later = any(bool(layer.triu(1).any()) for layer in visible)

@@ -71,13 +71,14 @@ def choose_cross_reading(
         model_inputs = texts.tokenised([pair], MOST_TOKENS)[0].inputs
         whole = {name: torch.tensor([values], device=device) for name, values in model_inputs.items()}
         inputs, kind = shorten_inputs(whole, MOST_TOKENS), texts.kind
-        plain = run_plain(network, inputs, PAIR_KINDS)[kind]
+        returned = run_plain(network, inputs, PAIR_KINDS)[kind]
+        plain = returned.weights
         modules, key_heads = _find_modules(network, inputs, kind)
         heads = plain[0].shape[0]
         if not modules:
             network.set_attn_implementation("eager")
             way = CaptureMethod(RETURNED, _hides_later_keys(network, plain, kind), kind)
-            return Reading(way, len(plain), heads, (heads,) * len(plain))
+            return Reading(way, len(plain), heads, (heads,) * len(plain), returned.places, returned.every)
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
         name = FORMED if network._supports_sdpa and not small else EAGER
         way = CaptureMethod(name, kind == DECODER, kind, modules)
@@ -87,7 +88,7 @@ def choose_cross_reading(
                 f"but its {kind} attention is not; this architecture cannot be labelled"
             )
         network.set_attn_implementation(way.name)
-        return Reading(way, len(plain), heads, key_heads)
+        return Reading(way, len(plain), heads, key_heads, returned.places, returned.every)
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(

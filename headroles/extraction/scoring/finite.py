@@ -3,14 +3,18 @@
 from headroles.errors import BadInput
 
 
-def not_finite(key: str, layer: int) -> BadInput:
-    """Return the error of weights that are infinite or NaN, as where a model's own numbers outgrow float16.
+class NotFiniteError(BadInput):
+    """Weights that are infinite or NaN, as where a model's own numbers outgrow float16.
 
-    Args:
-        key: Of the input.
-        layer: The first layer with such weights, from 0.
+    Attributes:
+        key: Key of the input.
+        layer: The first layer with such weights.
     """
-    return BadInput(
-        f"attention weights must be finite, but layer {layer} gives some that are not for the input {key!r}; "
-        f"try --dtype float32, or drop the input"
-    )
+
+    def __init__(self, key: str, layer: int) -> None:
+        """Name the input and the layer."""
+        self.key, self.layer = key, layer
+        super().__init__(
+            f"attention weights must be finite, but layer {layer} gives some that are not for the input "
+            f"{key!r}; try --dtype float32, or drop the input"
+        )

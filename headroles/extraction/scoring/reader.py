@@ -22,7 +22,7 @@ from headroles.extraction.scoring.batches.reading import BatchPlan, BatchScores
 from headroles.extraction.scoring.blocks.sums import LongScorers, LongSums
 from headroles.extraction.scoring.classes.sums import ClassSums
 from headroles.extraction.scoring.classes.table import ClassTable
-from headroles.extraction.scoring.finite import not_finite
+from headroles.extraction.scoring.finite import NotFiniteError
 from headroles.extraction.scoring.fused import FusedSums
 from headroles.extraction.scoring.pairing import Partners
 from headroles.extraction.scoring.prepared import Prepared, SieveColumns, batch_plans_of, long_plan_of
@@ -258,7 +258,7 @@ class Reader:
                 self.scorers[example] = LongScorers(self.table.sieves.scorers, prepared.example)
         sums, scorers = self.long[key], self.scorers[example]
         if self.table.sieves.scorers and not bool(rows.sum().isfinite()):
-            raise not_finite(prepared.example.key, layer)
+            raise NotFiniteError(prepared.example.key, layer)
         sums.add(place.start, rows, place.first, place.heads)
         for classes in self.classes:
             classes.add_rows(place, rows)
@@ -295,7 +295,7 @@ class Reader:
                 torch.tensor(sets.label, dtype=torch.int64, device=self.device),
             )
             if not bool(masses.isfinite().all()):
-                raise not_finite(prepared.example.key, layer)
+                raise NotFiniteError(prepared.example.key, layer)
             values[place] = score_spread(
                 scorer, masses.cpu().numpy(), spread.cpu().numpy(), prepared.example, shown
             )
@@ -314,7 +314,7 @@ class Reader:
         values = self.table.values[:, prepared.place, layer]
         values[: len(scores)] = scores
         if np.isinf(scores).any():
-            raise not_finite(prepared.example.key, layer)
+            raise NotFiniteError(prepared.example.key, layer)
         return values
 
     def _score(
@@ -325,7 +325,7 @@ class Reader:
         if scorers:
             array = attention.cpu().numpy()
             if not np.isfinite(array).all():
-                raise not_finite(example.key, layer)
+                raise NotFiniteError(example.key, layer)
             array.flags.writeable = False
             for place, scorer in enumerate(scorers):
                 values[place] = score_layer(scorer, array, example, visible)

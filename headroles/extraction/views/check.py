@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call
 from headroles.extraction.capture.plain import attention_kind, run_plain, run_with_calls
 from headroles.extraction.capture.stacks import shorten_inputs
+from headroles.extraction.model.stack import find_stack
 from headroles.extraction.model.trial import TOLERANCE
 from headroles.extraction.views.parts import ViewInput
 
@@ -19,17 +20,17 @@ MOST_TOKENS = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class KindLayers:
     """The layers that compute one kind of attention.
 
     Attributes:
-        layers: Number of layers.
+        layers: Their positions in the stack.
         heads: Number of heads in each layer.
         size: Dimensions of a query; 0 where queries cannot be read.
         biased: Whether a bias is added to the products.
     """
 
-    layers: int
+    layers: tuple[int, ...]
     heads: int
     size: int = 0
     biased: bool = False
@@ -44,7 +45,7 @@ class ModelStacks:
         modules: The kind that each module computes; empty where the model does not use the interface.
     """
 
-    stacks: dict[str, Stack]
+    stacks: dict[str, KindLayers]
     modules: dict[torch.nn.Module, str]
 
 
@@ -57,12 +58,11 @@ def check_model(network: Any, entry: ViewInput) -> ModelStacks:
         BadInput: When the model cannot run, shows no attention, or is read wrongly.
     """
     kinds, inputs = tuple(entry.sides), shorten_inputs(entry.inputs, MOST_TOKENS)
-    plain = run_plain(network, inputs, kinds)
+    returned = run_plain(network, inputs, kinds)
+    plain = {kind: layers.weights for kind, layers in returned.items()}
     read: dict[str, list[torch.Tensor]] = {kind: [] for kind in kinds}
     kinds_of_modules: dict[torch.nn.Module, str] = {}
-    stacks: dict[str, Stack] = {
-        kind: Stack(len(layers), layers[0].shape[0]) for kind, layers in plain.items()
-    }
+    stacks = {kind: KindLayers((), layers[0].shape[0]) for kind, layers in plain.items()}
 
     def take(call: Call) -> None:
         kind = attention_kind(call, inputs, kinds)
@@ -71,7 +71,7 @@ def check_model(network: Any, entry: ViewInput) -> ModelStacks:
         read[kind].append(call.weights[0].float().to(plain[kind][0].device))
         bias, stack = call.settings.get("position_bias"), stacks[kind]
         biased = stack.biased or (bias is not None and bool(bias.any()))
-        stacks[kind] = Stack(stack.layers, stack.heads, call.query.shape[-1], biased)
+        stacks[kind] = KindLayers((), stack.heads, call.query.shape[-1], biased)
 
     run_with_calls(network, inputs, take)
     if kinds_of_modules and not all(
@@ -82,6 +82,10 @@ def check_model(network: Any, entry: ViewInput) -> ModelStacks:
             f"what is read while {type(network).__name__} runs must be what the plain model computes, but it "
             f"is not ({calls} attention calls for {layers} layers); this architecture cannot be viewed"
         )
+    for kind, own in returned.items():
+        modules = [module for module, its_kind in kinds_of_modules.items() if its_kind == kind]
+        found = find_stack(network, inputs, modules, own.places, own.every)
+        stacks[kind] = replace(stacks[kind], layers=found.numbers)
     return ModelStacks(stacks, kinds_of_modules)
 
 

@@ -10,7 +10,7 @@ from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call, Parts, fit_parts, neurons_of
 from headroles.extraction.jobs.keep_maps import bytes_of
 from headroles.extraction.model.trial import TOLERANCE
-from headroles.extraction.views.check import Stack
+from headroles.extraction.views.check import KindLayers
 from headroles.records.example import Example
 from headroles.records.view import Maps, Neurons
 
@@ -24,12 +24,15 @@ class KindKeeper:
     def __init__(
         self,
         kind: str,
-        stack: Stack,
+        stack: KindLayers,
         sides: tuple[Example, Example],
         layers: Sequence[int],
         heads: Sequence[int],
     ) -> None:
-        """Take the kind, its layers, its queries' and keys' examples, and the layers and heads to keep."""
+        """Take the kind, its layers, its queries' and keys' examples, and the layers and heads to keep.
+
+        The layers to keep are named by their positions.
+        """
         self.kind, self.stack, self.sides = kind, stack, sides
         self.layers, self.heads = tuple(layers), tuple(heads)
         self.largest_difference = 0.0
@@ -57,9 +60,9 @@ class KindKeeper:
 
     def take(self, call: Call, neurons: bool) -> None:
         """Take the next layer's call, with the parts of its weights where ``neurons`` is true."""
-        layer = self._next
+        wanted = self._wanted
         self.keep(call.weights[0])
-        if neurons and layer in self.layers:
+        if neurons and wanted:
             parts, difference = fit_parts(call, self.heads)
             close = difference <= RECOMPUTED_TOLERANCE[call.weights.dtype]
             self.largest_difference = max(self.largest_difference, difference)
@@ -69,14 +72,19 @@ class KindKeeper:
         """Take the next layer's weights."""
         if weights.shape[1:] != self.cells:
             raise ValueError(f"attention of {self.cells} tokens has the shape {tuple(weights.shape[1:])}")
-        if self._next in self.layers:
+        if self._wanted:
             self._weights.append(finite_weights_to_bytes(weights[list(self.heads)]))
         self._next += 1
 
     @property
+    def _wanted(self) -> bool:
+        """Return whether the next layer is kept; a layer beyond those of the check is not."""
+        return self._next < len(self.stack.layers) and self.stack.layers[self._next] in self.layers
+
+    @property
     def complete(self) -> bool:
         """Return whether every layer was taken."""
-        return self._next == self.stack.layers
+        return self._next == len(self.stack.layers)
 
     @property
     def unclear(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Check the layers and heads of a view: by the configuration, before a model is loaded, and by the model."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from headroles.errors import BadInput
@@ -36,25 +36,28 @@ def check_by_configuration(folder: str, **numbers: Sequence[int] | None) -> None
     for name, given in numbers.items():
         counts = [config[key] for key in COUNTS[name] if isinstance(config.get(key), int)]
         if counts:
-            check_numbers(name, given, {"": max(counts)})
+            check_numbers(name, given, [range(max(counts))])
 
 
-def check_numbers(name: str, numbers: Sequence[int] | None, counts: dict[str, int]) -> None:
+def check_numbers(name: str, numbers: Sequence[int] | None, known: Iterable[Sequence[int]]) -> None:
     """Check that a choice of layers or heads is not empty, and that some stack has each of them.
 
     Args:
         name: "layers" or "heads".
         numbers: The choice; None for all.
-        counts: Number of layers or heads by stack.
+        known: Layers or heads of every stack, by position, in increasing order.
 
     Raises:
         BadInput: When it is empty, or no stack has one of them.
     """
-    most = max(counts.values())
-    wrong = [number for number in numbers or () if not 0 <= number < most]
+    every = sorted({number for stack in known for number in stack})
+    wrong = [number for number in numbers or () if number not in every]
     if numbers is not None and (wrong or not numbers):
         given = ", ".join(map(str, wrong[:MOST_REPEATED])) + ", …" * (len(wrong) > MOST_REPEATED) or "none"
-        raise BadInput(
-            f"--{name} takes numbers from 0 to {most - 1}, because the model has {most} {name}, "
-            f"but got {given}; leave it out for all of them"
+        count = len(every)
+        allowed = (
+            f"numbers from 0 to {count - 1}, because the model has {count} {name}"
+            if every[-1] == count - 1
+            else f"the {name} with attention, {', '.join(map(str, every))}"
         )
+        raise BadInput(f"--{name} takes {allowed}, but got {given}; leave it out for all of them")

@@ -184,27 +184,26 @@ def _keepers(
     stacks = model_stacks.stacks
     layers = None if layers is None else tuple(layers)
     heads = None if heads is None else tuple(heads)
-    check_numbers("layers", layers, {kind: stack.layers for kind, stack in stacks.items()})
-    check_numbers("heads", heads, {kind: stack.heads for kind, stack in stacks.items()})
+    check_numbers("layers", layers, [stack.layers for stack in stacks.values()])
+    check_numbers("heads", heads, [range(stack.heads) for stack in stacks.values()])
     keepers, notes = [], []
     for kind, stack in stacks.items():
-        own_layers, own_heads = _selection(layers, stack.layers), _selection(heads, stack.heads)
+        every_head = range(stack.heads)
+        own_layers, own_heads = _selection(layers, stack.layers), _selection(heads, every_head)
         if own_layers and own_heads:
             keepers.append(KindKeeper(kind, stack, entry.sides[kind], own_layers, own_heads))
-        for name, numbers, count in (("layers", layers, stack.layers), ("heads", heads, stack.heads)):
-            if numbers is not None and max(numbers) >= count:
-                notes.append(f"Some of the given {name} are not in {kind} attention, which has {count}.")
+        for name, numbers, own in (("layers", layers, stack.layers), ("heads", heads, every_head)):
+            if not {*(numbers or ())} <= {*own}:
+                notes.append(f"Some of the given {name} are not in {kind} attention, which has {len(own)}.")
     if not keepers:
         raise BadInput("no attention of the model has both the layers and the heads given; give others")
     check_size(sum(keeper.weight_bytes for keeper in keepers))
     return {keeper.kind: keeper for keeper in keepers}, tuple(notes)
 
 
-def _selection(numbers: Sequence[int] | None, count: int) -> tuple[int, ...]:
-    """Return the numbers below a count, sorted; all of them for None."""
-    if numbers is None:
-        return tuple(range(count))
-    return tuple(sorted({number for number in numbers if number < count}))
+def _selection(numbers: Sequence[int] | None, own: Sequence[int]) -> tuple[int, ...]:
+    """Return those of a stack's own numbers that were chosen, in their order; all of them for None."""
+    return tuple(number for number in own if numbers is None or number in numbers)
 
 
 def check_size(size: int) -> None:
@@ -245,7 +244,7 @@ def _run(
         run_with_calls(network, entry.inputs, take)
     else:
         for kind, returned in run_plain(network, entry.inputs, tuple(entry.sides)).items():
-            for weights in returned if kind in keepers else ():
+            for weights in returned.weights if kind in keepers else ():
                 keepers[kind].keep(weights)
     if not all(keeper.complete for keeper in keepers.values()):
         raise ValueError("it computes other layers on the whole input than on its beginning")

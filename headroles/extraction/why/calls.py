@@ -106,8 +106,9 @@ def read_parts(model: Model, tokenised: Tokenised, take: TakeParts) -> None:
         parts, off = fit_parts(call, heads)
         if parts is None or off > RECOMPUTED_TOLERANCE[call.weights.dtype]:
             raise BadInput(
-                f"queries and keys must give the weights of every layer, but those of layer {layer} of "
-                f"{type(model.network).__name__} are up to {off:.2g} off; {UNREAD}"
+                f"queries and keys must give the weights of every layer, but those of layer "
+                f"{model.way.number(layer)} of {type(model.network).__name__} are up to {off:.2g} off; "
+                f"{UNREAD}"
             )
         take(layer, call, parts)
 

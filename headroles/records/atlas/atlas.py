@@ -39,7 +39,8 @@ class AtlasRun:
         preset: Name of the preset.
         statistic: Name of the statistic.
         rule: Test, correction and alpha in a few words.
-        layers: Number of layers.
+        layers: Positions of the layers that are read, in the model.
+        blocks: Number of all layers, those without attention counted.
         heads: Heads in a layer.
         examples: Number of inputs.
         units: Number of units.
@@ -56,7 +57,8 @@ class AtlasRun:
     preset: str
     statistic: str
     rule: str
-    layers: int
+    layers: tuple[int, ...]
+    blocks: int
     heads: int
     examples: int
     units: int
@@ -175,7 +177,7 @@ class Atlas:
     def frame(self) -> pd.DataFrame:
         """Return one row per run × role × layer × head with the columns of ``findings.csv``.
 
-        ``depth`` is the relative depth of the layer, (layer + 1/2) / layers.
+        ``depth`` is the relative depth of the layer, (layer + 1/2) / blocks.
         """
         import pandas as pd
 
@@ -183,7 +185,8 @@ class Atlas:
         for run, found in zip(self.runs, self.findings, strict=True):
             sieve, layer, head = (index.ravel() for index in np.indices(found.held.shape))
             columns: dict[str, Any] = {"run": run.name, "sieve": np.array(found.roles, dtype=object)[sieve]}
-            columns |= {"layer": layer, "head": head, "depth": (layer + 0.5) / run.layers}
+            numbers = np.array(run.layers)[layer]
+            columns |= {"layer": numbers, "head": head, "depth": (numbers + 0.5) / run.blocks}
             columns |= {name: found.numbers[name].ravel() for name in NUMBERS}
             tables.append(pd.DataFrame(columns | {"verdict": found.verdict.ravel()}))
         return pd.concat(tables, ignore_index=True)

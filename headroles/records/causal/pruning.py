@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.arrays import seal_arrays
 from headroles.records.causal.columns import LOSS
+from headroles.records.layers import stack_of
 from headroles.records.shown.brief import brief
 
 if TYPE_CHECKING:
@@ -166,8 +167,11 @@ class Pruning:
 
     @property
     def heads(self) -> dict[int, list[int]]:
-        """Removed heads by layer, both counted from 0; layers that keep all heads are left out."""
-        layers = ((layer, np.flatnonzero(row).tolist()) for layer, row in enumerate(self.removed))
+        """Removed heads by the position of their layer, from 0; layers that keep all heads are left out."""
+        numbers = stack_of(self.manifest["model"]).numbers
+        layers = (
+            (number, np.flatnonzero(row).tolist()) for number, row in zip(numbers, self.removed, strict=True)
+        )
         return {layer: heads for layer, heads in layers if heads}
 
     def frame(self) -> "pd.DataFrame":

@@ -39,7 +39,7 @@ def dataset_of(run: Labelling) -> xr.Dataset:
     coordinates: dict[str, Any] = {
         "sieve": np.array(findings.sieves, dtype=str),
         "input": np.array(scores.examples, dtype=str),
-        "layer": np.arange(shape[1]),
+        "layer": scores.stack.positions,
         "head": np.arange(shape[2]),
         "role": ("sieve", np.array([rule.role for rule in findings.rules])),
         "unit": ("input", np.array(scores.units, dtype=str)),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import control_of
 from headroles.records.shown.looks import role_marks
@@ -117,6 +118,7 @@ def labelling_html(
     facts: Mapping[str, Any],
     outcomes: Sequence[str],
     strong: Bool[np.ndarray, "roles layers heads"],
+    stack: Stack,
 ) -> str:
     """Return counts per role with its strongest head, and the roles of every head.
 
@@ -127,6 +129,7 @@ def labelling_html(
         facts: The run's manifest; missing facts are left out.
         outcomes: The decisions in words, in their order.
         strong: Roles that lie beyond their second contrast, too; their marks have a plus.
+        stack: The layers by their positions.
 
     Returns:
         HTML without scripts; under 200 KB for 32 × 32 heads × 20 sieves.
@@ -140,7 +143,7 @@ def labelling_html(
         strongest = _largest(np.where(holders, findings.mean[place], np.nan))
         cells = [
             *_outcome_counts(findings.decision[place], len(outcomes)),
-            *_head_cells(strongest, findings.mean, *ends, place),
+            *_head_cells(stack, strongest, findings.mean, *ends, place),
         ]
         rows.append((name, [*cells, *([] if _many(held) else [mark])]))
     heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
@@ -148,7 +151,7 @@ def labelling_html(
         f"<strong>{escape_name(model_name(facts))}</strong>. {_inputs(facts)}{_method(decision, findings)}"
     )
     counts = counts_table("Heads by role", heads, rows)
-    return summary + _strong_counts(findings, held, strong) + counts + _roles(held, marks, strong)
+    return summary + _strong_counts(findings, held, strong) + counts + _roles(held, marks, strong, stack)
 
 
 def comparison_html(
@@ -159,6 +162,7 @@ def comparison_html(
     bound: float,
     facts: Mapping[str, Any],
     answer: Answer,
+    stack: Stack,
 ) -> str:
     """Return the answer, counts per sieve with its largest change, and the roles each head gained and lost.
 
@@ -170,6 +174,7 @@ def comparison_html(
         bound: Differences within ± bound are equivalent, on the score scale.
         facts: The comparison's manifest; missing facts are left out.
         answer: What changed, in sentences.
+        stack: The layers by their positions.
 
     Returns:
         HTML without scripts.
@@ -185,7 +190,7 @@ def comparison_html(
         )
         cells = [
             *_outcome_counts(differences.outcome[place], 4),
-            *_head_cells(largest, differences.difference, differences.low, differences.high, place),
+            *_head_cells(stack, largest, differences.difference, differences.low, differences.high, place),
         ]
         moved: list[object] = ["", "", ""]
         if rule.role:
@@ -202,7 +207,7 @@ def comparison_html(
         answer_html(answer)
         + summary
         + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
-        + _moves(gained, lost, marks)
+        + _moves(gained, lost, marks, stack)
     )
 
 
@@ -247,13 +252,18 @@ def _largest(values: Float[np.ndarray, "layers heads"]) -> tuple[int, int] | Non
 
 
 def _head_cells(
-    head: tuple[int, int] | None, value: np.ndarray, low: np.ndarray, high: np.ndarray, place: int
+    stack: Stack,
+    head: tuple[int, int] | None,
+    value: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    place: int,
 ) -> tuple[str, str]:
     """Return a head (layer-head), and its value with the ends of its interval, as text."""
     if head is None:
         return NO_HEAD
     center, least, most = (mean(float(grid[place][head])) for grid in (value, low, high))
-    return f"{head[0]}-{head[1]}", f"{center} [{least}, {most}]"
+    return stack.name(*head), f"{center} [{least}, {most}]"
 
 
 def _strong_counts(
@@ -276,20 +286,22 @@ def _roles(
     held: Bool[np.ndarray, "roles layers heads"],
     marks: Sequence[str],
     strong: Bool[np.ndarray, "roles layers heads"],
+    stack: Stack,
 ) -> str:
     """Return a table of the roles of every head, by their marks where these fit."""
     if _many(held):
         numbers = held.sum(axis=0)
         cells = [[str(number or "") for number in row] for row in numbers.tolist()]
-        return heads_table("Number of roles by layer (rows) and head", cells)
+        return heads_table("Number of roles by layer (rows) and head", cells, stack.numbers)
     cells = _mark_cells(np.concatenate([held & ~strong, strong]), [*marks, *(f"{mark}+" for mark in marks)])
-    return heads_table("Roles by layer (rows) and head", cells)
+    return heads_table("Roles by layer (rows) and head", cells, stack.numbers)
 
 
 def _moves(
     gained: Bool[np.ndarray, "roles layers heads"],
     lost: Bool[np.ndarray, "roles layers heads"],
     marks: Sequence[str],
+    stack: Stack,
 ) -> str:
     """Return a table of the roles that every head gained and lost."""
     if not (gained | lost).any():
@@ -302,10 +314,13 @@ def _moves(
             ]
             for row in np.stack([gained.sum(axis=0), lost.sum(axis=0)], axis=-1).tolist()
         ]
-        return heads_table("Number of roles gained (+) and lost (−), by layer (rows) and head", cells)
+        return heads_table(
+            "Number of roles gained (+) and lost (−), by layer (rows) and head", cells, stack.numbers
+        )
     changed = np.concatenate([gained, lost])
     signs = [f"{sign}{mark}" for sign in "+−" for mark in marks]
-    return heads_table("Roles gained (+) and lost (−), by layer (rows) and head", _mark_cells(changed, signs))
+    caption = "Roles gained (+) and lost (−), by layer (rows) and head"
+    return heads_table(caption, _mark_cells(changed, signs), stack.numbers)
 
 
 def _many(held: np.ndarray) -> bool:
@@ -374,12 +389,13 @@ def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, S
     return _scrollable(caption, "".join(parts)) + more
 
 
-def heads_table(caption: str, cells: Iterable[Iterable[str]]) -> str:
-    """Return a table with a row per layer and a column per head, both numbered from 0.
+def heads_table(caption: str, cells: Iterable[Iterable[str]], layers: Sequence[int]) -> str:
+    """Return a table with a row per layer and a column per head.
 
     Args:
         caption: Meaning of a cell, as plain text.
         cells: Plain text per layer and head; a dot replaces empty text.
+        layers: Position of each layer.
     """
     rows = [[escape(cell) or "·" for cell in row] for row in cells]
     numbers = "".join(f"<th>{head}</th>" for head in range(len(rows[0]) if rows else 0))
@@ -388,7 +404,7 @@ def heads_table(caption: str, cells: Iterable[Iterable[str]]) -> str:
         f"{CAPTION}{escape(caption)}</caption>",
         f"<thead><tr><td></td>{numbers}</tr></thead><tbody>",
     ]
-    for layer, row in enumerate(rows):
+    for layer, row in zip(layers, rows, strict=True):
         parts.append(f"<tr><th>{layer}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>")
     return _scrollable(caption, "".join([*parts, "</tbody></table>"]))
 

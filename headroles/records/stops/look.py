@@ -9,6 +9,7 @@ from jaxtyping import Bool, Int
 
 from headroles.records.arrays import read_only
 from headroles.records.findings import DECISIONS
+from headroles.records.layers import Stack, plain_stack
 from headroles.records.shown.brief import brief
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(len(DECISIONS))
@@ -34,6 +35,7 @@ class Look:
         open: Whether a further look may still decide it: undetermined, untestable for want of inputs, or
             decided without a contrast that later inputs bring.
         enough: Share of all roles × heads that must be decided for a stop.
+        stack: The layers by their positions; None for a stack of which every block is read.
     """
 
     number: int
@@ -45,6 +47,7 @@ class Look:
     decision: Int[np.ndarray, "roles layers heads"]
     open: Bool[np.ndarray, "roles layers heads"]
     enough: float = 1.0
+    stack: Stack | None = None
 
     __repr__ = brief
 
@@ -100,8 +103,9 @@ class Look:
             >>> Look(1, 64, 64, 640, 640, ("local",), decision, decision == 2).open_heads()
             {'local': ['1-0', '1-1']}
         """
+        stack = self.stack or plain_stack(self.decision.shape[1])
         return {
-            role: [f"{layer}-{head}" for layer, head in np.argwhere(grid).tolist()]
+            role: [stack.name(layer, head) for layer, head in np.argwhere(grid).tolist()]
             for role, grid in zip(self.roles, self.open, strict=True)
             if grid.any()
         }

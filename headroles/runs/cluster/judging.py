@@ -23,6 +23,7 @@ def add_clusters(labelling: Labelling, divergence: Divergence, how: Clustering) 
         clusters=how.clusters,
         draws=how.draws,
         seed=labelling.decision.seed,
+        positions=labelling.scores.stack.positions,
     )
     return _with_role_claims(labelling, clustered, how)
 

@@ -89,6 +89,7 @@ class Looks:
             decision=findings.decision[places],
             open=open_heads(findings, places, scores, () if last else changed, last),
             enough=self._options.decided,
+            stack=self._facts.stack,
         )
         self._watch(look)
         return look

@@ -12,6 +12,7 @@ from headroles.options.finished import ScoresOptions
 from headroles.options.inputs import input_name
 from headroles.options.keywords import keywords_of
 from headroles.records.findings import Labelling
+from headroles.records.layers import plain_stack
 from headroles.records.objects import DataObject
 from headroles.stats.decision import check_decision
 from headroles.storage.folder import output_folder, stage_folder
@@ -93,7 +94,7 @@ def _manifest(options: ScoresOptions, judged: Labelling, sha256: str) -> dict[st
         "source": {"kind": "scores", "name": name, "rows": len(scores.examples), "sha256": sha256},
         "model": {
             "name": options.model_name or input_name(name),
-            "layers": scores.layers,
+            **plain_stack(scores.layers).described,
             "heads": scores.heads,
         },
         "settings": options.settings(),

@@ -95,7 +95,7 @@ def _load_atlas(folder: Path) -> Atlas:
 def _run(fields: dict[str, Any]) -> AtlasRun:
     """Return a run from its entry in the manifest, which also has the facts of its own manifest."""
     known = {name: fields[name] for name in AtlasRun.__dataclass_fields__}
-    return AtlasRun(**known | {"tokens": float(known["tokens"])})
+    return AtlasRun(**known | {"tokens": float(known["tokens"]), "layers": tuple(known["layers"])})
 
 
 def _findings(run: AtlasRun, rows: list[dict[str, str]]) -> RunRoles:
@@ -105,8 +105,8 @@ def _findings(run: AtlasRun, rows: list[dict[str, str]]) -> RunRoles:
         ValueError: When a row is missing or out of place, or a cell is no number.
     """
     roles = tuple(dict.fromkeys(row["sieve"] for row in rows))
-    shape = (len(roles), run.layers, run.heads)
-    places = [(roles[role], str(layer), str(head)) for role, layer, head in np.ndindex(shape)]
+    shape = (len(roles), len(run.layers), run.heads)
+    places = [(roles[role], str(run.layers[layer]), str(head)) for role, layer, head in np.ndindex(shape)]
     if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
         raise ValueError(f"the rows of {run.name!r} are not every role, layer and head in turn")
     numbers: dict[str, Any] = {

@@ -15,7 +15,7 @@ from headroles.extraction.capture.threads import Threads
 from headroles.extraction.scoring.batches.cells import by_cell
 from headroles.extraction.scoring.batches.contrasts import Contrasts, contrast_scores, lay_contrasts
 from headroles.extraction.scoring.batches.plan import lay_sieves, lay_swaps, pad_batch
-from headroles.extraction.scoring.finite import not_finite
+from headroles.extraction.scoring.finite import NotFiniteError
 from headroles.extraction.scoring.scratch import Scratch
 from headroles.plans.batch import SieveLayout, SieveMasks
 from headroles.records.example import Example
@@ -297,7 +297,7 @@ class BatchScores:
         broken = np.isinf(scores).any(axis=(0, 3))
         if broken.any():
             layer = int(broken.any(axis=0).argmax())
-            raise not_finite(self._together.examples[int(broken[:, layer].argmax())].key, layer)
+            raise NotFiniteError(self._together.examples[int(broken[:, layer].argmax())].key, layer)
         return scores
 
 
