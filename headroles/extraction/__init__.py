@@ -38,6 +38,7 @@ __getattr__, __dir__, __all__ = public_names(
         "model.placing": "home_of",
         "model.projections": "output_projections",
         "model.quantised": "quantised_errors",
+        "model.stack": "find_stack",
         "model.threads": "cpu_count",
         "model.trial": "choose_reading",
         "model.two_texts": "shift_right",
