@@ -16,7 +16,7 @@ from headroles.storage.causal.ablation import HeadDamage
 
 HEADS = {
     "sieve": "Name of the sieve, probe row or statistic; contrasts have rows of their own.",
-    "layer": "Layer, from 0.",
+    "layer": "Position of the layer in the model, from 0; layers without attention count.",
     "head": "Head in the layer, from 0.",
 }
 """First columns of tables with a row per head."""
