@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.clusters import Choice, Claim, ClusterResults, Divergence, Neighbours
+from headroles.records.layers import Stack, number_layers
 from headroles.records.rules.names import METHODS
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
@@ -100,12 +101,13 @@ def _neighbour_rows(neighbours: Neighbours, heads: int) -> list[Neighbour]:
     return rows
 
 
-def read_clusters(folder: Path, grid: tuple[int, int], units: int) -> ClusterResults:
+def read_clusters(folder: Path, stack: Stack, heads: int, units: int) -> ClusterResults:
     """Read distances between heads and clusters from a run folder.
 
     Args:
         folder: Folder of the run.
-        grid: Layers and heads of its model.
+        stack: Layers of its model.
+        heads: Heads of each.
         units: Number of units of its scores.
 
     Raises:
@@ -115,9 +117,9 @@ def read_clusters(folder: Path, grid: tuple[int, int], units: int) -> ClusterRes
         BadInput: When arrays do not fit together.
     """
     arrays = read_archive((folder / DIVERGENCE).read_bytes(), DIVERGENCE)
-    layers, heads = (int(number) for number in arrays["grid"])
-    if (layers, heads) != grid:
-        raise ValueError(f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {grid[0]} x {grid[1]}")
+    grid, layers = tuple(int(number) for number in arrays["grid"]), len(stack.layers)
+    if grid != (layers, heads):
+        raise ValueError(f"{DIVERGENCE} is of {grid} layers and heads, the run of {(layers, heads)}")
     divergence = record_of(Divergence, arrays, layers=layers, heads=heads)
     older = divergence.way not in arrays  # sums were called "mean", too
     check_divergence(divergence, arrays["mean" if older else divergence.way], units)
@@ -130,7 +132,8 @@ def read_clusters(folder: Path, grid: tuple[int, int], units: int) -> ClusterRes
         neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
     )
     check_clusters(clustered)
-    if (folder / CLUSTERS).read_text(encoding="utf-8") != _heads_text(clustered):
+    table = (folder / CLUSTERS).read_text(encoding="utf-8")
+    if table != number_layers(_heads_text(clustered), stack.numbers):
         raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
     return clustered
 
