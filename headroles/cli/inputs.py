@@ -141,9 +141,10 @@ def preprocess_group() -> None:
     "headroles preprocess unlabeled wiki.txt --out wiki.jsonl",
 )
 def unlabeled_command(**given: Any) -> None:
-    """Cut running text into pairs of consecutive spans, as Clark et al. (2019) did.
+    """Cut running text into pairs of consecutive segments, as the released script of Clark et al. (2019) does.
 
-    FILE is plain text (.gz too): documents between blank lines, or WikiText with its titles.
+    FILE is plain text (.gz too). A blank line ends a document, and segments end between lines. With --cut
+    words they end anywhere, and a title of WikiText begins a document.
     """
     from headroles.preprocessing.pairs import preprocess_unlabeled
     from headroles.terminal.console import console

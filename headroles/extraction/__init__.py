@@ -64,7 +64,7 @@ __getattr__, __dir__, __all__ = public_names(
         "texts.conllu": "read_conllu",
         "texts.json_inputs": "map_inputs read_rows",
         "texts.lines": "join_words sentence_starts",
-        "texts.running_text": "read_running_text",
+        "texts.running_text": "read_blocks read_running_text",
         "texts.sources": "fingerprint read_file read_hub read_sample read_table sample_passages",
         "texts.spelling": "number_words word_spans",
         "texts.tokens": "Tokenised example_of parsed_part tokenise",

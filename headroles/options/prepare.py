@@ -28,6 +28,13 @@ from headroles.records.objects import ModelObject
 
 LAYOUTS = ("conllu", "words", "table", "text")
 """Layouts of texts that become trees."""
+CUTS = ("lines", "words")
+CUT = Option(
+    "Where segments end: between lines, as in the script that Clark et al. (2019) released; or between any two "
+    "words, in mid-sentence too, so that each pair is as long as fits.",
+    "Inputs",
+    choices=CUTS,
+)
 FILE = Option("Texts to prepare.", "Inputs", path=True, argument=True)
 
 
@@ -72,6 +79,7 @@ class PairOptions(PreparationOptions):
     ] = None
     revision: Annotated[str | None, REVISION] = None
     max_length: Annotated[int, MAX_LENGTH] = 128
+    cut: Annotated[str, CUT] = "lines"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,10 @@
 """Cut running text into pairs of segments for ``surface``, ``label`` and ``cluster``."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -12,13 +14,14 @@ from headroles.options.keywords import keywords_of
 from headroles.options.prepare import PairOptions
 from headroles.options.values import record_of
 from headroles.records.objects import take_objects
-from headroles.storage.folder import write_text
+from headroles.storage.folder import whole_file
 
 if TYPE_CHECKING:
-    from headroles.preprocessing.spans import Pair
+    from headroles.preprocessing.spans import Pair, PairCutter
 
 TEXT_A, TEXT_B, GROUP = "text_a", "text_b", "group"
 """Fields of each line written."""
+UNENDED = "the last document has no blank line after it, so it is left out, as the released script does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class PairFile:
         shortest: Tokens of the shortest written pair, special tokens included.
         mean: Mean number of tokens.
         longest: Tokens of the longest pair.
+        note: A sentence where the last document was left out; None otherwise.
     """
 
     file: Path
@@ -44,6 +48,7 @@ class PairFile:
     shortest: int
     mean: float
     longest: int
+    note: str | None = None
 
     def __str__(self) -> str:
         """Return the counts in words."""
@@ -52,7 +57,7 @@ class PairFile:
         return (
             f"{self.count:,}{of_all} pairs of segments from {self.documents:,} documents"
             f"{too_short}, {self.shortest} to {self.longest} tokens long, "
-            f"{self.mean:.1f} on average, written to {self.file}"
+            f"{self.mean:.1f} on average, written to {self.file}" + (f"; {self.note}" if self.note else "")
         )
 
 
@@ -65,21 +70,27 @@ def _read_options(**given: Any) -> PairOptions:
 def preprocess_unlabeled(options: PairOptions) -> PairFile:
     """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia.
 
-    Each document is cut into consecutive spans, and each span into two segments A and B, so that
-    ``[CLS] A [SEP] B [SEP]`` has at most ``max_length`` tokens of the model's tokenizer; nothing is
-    masked. The texts are slices of the document without its headings. A remainder of fewer than half
-    the tokens that fit is left out, and so are documents shorter than that. The file has JSON
-    lines with the fields "text_a", "text_b" and "group" (the document), and appears when it is complete.
+    ``[CLS] A [SEP] B [SEP]`` has at most ``max_length`` tokens of the model's tokenizer; nothing is masked.
+    The file has JSON lines with the fields "text_a", "text_b" and "group" (the document), and appears when
+    it is complete.
+
+    With ``cut="lines"`` pairs are those of the script that Clark et al. released: segments end between
+    lines, and a blank line ends a document, so the last one counts only if a blank line follows it. A
+    document ends early where one line alone fills a pair. Whoever wants the script's segments gives text
+    with one sentence or short paragraph per line.
+
+    With ``cut="words"`` each document is cut into consecutive spans that fill an input, and each span
+    between two words. Headings are left out, as are remainders of fewer than half the tokens that fit.
 
     Args:
         {options}
 
     Raises:
         BadInput: For numbers out of range, a file that cannot be read or written, or one whose
-            documents are all too short.
+            documents give no pair.
         MissingExtra: When the embedded model is wanted but not installed.
 
-    Source: Clark et al. (2019), section 3: segments of at most 128 tokens, two paragraphs of text each.
+    Source: Clark et al. (2019), section 3, and ``preprocess_unlabeled.py`` of their released code.
     """
     source, target = Path(options.file), Path(options.out)
     from headroles.extraction.texts.files import check_present
@@ -87,17 +98,19 @@ def preprocess_unlabeled(options: PairOptions) -> PairFile:
     check_present(options.file)
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load_tokenizer
-    from headroles.extraction.texts.running_text import read_running_text
     from headroles.preprocessing.spans import Pair, PairCutter
 
     cutter = PairCutter(load_tokenizer(find_checkpoint(options.model, options.revision)), options.max_length)
     kept = RandomSample[tuple[Pair, str]](options.limit, np.random.default_rng([options.seed, 1]))
-    split = np.random.default_rng([options.seed, 0])
     documents = short = 0
-    for document in read_running_text(source):
+    note = None
+    for name, pairs in _documents(options, cutter):
+        if pairs is None:
+            note = UNENDED
+            break
         before = kept.found
-        for pair in cutter.pairs(document.text, split):
-            kept.offer((pair, document.name))
+        for pair in pairs:
+            kept.offer((pair, name))
             if kept.found == options.first:
                 break
         documents += 1
@@ -105,15 +118,35 @@ def preprocess_unlabeled(options: PairOptions) -> PairFile:
         if kept.found == options.first:
             break
     if not kept.found:
+        least = f"at least {-(-cutter.room // 2)} tokens" if options.cut == "words" else "two lines that fit"
         raise BadInput(
-            f"a pair of segments needs a document of at least {-(-cutter.room // 2)} tokens, but the "
-            f"{documents} of '{source}' are all shorter; give longer documents, or a smaller --max-length"
+            f"a pair of segments needs a document of {least}, but the {documents} of '{source}' give none"
+            f"{'' if note is None else f'; {note}'}; give others, or --cut words, or another --max-length"
         )
     rows = kept.rows()
-    write_text(target, "".join(_json_line(pair, name) for pair, name in rows))
+    with whole_file(target) as out:
+        out.writelines(_json_line(pair, name) for pair, name in rows)
     tokens = [pair.tokens for pair, _ in rows]
     mean = sum(tokens) / len(tokens)
-    return PairFile(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens))
+    return PairFile(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens), note)
+
+
+def _documents(
+    options: PairOptions, cutter: "PairCutter"
+) -> Iterator[tuple[str, "Iterator[Pair] | None"]]:
+    """Yield the name and the pairs of each document; None in place of pairs where no blank line ends it."""
+    from headroles.extraction.texts.running_text import read_blocks, read_running_text
+    from headroles.preprocessing.lines import line_pairs
+
+    source = Path(options.file)
+    if options.cut == "words":
+        split = np.random.default_rng([options.seed, 0])
+        for document in read_running_text(source):
+            yield document.name, cutter.pairs(document.text, split)
+        return
+    random = Random(options.seed)
+    for name, lines, ended in read_blocks(source):
+        yield name, line_pairs(cutter, lines, random) if ended else None
 
 
 def _json_line(pair: "Pair", name: str) -> str:

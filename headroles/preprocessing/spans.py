@@ -25,6 +25,32 @@ class Pair:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """The tokens of a text.
+
+    Attributes:
+        text: The text.
+        spans: Character span of each token.
+        cuts: Where the text may be cut (``cuts_between``).
+    """
+
+    text: str
+    spans: Int[np.ndarray, "tokens 2"]
+    cuts: Bool[np.ndarray, " places"]
+
+    def __len__(self) -> int:
+        """Return the number of tokens."""
+        return len(self.spans)
+
+    def slice(self, start: int, stop: int) -> str:
+        """Return the text of the words that lie wholly between two tokens, without blanks at its ends."""
+        places = np.flatnonzero(self.cuts[start : stop + 1]) + start
+        if places.size < 2:
+            return ""
+        return self.text[self.spans[places[0], 0] : self.spans[places[-1] - 1, 1]].strip()
+
+
 class PairCutter:
     """Cuts documents into pairs by a tokenizer."""
 
@@ -60,10 +86,8 @@ class PairCutter:
             text: The document.
             rng: Draws where first segments end.
         """
-        encoding = self._encoded(text)
-        spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-        words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
-        cuts = np.flatnonzero(cuts_between(text, spans, words))
+        tokens = self.tokens(text)
+        spans, cuts = tokens.spans, np.flatnonzero(tokens.cuts)
         start, end = 0, len(spans)
         while 2 * (end - start) >= self.room and end - start >= 2:
             pair_and_end = self._pair(
@@ -75,6 +99,17 @@ class PairCutter:
                 continue
             pair, start = pair_and_end
             yield pair
+
+    def tokens(self, text: str) -> Tokens:
+        """Return the tokens of a text, without special tokens."""
+        encoding = self._encoded(text)
+        spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
+        return Tokens(text, spans, cuts_between(text, spans, words))
+
+    def pair(self, first: str, second: str) -> Pair:
+        """Return two segments as a pair, with its number of tokens."""
+        return Pair(first, second, len(self._encoded(first, second)) + self._special)
 
     def _pair(
         self,
@@ -95,9 +130,9 @@ class PairCutter:
             second = text[spans[middle, 0] : spans[stop - 1, 1]].strip()
             if not first or not second:
                 return None
-            tokens = len(self._encoded(first, second))
-            if tokens <= self.room:
-                return Pair(first, second, tokens + self._special), stop
+            pair = self.pair(first, second)
+            if pair.tokens <= self.room + self._special:
+                return pair, stop
             cuts = cuts[:-1]
         return None
 

@@ -14,8 +14,7 @@ from headroles.errors import BadInput
 from headroles.options.keywords import keywords_of
 from headroles.options.prepare import TreeOptions
 from headroles.preprocessing.pairs import RandomSample
-from headroles.storage.folder import make_folder, write_errors
-from headroles.storage.integrity.leftovers import clear_leftovers, partial_path
+from headroles.storage.folder import whole_file
 
 if TYPE_CHECKING:
     from headroles.extraction.parsing.annotate import Annotator
@@ -149,19 +148,12 @@ def _write_rows(target: Path, rows: Iterable[Row], source: str) -> tuple[int, in
     Raises:
         BadInput: When there is nothing to write, or it cannot be written.
     """
-    partial_file = partial_path(target)
     counts = np.zeros(3, dtype=np.int64)
-    with write_errors(f"'{target}'"), make_folder(target.parent):
-        try:
-            clear_leftovers(target.parent, target.name.__eq__)
-            with partial_file.open("w", encoding="utf-8", newline="") as out:
-                for row in rows:
-                    out.write(json.dumps(row, ensure_ascii=False) + "\n")
-                    counts += 1, len(row["sentences"]), len(row["words"])
-            if not counts[0]:
-                raise BadInput(f"a file to parse holds at least one word, but '{source}' has none")
-            partial_file.replace(target)
-        finally:
-            partial_file.unlink(missing_ok=True)
+    with whole_file(target) as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            counts += 1, len(row["sentences"]), len(row["words"])
+        if not counts[0]:
+            raise BadInput(f"a file to parse holds at least one word, but '{source}' has none")
     documents, sentences, words = counts.tolist()
     return documents, sentences, words

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from headroles.errors import BadInput
 from headroles.storage.integrity.leftovers import clear_leftovers, is_partial, partial_path
@@ -304,6 +304,26 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
         for written in partial.values():
             with suppress(OSError):  # the error of writing is the one to tell
                 written.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """Yield a text file that gets its name by rename, once it is whole; a killed writer's remains are removed.
+
+    Raises:
+        BadInput: When it cannot be written.
+    """
+    partial = partial_path(path)
+    with write_errors(f"'{path}'"), make_folder(path.parent):
+        try:
+            clear_leftovers(path.parent, path.name.__eq__)
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """Running text becomes pairs that fit, and words with trees; gold trees pass through as they are."""
 
 import json
+import random
 import re
+import subprocess
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +66,7 @@ def test_pairs_are_slices_in_a_row_that_fit_and_lose_nothing_between_them(
 ) -> None:
     text, tokenizer, out = text_of(3, 200), tokenizer_of(kind), tmp_path / "pairs.jsonl"
     file = write(tmp_path / "text.txt", text)
-    done = preprocess_unlabeled(file, out=out, model=models[kind], max_length=40)
+    done = preprocess_unlabeled(file, out=out, model=models[kind], max_length=40, cut="words")
     rows = rows_of(out)
     assert len(rows) >= 5
     assert done.shortest > 20
@@ -86,15 +89,68 @@ def test_first_segments_end_anywhere_in_the_middle_half_and_a_word_that_does_not
         tmp_path / "pairs.jsonl",
         f"the debate was long , {'t' * 60} it was signed in the long debate !",
     )
-    preprocess_unlabeled(write(tmp_path / "long.txt", long), out=out, model=models["bert"], max_length=15)
+    how: dict[str, Any] = {"out": out, "model": models["bert"], "cut": "words", "overwrite": True}
+    preprocess_unlabeled(write(tmp_path / "long.txt", long), max_length=15, **how)
     assert not any("ttt" in row["text_a"] + row["text_b"] for row in rows_of(out))
     many = write(tmp_path / "text.txt", "a , " * 3000)
-    preprocess_unlabeled(many, out=out, model=models["bert"], max_length=64, overwrite=True)
+    preprocess_unlabeled(many, max_length=64, **how)
     count = tokenizer_of("bert").tokenize
     pairs = [(len(count(row["text_a"])), len(count(row["text_b"]))) for row in rows_of(out)]
     shares = [first / (first + second) for first, second in pairs]
     assert 0.25 <= min(shares) < 0.3 < 0.7 < max(shares) <= 0.75
     assert abs(np.mean(shares) - 0.5) < 0.05
+
+
+def released_pairs(documents: list[list[list[str]]], room: int) -> list[tuple[list[str], list[str]]]:
+    """Return the pairs of documents of lines of tokens, as the code of Clark et al. (2019) states its rules."""
+    draw, pairs = random.Random(0), []
+    for lines in documents:
+        chunk: list[list[str]] = []
+        for number, line in enumerate(lines):
+            chunk.append(line)
+            if number < len(lines) - 1 and len([*chain(*chunk)]) < room:
+                continue
+            end = draw.randint(1, len(chunk) - 1) if len(chunk) > 1 else 1
+            first, second = [*chain(*chunk[:end])], [*chain(*chunk[end:])]
+            while len(first) + len(second) > room:
+                longer = first if len(first) > len(second) else second
+                longer.pop(0 if draw.random() < 0.5 else -1)
+            if not second:
+                break
+            pairs.append((first, second))
+            chunk = []
+    return pairs
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_pairs_are_those_of_the_released_script_which_cuts_between_lines(
+    ended: bool, models: dict[str, Path], tmp_path: Path
+) -> None:
+    words, rng = "the it was in of and : , ! .".split(), np.random.default_rng(5)
+    drawn = [[rng.choice(words, size=size).tolist() for size in rng.integers(2, 9, 30)] for _ in range(4)]
+    drawn[2][1:1] = [words * 3]  # a line that fills a pair ends its document
+    text = "\n\n \n".join("\n".join(map(" ".join, lines)) for lines in drawn) + "\n\n" * ended
+    out, file = tmp_path / "pairs.jsonl", write(tmp_path / "text.txt", text)
+    done = preprocess_unlabeled(file, out=out, model=models["bert"], max_length=20)
+    expected = released_pairs(drawn if ended else drawn[:-1], 17)
+    assert [(row["text_a"].split(), row["text_b"].split()) for row in rows_of(out)] == expected
+    assert ("no blank line after it" in str(done)) == (not ended)
+    assert {row["group"] for row in rows_of(out)} == {f"document {n}" for n in (1, 2, 3, 4)[: 3 + ended]}
+
+
+@pytest.mark.parametrize("prepare", [preprocess_unlabeled, preprocess_depparse])
+def test_what_a_killed_preparation_left_is_gone_after_the_next(
+    prepare: Callable[..., Any], models: dict[str, Path], tmp_path: Path
+) -> None:
+    gold = "\n".join([conllu(1, "It", 2, "nsubj"), conllu(2, "rains", 0, "root"), "", ""])
+    file = write(tmp_path / "in.conllu", gold) if prepare is preprocess_depparse else tmp_path / "in.txt"
+    how = {} if file.exists() else {"model": models["bert"]}
+    write(file, gold if file.exists() else "it was\nsigned in Paris\n\n")
+    process = subprocess.Popen(["true"])
+    process.wait()
+    left = write(tmp_path / f".out.jsonl.{process.pid}.partial", "half")
+    prepare(file, out=tmp_path / "out.jsonl", **how)
+    assert (left.exists(), (tmp_path / "out.jsonl").exists()) == (False, True)
 
 
 def test_pairs_are_what_a_run_reads_given_by_the_seed_all_or_some_in_order(
@@ -104,7 +160,7 @@ def test_pairs_are_what_a_run_reads_given_by_the_seed_all_or_some_in_order(
     file, out = write(tmp_path / "plain.txt", "\n\n".join(texts)), tmp_path / "new" / "pairs.jsonl"
 
     def prepare(**options: Any) -> tuple[Any, list[dict[str, Any]]]:
-        how: dict[str, Any] = {"max_length": 40, "overwrite": True, "model": models["bert"]}
+        how: dict[str, Any] = {"max_length": 40, "overwrite": True, "model": models["bert"], "cut": "words"}
         return preprocess_unlabeled(file, out=out, **how | options), rows_of(out)
 
     done, everything = prepare()

@@ -11,7 +11,7 @@ import torch
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as library_logging
 
-from headroles.errors import BadInput, HeadrolesError
+from headroles.errors import BadInput, HeadrolesError, shorten
 from headroles.extraction.capture.method import PADDED, CaptureMethod
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
 from headroles.extraction.model.norms import trial_inputs, value_norms
@@ -355,7 +355,19 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
             f"the model {checkpoint.name!r} has no tokenizer: its folder holds none of "
             f"{', '.join(sorted(names))}; save the model's tokenizer there"
         )
+    _check_unknown(tokenizer, checkpoint)
     return tokenizer
+
+
+def _check_unknown(tokenizer: Any, checkpoint: Checkpoint) -> None:
+    """Refuse a vocabulary in which words it does not know have no token, such as WordPiece without [UNK]."""
+    try:
+        tokenizer("\u2603\u16a0\ua015", add_special_tokens=False)  # no vocabulary has this word
+    except Exception as error:  # the library raises a bare Exception
+        raise BadInput(
+            f"a word that a tokenizer does not know gets its token for unknown words, such as [UNK], but the "
+            f"vocabulary of {checkpoint.name!r} lacks it ({shorten(str(error))}); add it to the vocabulary"
+        ) from error
 
 
 def _other_inputs(checkpoint: Checkpoint) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, shorten
 from headroles.extraction.texts.files import Location
 from headroles.extraction.texts.lines import number_lines, whole_number
 from headroles.extraction.texts.trees import check_tree
@@ -171,7 +171,12 @@ def _add_word(sentence: Sentence, cells: list[str], path: Location, line: int) -
 def _add_range(sentence: Sentence, cells: list[str], place: str, spaced: bool) -> None:
     first, _, end = cells[0].partition("-")
     following, last = len(sentence.forms) + 1, whole_number(end)
-    if last is None or first != str(following) or last < following or following <= sentence.covered:
+    if first == str(following) and following <= sentence.covered:
+        raise BadInput(
+            f"{place}: multi-word tokens do not overlap, but {shorten(cells[0])} starts at word {following}, "
+            f"and the one before it ends at word {sentence.covered}; mend the ids"
+        )
+    if last is None or first != str(following) or last < following:
         raise BadInput(
             f"{place}: a multi-word token's id spans the words that follow it, here from {following} on, "
             f"as in {following}-{following + 1}, but got {cells[0]!r:.60}"

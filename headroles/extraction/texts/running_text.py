@@ -1,5 +1,6 @@
 """Read documents of running text without annotation, one at a time."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,6 +45,33 @@ def read_running_text(path: Path) -> Iterator[RunningText]:
         first = next((line for line in lines if line.strip()), "")
         rest = _chain_first(first, lines)
         yield from _split_at_titles(rest) if heading_level(first) == 1 else _split_at_blank_lines(rest)
+
+
+def read_blocks(path: Path) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    """Yield the lines between blank lines, with the name of their document, and whether a blank line ends them.
+
+    Names are titles in a file that begins with one, as for ``read_running_text``, and else "document N". A
+    heading alone between blank lines is left out.
+
+    Args:
+        path: The file.
+
+    Raises:
+        BadInput: When it is missing, empty, binary or not UTF-8.
+    """
+    title, number, block, titled = "", 0, list[str](), None
+    with open_text(path) as text:
+        for line in itertools.chain(map(str.strip, text), (None,)):
+            if line:
+                level = heading_level(line)
+                titled = level == 1 if titled is None else titled
+                title = heading_title(line) if titled and level == 1 else title
+                block.append(line)
+            elif block:
+                if len(block) > 1 or not (titled and heading_level(block[0])):
+                    number += 1
+                    yield title if titled else f"document {number}", tuple(block), line is not None
+                block = []
 
 
 def heading_level(line: str) -> int:
