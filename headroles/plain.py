@@ -1,6 +1,7 @@
 """Distances between heads, and answers of heads to probes, from plain attention arrays of any source."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,7 @@ def probe_of(
         {'dependency:all:→': 0.5, 'dependency:advmod:→': 0.0, 'dependency:expl:→': 1.0}
     """
     from headroles.extraction.gold.jsonlines import document_of
+    from headroles.extraction.texts.pieces import pieces_of_words
 
     rows = [annotation] if isinstance(annotation, Mapping) else list_inputs("annotation", annotation)
     strange = next((row for row in rows if not isinstance(row, Mapping)), None)
@@ -153,6 +155,9 @@ def probe_of(
     items: dict[str, int] = {}
     for weights, document, own in zip(inputs, documents, numbers, strict=True):
         between = _between_words(weights, document, own)
+        if own is not None:
+            pieces = pieces_of_words(np.asarray(own), len(document.words))
+            document = replace(document, tokenless=pieces == 0)
         window = Window(document, 0, len(document.words), 0)
         for chosen in probes:
             for name, count, rights in _answers(chosen, window, between):

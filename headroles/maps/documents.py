@@ -1,11 +1,13 @@
 """Read the gold annotation of stored maps from their list, for probes: words, trees and mentions."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import document_of
+from headroles.extraction.texts.pieces import pieces_of_words
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.maps.examples import read_list_rows, read_map_list
 from headroles.records.documents import Document
@@ -50,7 +52,7 @@ def _document(given: Tokenised, row: dict[str, Any], place: str) -> Document:
             f"{place}: tokens belong to words from 0 to {len(document.words) - 1}, as many as 'words' has, "
             f"but 'word' goes up to {given.word.max()}"
         )
-    return document
+    return replace(document, tokenless=pieces_of_words(given.word, len(document.words)) == 0)
 
 
 def _spelled_words(given: Tokenised, least: int) -> list[str]:

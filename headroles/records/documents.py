@@ -36,6 +36,8 @@ class Document:
             candidates, which are all mentions but the pronoun.
         condition: Condition that documents are compared by: "feminine" or "masculine" (GAP), "pro" or
             "anti" (WinoBias); "" elsewhere.
+        tokenless: Whether each word has no token of its own in the model's input, so that no probe can ask
+            about it; None before a tokenizer read the text.
     """
 
     key: str
@@ -51,8 +53,15 @@ class Document:
     group: str = ""
     layout: str = ""
     condition: str = ""
+    tokenless: Bool[np.ndarray, " words"] | None = None
 
     __repr__ = brief
+
+    def askable(self, words: Int[np.ndarray, " some"]) -> Bool[np.ndarray, " some"]:
+        """Return whether words have a token, as far as is known; −1, the head of a root, needs none."""
+        if self.tokenless is None:
+            return np.ones(len(words), dtype=np.bool_)
+        return (words < 0) | ~self.tokenless[words]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,7 +35,7 @@ class CoreferenceProbe:
     mentions of the window whose head word comes earlier, but not those that lie inside the asking
     mention or around it, nor those with the same head word. A mention is asked in the window in
     which its head word is fresh; where the window cuts it, or holds none of its antecedents, it is
-    counted as lost.
+    counted as lost. Mentions whose head word has no token are neither asked nor candidates.
 
     In the layouts "gap" and "winobias" the item is the pronoun and candidates are the other
     mentions, before or after it; it is lost unless there are two and the window holds all of them.
@@ -110,16 +110,17 @@ def _items(window: Window) -> _Items:
     """Return the items of a window."""
     mentions = describe_mentions(window.document)
     seen = (mentions.start >= window.start) & (mentions.stop <= window.stop)
-    fresh = (mentions.head >= window.fresh) & (mentions.head < window.stop)
+    read = window.document.askable(mentions.head)
+    fresh = (mentions.head >= window.fresh) & (mentions.head < window.stop) & read
     if window.document.layout in PRONOUN_LAYOUTS:
         pronoun = _pronoun(window.document, mentions)
         due = np.array([pronoun] if fresh[pronoun] else [], dtype=np.int64)
-        known = np.ones((len(due), len(mentions.head)), dtype=np.bool_)
+        known = np.full((len(due), len(mentions.head)), read.all())
         possible = known & (seen.all() and len(seen) > 2)
         possible[:, pronoun] = known[:, pronoun] = False
     else:
         due = np.flatnonzero(fresh)
-        known = _earlier(mentions, due)
+        known = _earlier(mentions, due) & read
         possible = known & seen[None, :] & seen[due, None]
     same = mentions.entity[due, None] == mentions.entity[None, :]
     answerable, kept = (known & same).any(axis=1), (possible & same).any(axis=1)

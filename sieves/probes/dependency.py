@@ -38,7 +38,8 @@ class DependencyProbe:
 
     Read forward ("→") the dependent chooses the word it attends to most, in reverse ("←") the word
     that attends most to it. Source: Clark et al. (2019), section 4.2. Items are the fresh words of a
-    window whose head word it holds, too; where the window cuts between them the item is lost.
+    window whose head word it holds, too; where the window cuts between them the item is lost. A word
+    without a token makes no item, as dependent and as head.
     Row "all" counts every arc but punctuation and roots. Baselines take the word at a fixed
     offset from the dependent; heads have to beat all of them.
 
@@ -150,17 +151,15 @@ class DependencyProbe:
                 "data with heads and relations, or leave the probe out"
             )
         rows = self._rows_of(document.relations[span])
-        root = document.heads[span] < 0
+        root, places = document.heads[span] < 0, np.arange(window.start, window.stop)
         head = np.where(root, -1, document.heads[span] - window.start)
-        rows &= np.arange(window.start, window.stop) >= window.fresh
+        asked = places + self._follows(window) if self.published else places
+        rows &= (places >= window.fresh) & document.askable(asked) & document.askable(document.heads[span])
         if not self.published:
             rows &= ~root
         seen = root | ((head >= 0) & (head < window.size))
         items = np.flatnonzero(rows.any(axis=0) & seen)
-        query = items.copy()
-        if self.published:
-            query += self._follows(window)[items]
-        return _Items(query, head[items], rows[:, items], (rows & ~seen).sum(axis=1))
+        return _Items(asked[items] - window.start, head[items], rows[:, items], (rows & ~seen).sum(axis=1))
 
     def _rows_of(self, relations: tuple[str, ...]) -> Bool[np.ndarray, "rows words"]:
         columns = [_membership(self.rows, name, self.scheme, self.published) for name in relations]

@@ -51,7 +51,8 @@ class TreeProbe:
       the word has the right head. Raw weights and the annotated root as the start are those of
       Raganato & Tiedemann (2018) and Htut et al. (2019).
 
-    All words of a sentence are decoded, but only arcs other than punctuation and roots are judged.
+    All words of a sentence are decoded, but only arcs other than punctuation and roots are judged, and only
+    between words that have a token.
     A sentence is decoded in the first window that holds all of it; if none does, its arcs are lost, which
     the run counts.
 
@@ -183,6 +184,7 @@ def _sentences(window: Window) -> Iterator[_Sentence]:
                 f"{(heads < 0).sum()}; mend its heads, or leave trees out"
             )
         kept = [canonical(name) not in LEFT_OUT for name in document.relations[start:stop]]
-        judged = np.array(kept) & (heads >= 0)
+        judged = np.array(kept) & (heads >= 0) & document.askable(np.arange(start, stop))
+        judged &= document.askable(document.heads[start:stop])
         if judged.any():
             yield _Sentence(start - window.start, heads, judged)

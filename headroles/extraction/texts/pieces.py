@@ -45,5 +45,10 @@ def count_pieces(tokenizer: Any, documents: Sequence[Document]) -> list[Int[np.n
     counts = []
     for tokenised, document in zip(tokenise(tokenizer, passages, NO_TRUNCATION), documents, strict=True):
         word = example_of(tokenised, tokenised.passage.words, False).word
-        counts.append(np.bincount(word[word >= 0], minlength=len(document.words)))
+        counts.append(pieces_of_words(word, len(document.words)))
     return counts
+
+
+def pieces_of_words(word: Int[np.ndarray, " tokens"], words: int) -> Int[np.ndarray, " words"]:
+    """Return the number of tokens of each word, from the word of each token; −1 for none."""
+    return np.bincount(word[word >= 0], minlength=words)

@@ -1,7 +1,7 @@
 """Read gold annotation for a run of probes: documents, the probes that fit them, and their windows."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -215,19 +215,19 @@ class Inputs:
 def make_inputs(
     options: ProbeOptions,
     documents: Sequence[Document],
+    probes: Sequence[ChoiceProbe | DecodingProbe],
     checkpoint: Checkpoint,
-    due: Int[np.ndarray, "documents rows"],
 ) -> Inputs:
     """Cut documents into sentences, or into windows where a probe asks about coreference.
 
     Args:
         options: Of the run.
         documents: The documents.
+        probes: Their probes.
         checkpoint: Of the model, whose tokenizer counts the pieces of words.
-        due: Items of each whole document, for the rows of all probes in turn.
 
     Raises:
-        BadInput: When the window is longer than the model takes.
+        BadInput: When the window is longer than the model takes, or no item has words with tokens.
     """
     from headroles.extraction.model.load import limit_of, load_tokenizer
 
@@ -241,14 +241,55 @@ def make_inputs(
         )
     room = text_room(tokenizer, size, "--max-length")
     pieces = count_pieces(tokenizer, documents)
+    pairs = zip(documents, pieces, strict=True)
+    documents = [replace(document, tokenless=counts == 0) for document, counts in pairs]
     stride = min(options.stride or max(room // 2, 1), room) if options.windowed else None
     if stride is not None:
         windows, cut = document_windows(documents, pieces, room, stride), 0
     else:
         windows, cut = _cut_to_fit(sentence_windows(documents), documents, pieces, room)
     passages = [window_passage(window) for window in windows]
-    items = {document.key: counts for document, counts in zip(documents, due, strict=True)}
-    return Inputs({window.key: window for window in windows}, passages, size, stride, cut, items)
+    due = items_of_documents(probes, documents)
+    return Inputs({window.key: window for window in windows}, passages, size, stride, cut, due)
+
+
+def items_of_documents(
+    probes: Sequence[ChoiceProbe | DecodingProbe], documents: Sequence[Document]
+) -> dict[str, Int[np.ndarray, " rows"]]:
+    """Return the items of each document by its key, per row.
+
+    Raises:
+        BadInput: When there are none at all.
+    """
+    counts = count_items(probes, documents)
+    return {document.key: own for document, own in zip(documents, counts, strict=True)}
+
+
+def tokenless_notes(
+    probes: Sequence[ChoiceProbe | DecodingProbe],
+    annotated: Int[np.ndarray, "documents rows"],
+    due: Mapping[str, Int[np.ndarray, " rows"]],
+) -> list[str]:
+    """Return how many items of each probe have a word without a token, one sentence each; none without any.
+
+    Args:
+        probes: The probes.
+        annotated: Items of each document, whether words have tokens or not.
+        due: Items of each document whose words have tokens, by its key.
+    """
+    before, after = annotated.sum(axis=0), np.sum([*due.values()], axis=0)
+    notes, start = [], 0
+    for probe in probes:
+        own = slice(start, start := start + len(probe.rows))
+        gone = (before - after)[own]
+        rows = [f"{count:,} of {row}" for row, count in zip(probe.rows, gone, strict=True) if count]
+        if rows:
+            several = f" ({', '.join(rows[1:9])}{' …' if len(rows) > 9 else ''})" if len(rows) > 1 else ""
+            notes.append(
+                f"{probe.name} leaves out {gone[0]:,} of {before[own][0]:,} items{several}: they ask about words "
+                f"without a token, which make no item."
+            )
+    return notes
 
 
 def _cut_to_fit(
@@ -272,7 +313,7 @@ class ProbeCorpus(ListCorpus):
     """The windows of a run of probes, with its documents and probes.
 
     Attributes:
-        documents: The documents that are asked about.
+        documents: The documents that are asked about, with the words that have no token.
         probes: The probes that fit them.
         inputs: Windows and passages.
         learned: Documents that classifiers are trained on; empty without classifiers.
@@ -301,7 +342,8 @@ class ProbeCorpus(ListCorpus):
 
         super().__init__(inputs.passages, source, units_of_windows(inputs))
         check_halves(self.units or ())
-        self.documents, self.probes, self.inputs = documents, tuple(probes), inputs
+        read = {id(window.document): window.document for window in inputs.windows.values()}
+        self.documents, self.probes, self.inputs = tuple(read.values()), tuple(probes), inputs
         self.learned, self.notes = learned, tuple(notes)
         self.digest = _documents_digest(documents)
         self._stored, self.maps = stored, stored.maps if stored else None
@@ -328,8 +370,8 @@ def read_probe_corpus(options: ProbeOptions) -> ProbeCorpus:
         options, documents, due, [f"{probe.name}:{row}" for probe in probes for row in probe.rows]
     )
     learned = training_documents(options)
-    inputs = make_inputs(options, documents, checkpoint, due)
-    notes += parser_notes(source)
+    inputs = make_inputs(options, documents, probes, checkpoint)
+    notes += [*parser_notes(source), *tokenless_notes(probes, due, inputs.due)]
     return ProbeCorpus(documents, probes, inputs, source, learned=learned, notes=notes)
 
 
@@ -340,13 +382,14 @@ def _read_stored(options: ProbeOptions, file: str) -> ProbeCorpus:
         stack.callback(stored.close)
         documents = read_map_documents(Path(file), options.name)
         probes, notes = select_probes(options, documents)
-        due = count_items(probes, documents)
+        annotated = count_items(probes, [replace(document, tokenless=None) for document in documents])
         rows = [f"{probe.name}:{row}" for probe in probes for row in probe.rows]
-        check_relations(options, documents, due, rows)
+        check_relations(options, documents, annotated, rows)
         windows = {document.key: Window(document, 0, len(document.words), 0) for document in documents}
-        items = {document.key: counts for document, counts in zip(documents, due, strict=True)}
+        due = items_of_documents(probes, documents)
+        notes += tokenless_notes(probes, annotated, due)
         size = longest_input(stored.maps, 0)
-        inputs = Inputs(windows, list(stored), size, None, 0, items)
+        inputs = Inputs(windows, list(stored), size, None, 0, due)
         source = stored.source | {"layout": "maps"}
         corpus = ProbeCorpus(documents, probes, inputs, source, notes=notes, stored=stored)
         stack.pop_all()

@@ -65,6 +65,9 @@ def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
     for number, window in enumerate(windows):
         (tree,) = window_passage(window).words or ()
         judged = np.array([canonical(relation) != "punct" for relation in tree.relations], dtype=np.bool_)
+        assert window.document.heads is not None
+        judged &= window.document.askable(np.arange(window.start, window.stop))
+        judged &= window.document.askable(window.document.heads[window.start : window.stop])
         words = window.document.words[window.start : window.stop]
         sentences.append(
             Sentence(words, tree.heads.astype(np.int64), judged, unit[id(window.document)], number)
