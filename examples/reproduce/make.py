@@ -128,7 +128,8 @@ class Maker:
         file = self.out / "inputs" / "wikipedia.jsonl"
         if not file.exists():
             model = ["--model", self.model] if self.model else []
-            self.call(["preprocess", "unlabeled", self.given["wikipedia"], "--out", str(file), "--cut", "words", *model])
+            how = ["--out", str(file), "--cut", "words", *model]
+            self.call(["preprocess", "unlabeled", self.given["wikipedia"], *how])
         return ["--data", str(file), "--group", "group"]
 
     def input(self, name: str) -> str:

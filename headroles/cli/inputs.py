@@ -141,7 +141,7 @@ def preprocess_group() -> None:
     "headroles preprocess unlabeled wiki.txt --out wiki.jsonl",
 )
 def unlabeled_command(**given: Any) -> None:
-    """Cut running text into pairs of consecutive segments, as the released script of Clark et al. (2019) does.
+    """Cut running text into pairs of consecutive segments, as the script of Clark et al. (2019) does.
 
     FILE is plain text (.gz too). A blank line ends a document, and segments end between lines. With --cut
     words they end anywhere, and a title of WikiText begins a document.

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.errors import BadInput
-from headroles.inputs.sketch import shared_share
+from headroles.inputs.identity import shared_inputs
 from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.findings import Labelling
 from headroles.stats.across.conjunction import conjunctions
@@ -50,11 +50,6 @@ class JudgedRun:
         name = self.labelling.decision.correction
         return name if name in CORRECTIONS else "holm"
 
-    @property
-    def texts(self) -> str:
-        """Sketch of its texts; "" where it is not known."""
-        return str((self.labelling.manifest.get("source") or {}).get("texts") or "")
-
 
 def judged_run(name: str, labelling: Labelling) -> JudgedRun:
     """Return a run with its columns and the p that its families counted."""
@@ -64,8 +59,9 @@ def judged_run(name: str, labelling: Labelling) -> JudgedRun:
 
 
 def share_no_text(runs: Sequence[JudgedRun]) -> bool:
-    """Return whether the hashes of texts say that no two runs have a text in common."""
-    return all(shared_share(first.texts, second.texts) == 0 for first, second in combinations(runs, 2))
+    """Return whether hashes say that no two runs have a text, an input or a document in common."""
+    pairs = combinations([run.labelling.manifest for run in runs], 2)
+    return all(shared_inputs(first, second)[0] == 0 for first, second in pairs)
 
 
 def consensus_rows(group: str, runs: Sequence[JudgedRun]) -> list[Consensus]:

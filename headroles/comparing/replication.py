@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headroles.errors import BadInput
-from headroles.inputs.sketch import shared_share
+from headroles.inputs.identity import shared_inputs
 from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.probes import ConditionGap
@@ -226,15 +226,12 @@ def _notes(runs: _Runs, replication: Replication) -> list[str]:
 
 
 def _shared_texts(runs: _Runs) -> list[str]:
-    """Return a note where runs share texts, by hash; by names of inputs where hashes are not known."""
-    sketches = [
-        str((run.manifest.get("source") or {}).get("texts") or "") for run in (runs.first, runs.second)
-    ]
-    share = shared_share(*sketches)
+    """Return a note where runs share inputs, by hash; by names of inputs where hashes are not known."""
+    share, what = shared_inputs(runs.first.manifest, runs.second.manifest)
     if share > 0:
         return [
-            f"about {percent(share)} of the texts of B are texts of A, by their hashes: B is no "
-            "independent test."
+            f"about {percent(share)} of the {what} of B are those of A, by their hashes: B is no independent "
+            "test."
         ]
     names = set(runs.first.scores.examples) & set(runs.second.scores.examples)
     if math.isnan(share) and names:

@@ -17,12 +17,12 @@ ATTENTION = "attns"
 OWN = (*ARRAY_FIELDS, *TEXT_FIELDS, "tokens", INPUT)
 """Fields of a list of maps that a field of the old file may not take."""
 WORD_NOTE = (
-    "attention from a word is taken to be that of its first piece, as the released script writes it; the file "
-    "does not say so. headroles extract averages over all pieces, unless --as-published is given"
+    "attention from a word is taken to be that of its first piece, as the released script writes it; the "
+    "file does not say so. headroles extract averages over all pieces, unless --as-published is given"
 )
 PAIR_NOTE = (
-    "pairs of texts are taken to be read with token types 0 only, as by the released script; the file does not "
-    "say so. headroles extract gives the second text type 1, unless --as-published is given"
+    "pairs of texts are taken to be read with token types 0 only, as by the released script; the file does "
+    "not say so. headroles extract gives the second text type 1, unless --as-published is given"
 )
 HALF_NOTE = "the maps are in half precision, so scores differ by about 1e-3 of their size from float32"
 

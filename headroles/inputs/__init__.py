@@ -12,10 +12,11 @@ __getattr__, __dir__, __all__ = public_names(
     __name__,
     {
         "corpora": "ListCorpus StreamedCorpus first_part",
+        "identity": "Identity Sketches shared_inputs",
         "json_files": "has_trees stream_objects",
         "order": "ShuffledUnits",
         "passages": "read_corpus",
-        "sketch": "TextSketch shared_share",
+        "sketch": "Sketch find_shared shared_share",
         "units": "unit_names",
     },
 )

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.extraction.texts.sources import draw_indices
+from headroles.inputs.identity import Identity
 from headroles.records.passage import Passage
 
 Read = Callable[[], Iterator[Passage]]
@@ -30,6 +31,10 @@ class Corpus(Protocol):
     @property
     def units(self) -> Sequence[str] | None:
         """The unit of each passage, where the passages alone do not say it; None where they do."""
+
+    @property
+    def identity(self) -> Identity:
+        """What tells which inputs are the same."""
 
     def __iter__(self) -> Iterator[Passage]:
         """Yield all passages in their order, from the first, in every pass the same.
@@ -74,6 +79,7 @@ class StreamedCorpus:
         self._limit, self._seed, self._first = limit, seed, first
         self._rows: int | None = None
         self.units: Sequence[str] | None = None
+        self.identity = Identity()
 
     @property
     def source(self) -> dict[str, Any]:
@@ -154,6 +160,7 @@ class ListCorpus:
     ) -> None:
         """Keep the passages, their source, and the unit of each (None: as groups and texts say)."""
         self._passages, self.source, self.units = passages, source, units
+        self.identity = Identity()
         self.gold = all(passage.words is not None for passage in passages)
 
     def __iter__(self) -> Iterator[Passage]:
@@ -176,4 +183,6 @@ def first_part(corpus: Corpus, count: int) -> ListCorpus:
     """
     units = None if corpus.units is None else corpus.units[:count]
     source = {name: value for name, value in corpus.source.items() if name != "sha256"}  # of all inputs
-    return ListCorpus(list(islice(corpus, count)), source, units)
+    part = ListCorpus(list(islice(corpus, count)), source, units)
+    part.identity = corpus.identity
+    return part

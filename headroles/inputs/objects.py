@@ -6,7 +6,7 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.extraction.texts.rows import Row, missing_column
 from headroles.extraction.texts.sources import passages_of_rows
-from headroles.inputs.corpora import Corpus, StreamedCorpus
+from headroles.inputs.corpora import StreamedCorpus
 from headroles.options.inputs import InputOptions
 from headroles.records.objects import GROUP, TEXT, TEXT_A, TEXT_B, DataObject
 from headroles.records.passage import Passage
@@ -16,7 +16,7 @@ USUAL = ((TEXT_A, TEXT_B), (TEXT_A,), (TEXT,))
 """Columns of texts that need no option; the first that are there are read."""
 
 
-def object_corpus(options: InputOptions, data: DataObject, subset: dict[str, Any]) -> Corpus:
+def object_corpus(options: InputOptions, data: DataObject, subset: dict[str, Any]) -> StreamedCorpus:
     """Return inputs that are given as an object as a corpus, which is read again in every pass.
 
     Args:

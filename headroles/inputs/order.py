@@ -34,7 +34,7 @@ class ShuffledUnits(ListCorpus):
                     f"than --keep {most}; give --limit {most}, or a larger --keep"
                 )
             passages.append(passage)
-            finder.add(passage.group, passage.texts, passage.key)
+            finder.add(passage.group, corpus.identity.unit_marks(passage), passage.key)
         names = finder.names() if corpus.units is None else list(corpus.units)
         first = {name: place for place, name in reversed([*enumerate(names)])}
         ranks = {name: (_rank(name, seed), place) for name, place in first.items()}
@@ -42,6 +42,7 @@ class ShuffledUnits(ListCorpus):
         super().__init__(
             [passages[place] for place in order], dict(corpus.source), [names[place] for place in order]
         )
+        self.identity = corpus.identity
 
 
 def _rank(name: str, seed: int) -> bytes:

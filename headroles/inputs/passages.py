@@ -21,6 +21,7 @@ from headroles.extraction.texts.sources import (
     stream_hub,
 )
 from headroles.inputs.corpora import Corpus, ListCorpus, StreamedCorpus, first_inputs
+from headroles.inputs.identity import Identity
 from headroles.inputs.json_files import has_trees, stream_objects
 from headroles.inputs.objects import object_corpus
 from headroles.options.inputs import InputOptions
@@ -61,6 +62,15 @@ def read_corpus(options: InputOptions, needs: frozenset[str], checkpoint: Checkp
     Raises:
         HeadrolesError: When it is known before reading that file, column or dataset cannot be used.
     """
+    corpus = _corpus_of(options, needs, checkpoint)
+    corpus.identity = Identity(checkpoint, options.max_length)
+    return corpus
+
+
+def _corpus_of(
+    options: InputOptions, needs: frozenset[str], checkpoint: Checkpoint
+) -> StreamedCorpus | ListCorpus:
+    """Return the passages of a run as a corpus, which tells equal inputs by their texts."""
     task = None if options.task is None else task_of(options.task)
     if "mentions" in needs:
         windows = mention_windows(options, needs, checkpoint)
@@ -108,7 +118,7 @@ def _list_corpus(passages: list[Passage], options: InputOptions, source: dict[st
     return ListCorpus(chosen, source | first_inputs(options.first))
 
 
-def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
+def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> StreamedCorpus:
     """Return the passages of a file, of the files in a folder, or of the files that a pattern names."""
     data = str(options.data)
     files = list_files(data, TABLE_ENDINGS, beside=(".json",))
@@ -125,7 +135,7 @@ def _file_corpus(options: InputOptions, subset: dict[str, Any]) -> Corpus:
     return StreamedCorpus(read, source, gold=gold, **subset)
 
 
-def _json_corpus(files: list[Location], options: InputOptions, subset: dict[str, Any]) -> Corpus:
+def _json_corpus(files: list[Location], options: InputOptions, subset: dict[str, Any]) -> StreamedCorpus:
     """Return the passages of JSON objects whose fields say what they are, where no column is named."""
     trees = has_trees(files[0])
     parser = parser_of(files[0]) if trees else None

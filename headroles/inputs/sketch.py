@@ -7,7 +7,7 @@ that both hold estimates the share of equal texts. Up to ``SIZE`` texts the shar
 
 import base64
 import heapq
-from hashlib import blake2b
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import UInt64
@@ -16,7 +16,7 @@ SIZE = 512
 """Number of hashes kept: a share of 1 % of equal texts is seen with a probability of 99.4 %."""
 
 
-class TextSketch:
+class Sketch:
     """The smallest hashes of the texts that are added one by one, each distinct text once."""
 
     def __init__(self) -> None:
@@ -24,9 +24,9 @@ class TextSketch:
         self._largest_first: list[int] = []
         self._kept: set[int] = set()
 
-    def add(self, text: str) -> None:
-        """Add a text."""
-        rank = int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
+    def add(self, digits: str) -> None:
+        """Add a text by its hash of 16 hexadecimal digits."""
+        rank = int(digits, 16)
         if rank in self._kept:
             return
         if len(self._kept) < SIZE:
@@ -46,7 +46,7 @@ def shared_share(first: str, second: str) -> float:
     """Return the share of the distinct texts of a second run that are texts of a first one.
 
     Args:
-        first: As ``TextSketch.encode`` returns it; "" where it is not known.
+        first: As ``Sketch.encode`` returns it; "" where it is not known.
         second: The same, of the second run.
 
     Returns:
@@ -57,11 +57,11 @@ def shared_share(first: str, second: str) -> float:
         ValueError: When a sketch is no base64 of 8-byte numbers.
 
     Example:
-        >>> one, other = TextSketch(), TextSketch()
-        >>> for text in ("It rains.", "It snows."):
-        ...     one.add(text)
-        >>> for text in ("It rains.", "The sun shines."):
-        ...     other.add(text)
+        >>> one, other = Sketch(), Sketch()
+        >>> for digits in ("0f", "1e"):
+        ...     one.add(digits)
+        >>> for digits in ("0f", "2d"):
+        ...     other.add(digits)
         >>> shared_share(one.encode(), other.encode())
         0.5
     """
@@ -72,6 +72,31 @@ def shared_share(first: str, second: str) -> float:
     if tops:
         asked = asked[asked <= min(tops)]
     return float(np.isin(asked, known).mean()) if len(asked) else float("nan")
+
+
+def find_shared(sketch: str, asked: Sequence[Sequence[str]]) -> list[bool]:
+    """Return which of some inputs share a hash with the inputs of a sketch.
+
+    A full sketch knows only the smallest hashes. If an input shares one of them, larger hashes count as
+    shared, too.
+
+    Args:
+        sketch: As ``Sketch.encode`` returns it; "" where it is not known, which shares nothing.
+        asked: Hashes of each input.
+
+    Example:
+        >>> one = Sketch()
+        >>> one.add("0f")
+        >>> find_shared(one.encode(), [["0f", "1e"], ["1e"], []])
+        [True, False, False]
+    """
+    known = _hashes(sketch)
+    ranks = [[int(digits, 16) for digits in own] for own in asked]
+    kept = {*known.tolist()}
+    shared = [not kept.isdisjoint(own) for own in ranks]
+    if len(known) < SIZE or not any(shared):
+        return shared
+    return [own or max(numbers, default=0) > known[-1] for own, numbers in zip(shared, ranks, strict=True)]
 
 
 def _hashes(sketch: str) -> UInt64[np.ndarray, " texts"]:

@@ -1,4 +1,4 @@
-"""Units of inference: inputs of one group, or with a shared text, are one unit; units in two halves."""
+"""Units of inference: inputs of one group, or with equal tokens or texts, are one; units in two halves."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -8,16 +8,16 @@ from jaxtyping import Bool
 
 
 def unit_names(
-    groups: Sequence[str | None], texts: Sequence[Iterable[str]], keys: Sequence[str]
+    groups: Sequence[str | None], marks: Sequence[Iterable[str]], keys: Sequence[str]
 ) -> list[str]:
     """Return the name of each input's unit.
 
-    Inputs of one group are one unit, and inputs that share an identical text are one unit, also
+    Inputs of one group are one unit, and inputs that share a mark (``Identity.unit_marks``) are one, also
     across groups: their scores repeat each other and would otherwise count as independent evidence.
 
     Args:
         groups: Document or paragraph of each input; None when unknown.
-        texts: The texts of each input.
+        marks: What each input is told by: hashes of its tokens, or its texts.
         keys: Keys of the inputs; a unit is named by its first input's group, or else by its key.
 
     Example:
@@ -25,13 +25,13 @@ def unit_names(
         ['x', 'y', 'x']
     """
     bonds = UnitFinder()
-    for group, input_texts, key in zip(groups, texts, keys, strict=True):
-        bonds.add(group, input_texts, key)
+    for group, own, key in zip(groups, marks, keys, strict=True):
+        bonds.add(group, own, key)
     return bonds.names()
 
 
 class UnitFinder:
-    """Units of inputs that are added one by one (union-find); of texts and groups it stores only digests."""
+    """Units of inputs that are added one by one (union-find); of marks and groups it stores only digests."""
 
     def __init__(self) -> None:
         """Start without inputs."""
@@ -39,18 +39,18 @@ class UnitFinder:
         self._names: list[str] = []
         self._seen: dict[bytes, int] = {}
 
-    def add(self, group: str | None, texts: Iterable[str], key: str) -> None:
+    def add(self, group: str | None, marks: Iterable[str], key: str) -> None:
         """Add the next input.
 
         Args:
             group: Document or paragraph of the input; None when unknown.
-            texts: Texts of the input.
+            marks: What it is told by: hashes of its tokens, or its texts.
             key: Key of the input.
         """
         place = len(self._root)
         self._root.append(place)
         self._names.append(group or key)
-        shared = [_digest("text", text) for text in texts]
+        shared = [_digest("mark", mark) for mark in marks]
         for digest in [*shared, *([_digest("group", group)] if group is not None else [])]:
             earlier, current = self._find(self._seen.setdefault(digest, place)), self._find(place)
             self._root[max(earlier, current)] = min(earlier, current)

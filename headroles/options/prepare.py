@@ -30,8 +30,8 @@ LAYOUTS = ("conllu", "words", "table", "text")
 """Layouts of texts that become trees."""
 CUTS = ("lines", "words")
 CUT = Option(
-    "Where segments end: between lines, as in the script that Clark et al. (2019) released; or between any two "
-    "words, in mid-sentence too, so that each pair is as long as fits.",
+    "Where segments end: between lines, as in the script that Clark et al. (2019) released; or between any "
+    "two words, in mid-sentence too, so that each pair is as long as fits.",
     "Inputs",
     choices=CUTS,
 )

@@ -131,9 +131,7 @@ def preprocess_unlabeled(options: PairOptions) -> PairFile:
     return PairFile(target, len(rows), kept.found, documents, short, min(tokens), mean, max(tokens), note)
 
 
-def _documents(
-    options: PairOptions, cutter: "PairCutter"
-) -> Iterator[tuple[str, "Iterator[Pair] | None"]]:
+def _documents(options: PairOptions, cutter: "PairCutter") -> Iterator[tuple[str, "Iterator[Pair] | None"]]:
     """Yield the name and the pairs of each document; None in place of pairs where no blank line ends it."""
     from headroles.extraction.texts.running_text import read_blocks, read_running_text
     from headroles.preprocessing.lines import line_pairs

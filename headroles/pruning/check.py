@@ -81,35 +81,32 @@ def _fresh_options(pruning: Pruning, options: PruneOptions) -> AblateOptions:
 
 
 def _fresh_inputs(pruning: Pruning, options: AblateOptions) -> tuple[list[Passage], int, list[str]]:
-    """Return inputs without a text that was used before, how many were left out, and the unit of each."""
+    """Return inputs that share nothing with used ones, how many were left out, and the unit of each."""
     from headroles.inputs.passages import check_data
     from headroles.inputs.units import unit_names
-    from headroles.pruning.source import text_digest
+    from headroles.pruning.source import seen_marks
 
     check_data(options)
     corpus = kind_named("ablate").read_corpus(options)
     try:
-        everything = list(corpus)
-        given = corpus.units
+        everything, given, identity = list(corpus), corpus.units, corpus.identity
     finally:
         corpus.close()
     seen = {*pruning.seen}
     places = [
-        place
-        for place, passage in enumerate(everything)
-        if seen.isdisjoint(text_digest(text) for text in passage.texts)
+        place for place, passage in enumerate(everything) if seen.isdisjoint(seen_marks(passage, identity))
     ]
     if not places:
         raise BadInput(
-            f"a check needs inputs that were never used, but all {len(everything)} of --data share a text "
-            "with those of the run; give other inputs"
+            f"a check needs inputs that were never used, but all {len(everything)} of --data share a text, "
+            "their tokens or a document with those of the run; give other inputs"
         )
     passages = [everything[place] for place in places]
     if given is not None:
         return passages, len(everything) - len(places), [given[place] for place in places]
     names = unit_names(
         [passage.group for passage in passages],
-        [passage.texts for passage in passages],
+        [identity.unit_marks(passage) for passage in passages],
         [passage.key for passage in passages],
     )
     return passages, len(everything) - len(places), names

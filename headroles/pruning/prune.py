@@ -99,7 +99,6 @@ def _pruned(
     from headroles.extraction.pruning.opening import save_network
     from headroles.pruning.measure import UnitDamage, mask_of, measure_sets
     from headroles.pruning.model import open_model, remover_of
-    from headroles.pruning.source import text_digests
     from headroles.records.causal.pruning import Gain
 
     assert options.bound is not None
@@ -148,7 +147,7 @@ def _pruned(
         units=tuple(name for name, there in zip(damage.names, known, strict=True) if there),
         clean=damage.clean[known],
         change=change[:, known],
-        seen=tuple(sorted(text_digests(source.passages))),
+        seen=tuple(sorted(source.seen)),
         gain=gain,
         manifest=facts_of(options, source)
         | source.facts

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.sources import draw_indices, fingerprint
+from headroles.inputs.identity import Identity
 from headroles.inputs.units import half_of_units
 from headroles.kinds import kind_named
 from headroles.options.causal.ablate import AblateOptions
@@ -36,6 +36,7 @@ class PruneSource:
             screen; the others test them.
         order: Layer and head of every head, those of the smallest damage first.
         single: Mean damage of each head alone over the units that order; NaN where it was not measured.
+        seen: Hashes of all inputs of the run (``seen_marks``).
     """
 
     run: Labelling
@@ -46,6 +47,7 @@ class PruneSource:
     ordering: Bool[np.ndarray, " inputs"]
     order: Int[np.ndarray, "ordered 2"]
     single: Float[np.ndarray, "layers heads"]
+    seen: frozenset[str]
 
     @property
     def testing(self) -> list[int]:
@@ -173,6 +175,7 @@ def read_source(folder: str, outcome: str | None, seed: int) -> PruneSource:
     try:
         survey = count_inputs(corpus, options.most_kept, options.streamed)
         by_key = {passage.key: passage for passage in corpus}
+        seen = frozenset().union(*(seen_marks(passage, corpus.identity) for passage in by_key.values()))
     finally:
         corpus.close()
     stated = run.manifest["source"].get("sha256")
@@ -183,22 +186,12 @@ def read_source(folder: str, outcome: str | None, seed: int) -> PruneSource:
         )
     order, single = order_heads(run, arm, ordering)
     passages = [by_key[key] for key in run.scores.examples]
-    return PruneSource(run, options, chosen, arm, passages, ordering, order, single)
+    return PruneSource(run, options, chosen, arm, passages, ordering, order, single, seen)
 
 
-def text_digests(passages: Sequence[Passage]) -> set[str]:
-    """Return a digest of every text, by which inputs that were used before are known again."""
-    return {text_digest(text) for passage in passages for text in passage.texts}
-
-
-def text_digest(text: str) -> str:
-    """Return the digest of a text, blanks at its ends left out.
-
-    Example:
-        >>> text_digest(" It rains.") == text_digest("It rains.")
-        True
-    """
-    return blake2b(text.strip().encode(), digest_size=12).hexdigest()
+def seen_marks(passage: Passage, identity: Identity) -> set[str]:
+    """Return hashes of an input's texts, tokens and group, by which inputs that were used are known again."""
+    return {digits for hashes in identity.marks(passage).values() for digits in hashes}
 
 
 def default_sizes(heads: int, most: int) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from jaxtyping import Float, Int
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
 from headroles.records.example import Scores
+from headroles.records.passage import plain_spelling
 from headroles.records.rules.rule import Rule
 from headroles.records.shown.brief import brief
 
@@ -158,10 +159,10 @@ ARRAYS = tuple(field.name for field in fields(Moments))[6:]
 def unit_by_longest_text(group: str | None, texts: Sequence[str]) -> str:
     """Return the name of an input's unit, where there are too many inputs to compare with each other.
 
-    The name is the group, or else a hash of the longest text. So identical inputs are one unit wherever
-    they stand, and so are pairs that share their longer text (one context in two questions), whose
-    tokens make up most of both inputs. Unlike ``inputs.units.unit_names``, which reads all inputs at
-    once, it does not join pairs that share only their shorter text, nor documents that share a text.
+    The name is the group, or else a hash of the longest text without case and repeated blanks. So identical
+    inputs are one unit wherever they stand, and so are pairs that share their longer text (one context in two
+    questions), whose tokens make up most of both inputs. Unlike ``inputs.units.unit_names``, which reads all
+    inputs at once, it does not join pairs that share only their shorter text, nor documents that share a text.
 
     Args:
         group: Document or paragraph; None when unknown.
@@ -176,7 +177,7 @@ def unit_by_longest_text(group: str | None, texts: Sequence[str]) -> str:
     """
     if group is not None:
         return group
-    longest = max(texts, key=lambda text: (len(text), text))
+    longest = max(map(plain_spelling, texts), key=lambda text: (len(text), text))
     return "text:" + hashlib.sha256(longest.encode()).hexdigest()[:16]
 
 

@@ -9,6 +9,16 @@ from headroles.records.example import Mention
 from headroles.records.shown.brief import brief
 
 
+def plain_spelling(text: str) -> str:
+    r"""Return a text with case folded and white space made one blank each, for telling equal texts.
+
+    Example:
+        >>> plain_spelling(" It\n RAINS. ")
+        'it rains.'
+    """
+    return " ".join(text.casefold().split())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
     """The words of one text and their dependency tree.

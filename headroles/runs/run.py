@@ -116,7 +116,7 @@ def _run_shards(
         scores, rules, moments = assemble_run(work.place, tally, rules, facts, options, adding)
         scores = replace(scores, stack=facts.stack)
         inputs, survey = _read_inputs(inputs, survey, tally)
-        source = {"sha256": survey.sha256, "texts": survey.sketch} | dict(inputs.source)
+        source = {"sha256": survey.sha256, "identity": dict(survey.identity)} | dict(inputs.source)
         scored = ScoredRun(
             scores,
             rules,

@@ -10,7 +10,7 @@ from itertools import groupby, islice, repeat
 
 from headroles.errors import BadInput
 from headroles.inputs.corpora import Corpus
-from headroles.inputs.sketch import TextSketch
+from headroles.inputs.identity import WAYS, Sketches
 from headroles.inputs.units import UnitFinder
 from headroles.records.moments import unit_by_longest_text
 from headroles.records.passage import Passage
@@ -27,7 +27,7 @@ class Survey:
         units: The unit of each input; None when there are more inputs than those whose scores are kept.
         sha256: SHA-256 over keys, groups and texts of the inputs that were read.
         digest: The same, with gold words, trees and mentions.
-        sketch: Sketch of the texts (``inputs.sketch``); "" when not all of them were read.
+        identity: Sketches of the inputs (``inputs.identity``); "" where not all inputs were read.
         places: Place of each unit among all, in the order of first appearance; empty without ``units``.
         members: Number of inputs of each unit; empty without ``units``.
     """
@@ -37,7 +37,7 @@ class Survey:
     units: tuple[str, ...] | None
     sha256: str
     digest: str
-    sketch: str
+    identity: Mapping[str, str]
     places: Mapping[str, int] = field(default_factory=dict)
     members: Mapping[str, int] = field(default_factory=dict)
 
@@ -59,22 +59,23 @@ def count_inputs(corpus: Corpus, keep: int, stream: bool) -> Survey:
         HeadrolesError: When the inputs cannot be read, or there is none.
     """
     bonds, texts, everything, count = UnitFinder(), sha256(), sha256(), 0
-    sketch = TextSketch()
+    sketches, identity = Sketches(), corpus.identity
     for passage in islice(corpus, min(keep + 1, sys.maxsize)) if stream else corpus:
         count += 1
         text = _text_bytes(passage)
         texts.update(text)
         everything.update(text + _annotation_bytes(passage))
-        for own in passage.texts:
-            sketch.add(own)
+        marks = identity.marks(passage, tokens=count <= keep)
+        sketches.add(marks)
         if count <= keep:
-            bonds.add(passage.group, passage.texts, passage.key)
+            bonds.add(passage.group, marks["tokens"] or passage.texts, passage.key)
     if not count:
         raise BadInput("a run reads at least one input, but there is none; give more data")
     names = bonds.names() if corpus.units is None else corpus.units
     few = count <= keep
     known = count if few or not stream else None
-    digests = texts.hexdigest(), everything.hexdigest(), sketch.encode() if known is not None else ""
+    unknown = () if few else ("tokens",) if known is not None else tuple(WAYS)
+    digests = texts.hexdigest(), everything.hexdigest(), sketches.encode() | dict.fromkeys(unknown, "")
     if not few:
         return Survey(known, count, None, *digests)
     members = Counter(names)  # in the order of first appearance

@@ -308,7 +308,7 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """Yield a text file that gets its name by rename, once it is whole; a killed writer's remains are removed.
+    """Yield a text file that gets its name by rename, once it is whole, and remove remains of killed writers.
 
     Raises:
         BadInput: When it cannot be written.

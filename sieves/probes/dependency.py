@@ -45,8 +45,9 @@ class DependencyProbe:
 
     With ``published``, as the released code counts: "all" counts every word, punctuation and roots
     included, and a root is an item without a right answer (heads always choose a word); a
-    relation does not cover its subtypes; where 's or s' follows a possessive (``poss``, and here ``nmod:poss``,
-    which the released function does not know), that word is asked instead; offsets are −3 to +2 and stop at the sentence's ends, where "before the first
+    relation does not cover its subtypes; where 's or s' follows a possessive (``poss``, and here
+    ``nmod:poss``, which the released function does not know), that word is asked
+    instead; offsets are −3 to +2 and stop at the sentence's ends, where "before the first
     word" is the root. Left as they should be: the last word of a sentence has none after it (the
     code reads past the end), and the rule for 's does not depend on the choice (the code drops it
     where the possessive chooses the last word). Contrasts are not measured then.

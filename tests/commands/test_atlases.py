@@ -16,12 +16,12 @@ from scipy.stats import combine_pvalues
 import headroles
 from headroles import Atlas, Labelling, atlas
 from headroles.errors import BadInput
-from headroles.inputs import TextSketch
 from headroles.records import Decision, Rule
 from headroles.shards import take_examples
 from headroles.stats import judge
 from tests.conftest import Command
 from tests.support.scores import scored
+from tests.support.texts import sketches_of
 
 ROLES = ("local", "block")
 LAYERS, HEADS, UNITS = 2, 4, 80
@@ -34,10 +34,7 @@ def _run(means: np.ndarray, seed: int, *, names: Sequence[str] = ROLES, text: st
     noise = np.random.default_rng(seed).normal(0, 0.15, (len(names), UNITS, LAYERS, HEADS))
     rules = [Rule(name, low=-1.0, high=1.0) for name in names]
     scores = scored(means.reshape(1, 1, LAYERS, HEADS) + noise, rules)
-    sketch = TextSketch()
-    if text:
-        sketch.add(text)
-    source = {"texts": sketch.encode() if text else ""}
+    source = {"identity": sketches_of(text)} if text else {}
     model = {"name": "tiny", "layers": LAYERS, "heads": HEADS}
     facts: dict[str, Any] = {"headroles": "0.1.0", "model": model, "task": f"task {seed}", "source": source}
     return Labelling(scores, judge(scores, rules, Decision()), Decision(), facts | {"preset": "calibrated"})

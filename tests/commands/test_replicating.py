@@ -10,7 +10,6 @@ import pytest
 
 import headroles
 from headroles import Labelling, replicate, save
-from headroles.inputs import TextSketch
 from headroles.records import (
     GROUPS,
     BestHead,
@@ -24,6 +23,7 @@ from headroles.shards import take_examples
 from headroles.stats import judge
 from tests.conftest import Command
 from tests.support.scores import scored
+from tests.support.texts import sketches_of
 
 Saved = Callable[..., Path]
 LAYERS, HEADS = 3, 8
@@ -272,11 +272,8 @@ def test_what_else_differs_and_shared_inputs_are_said(saved: Saved) -> None:
     for texts, share in (("xz", "50"), ("yx", "100"), ("zw", "")):
         folders = []
         for name, run, own in (("a", one, "xy"), ("b", two, texts)):
-            sketch = TextSketch()
-            for text in own:
-                sketch.add(text)
-            source = {"sha256": name, "texts": sketch.encode()}
+            source = {"sha256": name, "identity": sketches_of(*own)}
             folders.append(saved(f"{name} {share}", _with_manifest(run, source=source)))
-        told = f"about {share}.0\u00a0% of the texts of B are texts of A, by their hashes: "
+        told = f"about {share}.0\u00a0% of the texts of B are those of A, by their hashes: "
         notes = (f"{told}B is no independent test.",) if share else ()
         assert replicate(*folders).notes == notes

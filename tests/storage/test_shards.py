@@ -20,6 +20,7 @@ from headroles import Labelling, Look, records
 from headroles import shards as ours
 from headroles.catalogue import sieve_of
 from headroles.errors import BadInput
+from headroles.inputs import Identity
 from headroles.kinds import kind_named
 from headroles.records import GROUPS, Moments, Passage, Rule, Scores, group_of, moments_of
 from headroles.storage import LocalPlace, MemoryPlace, moments_bytes, parse_moments
@@ -33,7 +34,7 @@ class Inputs(list[Passage]):
     """Inputs at hand, as a corpus, which counts how many are taken."""
 
     source: dict[str, Any] = {"kind": "file", "name": "here"}  # noqa: RUF012
-    gold, units, taken = False, None, 0
+    gold, units, identity, taken = False, None, Identity(), 0
 
     def __iter__(self) -> Iterator[Passage]:
         """Yield the inputs."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headroles.inputs import Identity, Sketches
 from headroles.kinds import kind_named
 from tests.support import table
 
@@ -159,3 +160,14 @@ def write_old_scores(folder: Path, task: str, scores: Mapping[str, np.ndarray]) 
     for sieve, values in scores.items():
         write_pickle(folder / SCORE_FILES[sieve].format(task), np.nan_to_num(values))
     return folder
+
+
+def sketches_of(*texts: str) -> dict[str, str]:
+    """Return what the manifest of a run keeps of its texts, to tell whether another run has them, too."""
+    from headroles.records import Passage
+
+    sketches = Sketches()
+    for text in texts:
+        sketches.add(Identity().marks(Passage("x", (text,))))
+    encoded: dict[str, str] = sketches.encode()
+    return encoded

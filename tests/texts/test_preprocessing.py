@@ -102,7 +102,7 @@ def test_first_segments_end_anywhere_in_the_middle_half_and_a_word_that_does_not
 
 
 def released_pairs(documents: list[list[list[str]]], room: int) -> list[tuple[list[str], list[str]]]:
-    """Return the pairs of documents of lines of tokens, as the code of Clark et al. (2019) states its rules."""
+    """Return the pairs of documents of lines of tokens, as the code of Clark et al. (2019) has its rules."""
     draw, pairs = random.Random(0), []
     for lines in documents:
         chunk: list[list[str]] = []
@@ -126,7 +126,7 @@ def released_pairs(documents: list[list[list[str]]], room: int) -> list[tuple[li
 def test_pairs_are_those_of_the_released_script_which_cuts_between_lines(
     ended: bool, models: dict[str, Path], tmp_path: Path
 ) -> None:
-    words, rng = "the it was in of and : , ! .".split(), np.random.default_rng(5)
+    words, rng = ["the", "it", "was", "in", "of", "and", ":", ",", "!", "."], np.random.default_rng(5)
     drawn = [[rng.choice(words, size=size).tolist() for size in rng.integers(2, 9, 30)] for _ in range(4)]
     drawn[2][1:1] = [words * 3]  # a line that fills a pair ends its document
     text = "\n\n \n".join("\n".join(map(" ".join, lines)) for lines in drawn) + "\n\n" * ended

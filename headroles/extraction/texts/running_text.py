@@ -48,7 +48,7 @@ def read_running_text(path: Path) -> Iterator[RunningText]:
 
 
 def read_blocks(path: Path) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Yield the lines between blank lines, with the name of their document, and whether a blank line ends them.
+    """Yield lines between blank lines, with the name of their document, and whether a blank line ends them.
 
     Names are titles in a file that begins with one, as for ``read_running_text``, and else "document N". A
     heading alone between blank lines is left out.

@@ -89,7 +89,10 @@ class HeldRoles:
         score: Mean score of each head over those units.
         units: Names of the units that decided; damage at sites and of roles is measured on others.
         source: Folder of the label run; "" where there was none.
-        examples: Keys of the inputs of those units.
+        examples: Keys of the inputs of those units, or, without ``names_tell``, of the inputs of the run that
+            asks which are the same as inputs of the label run.
+        names_tell: 1 where both runs read the same inputs, so that names of units tell which decided; 0 where
+            equal names may be other inputs.
     """
 
     roles: tuple[str, ...]
@@ -98,6 +101,7 @@ class HeldRoles:
     units: tuple[str, ...]
     source: str = ""
     examples: tuple[str, ...] = ()
+    names_tell: int = 1
 
     __repr__ = brief
 
@@ -118,7 +122,8 @@ class HeldRoles:
         """Return which examples belong to units that decided no label: damage of roles is measured on them.
 
         A unit is named by one of its inputs, and other inputs of a run can name it otherwise. So a unit is
-        left out, too, when one of its inputs decided.
+        left out, too, when one of its inputs decided. Other files, lists and tables can have the same names
+        of other inputs: there only what the inputs share leaves a unit out.
 
         Args:
             units: Unit of each example.
@@ -130,7 +135,7 @@ class HeldRoles:
             >>> held.apart(["a", "b", "b", "c"], ["x0", "x1", "x2", "x3"]).tolist()
             [False, False, False, True]
         """
-        decided = {*self.units}
+        decided = {*self.units} if self.names_tell else set()
         own = {*self.examples}
         decided |= {unit for unit, example in zip(units, examples, strict=True) if example in own}
         return np.array([unit not in decided for unit in units], dtype=np.bool_)

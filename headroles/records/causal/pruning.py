@@ -120,7 +120,7 @@ class Pruning:
         units: Names of the units that tested the sets.
         clean: Loss of these units without intervention; 1 for outcomes other than the loss.
         change: Damage of each set and unit; NaN where a unit has none.
-        seen: Digests of all texts that the run and this pruning used.
+        seen: Hashes of texts, tokens and groups of all inputs of the run.
         gain: What is gained where the heads are really cut out.
         check: Damage on fresh inputs; None where it was not asked for.
         manifest: Facts to repeat it: run, model, inputs, settings, versions.

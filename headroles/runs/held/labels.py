@@ -7,7 +7,7 @@ of a run get different units: halves of the same inputs, or different inputs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from jaxtyping import Bool
 
 from headroles.addresses import is_address
 from headroles.errors import BadInput
+from headroles.inputs.identity import sketches_of
+from headroles.inputs.sketch import find_shared
 from headroles.inputs.units import half_of_units
 from headroles.kinds import kind_named
 from headroles.options.causal.held import AsksRoles, no_label_run
@@ -106,7 +108,8 @@ def stored_roles(options: AsksRoles) -> StoredRoles | None:
 
     Rules, test, correction and level are those of the label run. Where the inputs are named alike, one half
     of the label run's units decides, chosen by a hash of the seed and their names. With other inputs, all its
-    units decide. ``HeldRoles.apart`` then says which units are left.
+    units decide, and inputs that share a text, their tokens or a group with them are left out.
+    ``HeldRoles.apart`` then says which units are left.
 
     Args:
         options: Of the run that asks.
@@ -122,7 +125,20 @@ def stored_roles(options: AsksRoles) -> StoredRoles | None:
     asked = label_options(run.manifest, options)
     halved = all(asked.settings()[name] == own[name] for name in SAME_INPUTS)
     held = decide_roles(run, options.roles, options.seed if halved else None)
+    if not halved:
+        held = replace(held, names_tell=0, examples=_shared_keys(options, run.manifest))
     return StoredRoles(held, asked, run.manifest.get("model", {}), run.findings.rules)
+
+
+def _shared_keys(options: AsksRoles, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of the inputs of a run that share a text, their tokens or a group with a label run."""
+    corpus, sketches = kind_named(options.KIND).read_corpus(options), sketches_of(manifest)
+    try:
+        keys, marks = zip(*((passage.key, corpus.identity.marks(passage)) for passage in corpus), strict=True)
+    finally:
+        corpus.close()
+    ways = [find_shared(sketch, [own[way] for own in marks]) for way, sketch in sketches.items()]
+    return tuple(key for key, *found in zip(keys, *ways, strict=True) if any(found))
 
 
 def held_roles(options: AsksRoles) -> HeldRoles | None:

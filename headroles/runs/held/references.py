@@ -45,7 +45,7 @@ def draw_references(corpus: Corpus, count: int, seed: int, among: Chosen | None 
     bonds = UnitFinder()
     for passage in corpus:
         passages.append(passage)
-        bonds.add(passage.group, passage.texts, passage.key)
+        bonds.add(passage.group, corpus.identity.unit_marks(passage), passage.key)
     names = bonds.names() if corpus.units is None else corpus.units
     keys = [passage.key for passage in passages]
     allowed = np.ones(len(passages), dtype=np.bool_) if among is None else among(names, keys)

@@ -18,6 +18,7 @@ from headroles.extraction.texts.files import open_text
 from headroles.extraction.texts.pieces import count_pieces, text_room
 from headroles.extraction.texts.windows import document_windows, sentence_windows, window_passage
 from headroles.inputs.corpora import ListCorpus, first_inputs
+from headroles.inputs.identity import Identity
 from headroles.inputs.units import unit_names
 from headroles.maps.documents import read_map_documents
 from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
@@ -286,8 +287,8 @@ def tokenless_notes(
         if rows:
             several = f" ({', '.join(rows[1:9])}{' …' if len(rows) > 9 else ''})" if len(rows) > 1 else ""
             notes.append(
-                f"{probe.name} leaves out {gone[0]:,} of {before[own][0]:,} items{several}: they ask about words "
-                f"without a token, which make no item."
+                f"{probe.name} leaves out {gone[0]:,} of {before[own][0]:,} items{several}: they ask about "
+                f"words without a token, which make no item."
             )
     return notes
 
@@ -332,6 +333,7 @@ class ProbeCorpus(ListCorpus):
         learned: Sequence[Document] = (),
         notes: Sequence[str] = (),
         stored: MapsCorpus | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         """Keep everything that was read.
 
@@ -340,7 +342,9 @@ class ProbeCorpus(ListCorpus):
         """
         from headroles.stats.probes.baselines import check_halves
 
-        super().__init__(inputs.passages, source, units_of_windows(inputs))
+        identity = Identity(checkpoint)
+        super().__init__(inputs.passages, source, units_of_windows(inputs, identity))
+        self.identity = identity
         check_halves(self.units or ())
         read = {id(window.document): window.document for window in inputs.windows.values()}
         self.documents, self.probes, self.inputs = tuple(read.values()), tuple(probes), inputs
@@ -372,7 +376,7 @@ def read_probe_corpus(options: ProbeOptions) -> ProbeCorpus:
     learned = training_documents(options)
     inputs = make_inputs(options, documents, probes, checkpoint)
     notes += [*parser_notes(source), *tokenless_notes(probes, due, inputs.due)]
-    return ProbeCorpus(documents, probes, inputs, source, learned=learned, notes=notes)
+    return ProbeCorpus(documents, probes, inputs, source, learned=learned, notes=notes, checkpoint=checkpoint)
 
 
 def _read_stored(options: ProbeOptions, file: str) -> ProbeCorpus:
@@ -412,12 +416,12 @@ def training_documents(options: ProbeOptions) -> list[Document]:
     return learned
 
 
-def units_of_windows(inputs: Inputs) -> list[str]:
+def units_of_windows(inputs: Inputs, identity: Identity) -> list[str]:
     """Return the unit of each passage: its document's group, or document; equal documents are one unit."""
     documents = list({id(window.document): window.document for window in inputs.windows.values()}.values())
     named = unit_names(
         [document.group or document.key for document in documents],
-        [(document.text,) for document in documents],
+        [identity.unit_marks(Passage(document.key, (document.text,))) for document in documents],
         [document.key for document in documents],
     )
     unit = {id(document): name for document, name in zip(documents, named, strict=True)}
