@@ -162,6 +162,7 @@ def ablate(
     kind: str | None = None,
     stream: bool = False,
     roles: str | Path | None = None,
+    sieve: str | Sequence[str] = (),
     by: str | Sequence[str] = ("mean",),
     outcome: str | Sequence[str] = (),
     groups: bool = False,
@@ -417,6 +418,7 @@ def preprocess_unlabeled(
     tokenizer: Any | None = None,
     revision: str | None = None,
     max_length: int = 128,
+    cut: str = "lines",
 ) -> PairFile:
     """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia."""
 
@@ -578,6 +580,7 @@ def view(
     *,
     segments: Any = None,
     run: str | Path | Labelling | None = None,
+    sieve: str | Sequence[str] = (),
     also: str | Sequence[str] = (),
     attention: str | Path | None = None,
     example: str | None = None,
@@ -641,6 +644,7 @@ def why(
     max_length: int = 128,
     kind: str | None = None,
     stream: bool = False,
+    sieve: str | Sequence[str] = (),
     rotations: int = 9999,
     redeals: int = 19,
     references: int = 200,

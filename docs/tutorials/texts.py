@@ -114,7 +114,7 @@ assert "not" not in set(grouped.evidence().verdict)
 assert "not" in set(plain.evidence().verdict)
 
 # %% [markdown]
-# headroles finds some dependence by itself. Inputs that share a text are one unit, without any option.
+# headroles finds some dependence by itself. Inputs that share a text, or have the same tokens, are one unit, without any option.
 # Copies add nothing:
 
 # %%

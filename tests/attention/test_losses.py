@@ -91,6 +91,36 @@ def test_the_loss_of_classes_is_the_librarys_for_the_label_or_the_predicted_clas
     assert said.endswith("squared error of the model's number.")
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("01234", [0, 1, 2, 3, 4]),
+        ("12345", [0, 1, 2, 3, 4]),
+        ("123", "'1' is the name of class 0 of"),
+        ("05", "names and numbers are mixed"),
+        ("17", "'7' is none"),
+    ],
+)
+def test_labels_are_names_for_all_inputs_or_numbers_for_all(
+    headed: Headed, given: str, expected: list[int] | str
+) -> None:
+    model = open_loss(headed("bert", "SequenceClassification", num_labels=5))
+    model.network.config.id2label = {number: str(number + 1) for number in range(5)}
+    tokenised = tokenised_of(model)
+
+    def target(label: str) -> float | None:
+        """Return the class of a label among the others."""
+        labels = {f"y{own}": own for own in given} | {"x": label}
+        found: float | None = extraction.prepare_target(model, tokenised, options(labels=labels))[1].label
+        return found
+
+    if isinstance(expected, list):
+        assert [target(label) for label in given] == expected
+    else:
+        with pytest.raises(BadInput, match=expected):
+            target(given[0])
+
+
 def test_masks_depend_on_the_seed_and_the_key_alone(headed: Headed) -> None:
     model, drawn = open_loss(headed("bert", "MaskedLM")), set[tuple[int, ...]]()
     for seed, words, share in product((0, 1, 2**32), (1, 2, 5, 12), (0.01, 0.2, 0.5, 1.0)):

@@ -25,6 +25,7 @@ TABLES = sections(Path(__file__).with_name("tables.txt"))
 few = settings(max_examples=draws(20))
 seeds = st.integers(0, 2**32 - 1)
 RELATIONS = ("det", "obj", "nsubj:pass", "nmod:poss", "punct")
+WORDS = ("of", "a", "in", "each", "other", "after")
 ROWS = ("all", "det", "obj", "nsubj", "nsubj:pass", "nmod:poss")
 
 
@@ -287,6 +288,51 @@ def test_random_trees_are_right_as_often_as_they_should(root: str, tmp_path: Pat
     # Of all trees over 8 words, an arc with the root is in 2 of 8; with any root, half of these point to it.
     assert shares["trees:uuas", "random tree"] == pytest.approx(2 / 8, abs=0.03)
     assert shares["trees:uas", "random tree"] == pytest.approx(2 / 8 if root == "given" else 1 / 8, abs=0.03)
+
+
+SENTENCE: dict[str, Any] = {
+    "words": ["the", "model", "look", "at", "words", "and", "it", "was", "long"],
+    "heads": [2, 3, 0, 5, 3, 9, 9, 9, 3],
+    "relations": ["det", "nsubj", "root", "case", "obl", "cc", "nsubj", "cop", "conj"],
+    "clusters": [[[0, 2], [4, 5], [6, 7]]],
+}
+
+
+@pytest.mark.xdist_group("planted")
+@pytest.mark.parametrize("preset", [{}, {"preset": "published"}])
+def test_a_word_without_a_token_makes_no_item_as_dependent_and_as_head(
+    preset: dict[str, Any], planted: Path
+) -> None:
+    def items(*gone: int) -> tuple[dict[str, int], str]:
+        """Return items by row, and the notes, where some words are a character that no token has."""
+        words = ["\u00ad" if place in gone else word for place, word in enumerate(SENTENCE["words"])]
+        data = [SENTENCE | {"words": [*words, name], "heads": [*SENTENCE["heads"], 3]} for name in WORDS]
+        data = [row | {"relations": [*SENTENCE["relations"], "punct"]} for row in data]
+        probes = ["dependency"] if preset else ["dependency", "trees", "coreference"]
+        run = headroles.probe(probes, data=data, model=planted, maps=0, relations=["det", "obl"], **preset)
+        tallies = tallies_of(run)
+        assert not tallies.lost.any()
+        assert (tallies.hits.max(axis=2) <= tallies.items).all()
+        return dict(
+            zip(tallies.rows, (tallies.items.sum(axis=1) // len(data)).tolist(), strict=True)
+        ), " ".join(run.skipped)
+
+    every, notes = items()
+    assert "without a token" not in notes
+    det, notes = items(0)
+    assert (every["dependency:det"], det["dependency:det"]) == (1, 0)
+    assert every["dependency:all"] - det["dependency:all"] == 1
+    assert "items (6 of det): they ask about words without a token, which make no item." in notes
+    noun, notes = items(1)  # the head of the determiner, and the dependent of the verb
+    assert (noun["dependency:det"], noun["dependency:obl"]) == (0, 1)
+    assert every["dependency:all"] - noun["dependency:all"] == 2
+    if not preset:
+        assert [every[row] - noun[row] for row in ("trees:uuas", "trees:uas")] == [2, 2]
+        assert (every["coreference:all"], noun["coreference:all"], items(6)[0]["coreference:all"]) == (
+            2,
+            1,
+            1,
+        )
 
 
 @pytest.mark.xdist_group("planted")

@@ -87,12 +87,11 @@ class HeldRoles:
         roles: Names of the roles.
         decision: Decision of each head, by code (``records.findings.DECISIONS``).
         score: Mean score of each head over those units.
-        units: Names of the units that decided; damage at sites and of roles is measured on others.
+        units: Names of the units that decided; damage at sites and of roles is measured on others. Where the
+            label run read other inputs, each name is followed by its folder.
         source: Folder of the label run; "" where there was none.
-        examples: Keys of the inputs of those units, or, without ``names_tell``, of the inputs of the run that
-            asks which are the same as inputs of the label run.
-        names_tell: 1 where both runs read the same inputs, so that names of units tell which decided; 0 where
-            equal names may be other inputs.
+        examples: Keys of the inputs of those units. Where the label run read other inputs, whose names say
+            nothing here, keys of the inputs of this run that are the same as inputs of that one.
     """
 
     roles: tuple[str, ...]
@@ -101,7 +100,6 @@ class HeldRoles:
     units: tuple[str, ...]
     source: str = ""
     examples: tuple[str, ...] = ()
-    names_tell: int = 1
 
     __repr__ = brief
 
@@ -122,8 +120,7 @@ class HeldRoles:
         """Return which examples belong to units that decided no label: damage of roles is measured on them.
 
         A unit is named by one of its inputs, and other inputs of a run can name it otherwise. So a unit is
-        left out, too, when one of its inputs decided. Other files, lists and tables can have the same names
-        of other inputs: there only what the inputs share leaves a unit out.
+        left out, too, when one of its inputs decided.
 
         Args:
             units: Unit of each example.
@@ -135,7 +132,7 @@ class HeldRoles:
             >>> held.apart(["a", "b", "b", "c"], ["x0", "x1", "x2", "x3"]).tolist()
             [False, False, False, True]
         """
-        decided = {*self.units} if self.names_tell else set()
+        decided = {*self.units}
         own = {*self.examples}
         decided |= {unit for unit, example in zip(units, examples, strict=True) if example in own}
         return np.array([unit not in decided for unit in units], dtype=np.bool_)

@@ -126,7 +126,8 @@ def stored_roles(options: AsksRoles) -> StoredRoles | None:
     halved = all(asked.settings()[name] == own[name] for name in SAME_INPUTS)
     held = decide_roles(run, options.roles, options.seed if halved else None)
     if not halved:
-        held = replace(held, names_tell=0, examples=_shared_keys(options, run.manifest))
+        named = tuple(f"{unit} of {options.roles}" for unit in held.units)  # equal names are other inputs
+        held = replace(held, units=named, examples=_shared_keys(options, run.manifest))
     return StoredRoles(held, asked, run.manifest.get("model", {}), run.findings.rules)
 
 
