@@ -114,8 +114,8 @@ assert "not" not in set(grouped.evidence().verdict)
 assert "not" in set(plain.evidence().verdict)
 
 # %% [markdown]
-# headroles finds some dependence by itself. Inputs that share a text, or have the same tokens, are one unit, without any option.
-# Copies add nothing:
+# headroles finds some dependence by itself. Inputs that share a text, or have the same tokens, are one unit,
+# without any option. Copies add nothing:
 
 # %%
 copies = headroles.label(data=weather * 5, sieve="local", maps=0)

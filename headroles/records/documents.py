@@ -61,7 +61,8 @@ class Document:
         """Return whether words have a token, as far as is known; −1, the head of a root, needs none."""
         if self.tokenless is None:
             return np.ones(len(words), dtype=np.bool_)
-        return (words < 0) | ~self.tokenless[words]
+        askable: np.ndarray = (words < 0) | ~self.tokenless[words]
+        return askable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

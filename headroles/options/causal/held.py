@@ -23,6 +23,8 @@ class AsksRoles(Protocol):
 
     NAMES_RUN: ClassVar[str]
     """Argument or option of the label run's folder on the command line."""
+    KIND: ClassVar[str]
+    """Kind of the run."""
 
     @property
     def roles(self) -> str | None:
