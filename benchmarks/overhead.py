@@ -112,7 +112,7 @@ def scored(
     """Do everything that labelling does to inputs after tokenising and parsing."""
     table = Table(selection, items, model)
     sizes = [item.size for item in items]
-    for places in split_into_batches(np.arange(len(items)), sizes, batch, model.device):
+    for places in split_into_batches(np.arange(len(items)), sizes, batch, model):
         made = [Prepared(int(place), items[place], examples[place]) for place in places]
         for prepared in made:
             prepared.word_pairs = selection.word_pairs_of([prepared.example])[0]

@@ -39,7 +39,7 @@ def check_numbers(network: Any, name: str, rows: Sequence[Sequence[int]]) -> Non
         BadInput: When a number has no row: a new token of the tokenizer, or the type of a second text.
     """
     if name in (ENCODER_IDS, DECODER_IDS):
-        table, what = network.get_input_embeddings(), "token"
+        table, what = _tokens_of(network), "token"
         advice = "resize the embedding of the model to the tokenizer (resize_token_embeddings), and save it"
     elif name == "token_type_ids":
         table, what, advice = _types_of(network), "type of text", "give texts without a second one"
@@ -52,6 +52,14 @@ def check_numbers(network: Any, name: str, rows: Sequence[Sequence[int]]) -> Non
             f"every {what} has a row in the embedding of the model, but {type(network).__name__} has {size} "
             f"rows, and its tokenizer gave the number {most}; {advice}"
         )
+
+
+def _tokens_of(network: Any) -> Any:
+    """Return the embedding of tokens; None where there is none, as where tokens are hashed (CANINE)."""
+    try:
+        return network.get_input_embeddings()
+    except NotImplementedError:
+        return None
 
 
 def _types_of(network: Any) -> Any:

@@ -196,9 +196,9 @@ def test_models_that_go_past_the_interface_or_hide_keys_by_several_rules_are_ref
     with pytest.raises(BadInput, match=r"by one rule.* GPTNeoModel are not at 128 tokens"):
         opened(model_of("gpt-neo"), 128)
     for name, sentence in (
-        ("bigbird", r"one .heads, tokens, tokens. attention, but .*cannot be read"),
-        ("mamba", r"one .heads, tokens, tokens. attention, but .*cannot be read"),
-        ("clip", r"must run on a text alone .* but CLIPModel failed at that"),
+        ("bigbird", r"compute .heads, tokens, tokens. attention of .*cannot be read"),
+        ("mamba", r"compute .heads, tokens, tokens. attention of .*cannot be read"),
+        ("clip", r"must run on a text alone .* but CLIPModel, which reads images, too, failed at that"),
     ):
         with pytest.raises(BadInput, match=sentence):
             opened(model_of(name))

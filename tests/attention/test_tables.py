@@ -1,24 +1,31 @@
-"""The tables of models in the documentation are those of the tests."""
+"""The tables of models in the documentation are those of the sweep, and have those of the tests."""
 
+import json
+import sys
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 from tests.support.architectures import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def rows_of(page: str) -> list[list[str]]:
-    """Cells of the table of architectures of a page."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    lines = text[text.index("| architecture |") :].split("\n\n")[0].splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def test_every_tested_architecture_is_a_row_with_its_path_and_shared_keys() -> None:
-    rows = rows_of("reference/models.md")
-    sides = {True: "changes the model", False: "same attention"}
-    told = {row[0]: (row[2], row[3]) for row in rows}
-    assert told == {name: (each.path, sides[each.rigid]) for name, each in TABLE.items()}
-    for name, family, *_ in rows:
-        most = max(TABLE[name].key_heads or (0,))
-        assert ("grouped queries" in family, "multi-query" in family) == (most > 1, most == 1), name
+def test_the_tables_of_models_are_those_of_the_sweep_which_reads_or_refuses_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    page = import_module("sweep_page")
+    figures = json.loads(page.FIGURES.read_text("utf-8"))
+    text = page.PAGE.read_text("utf-8")
+    assert page.page_of(text, figures) == text, "run python benchmarks/sweep.py --write"
+    assert [*figures] == [*page.entries()]
+    assert len(figures) >= 100
+    for name, results in figures.items():
+        assert all("refused" in result or result["furthest"] <= 2e-6 for result in results.values()), name
+    for name, told in TABLE.items():
+        result = next(iter(figures[name].values()))
+        assert result["path"] == told.path, name
+        shared = told.key_heads or (result["heads"],) * result["layers"]
+        assert result["key_heads"] == (shared[0] if len(set(shared)) == 1 else list(shared)), name

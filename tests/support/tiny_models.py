@@ -39,32 +39,36 @@ POSTED = {
 """A text, and two texts, with the special tokens of a kind."""
 
 
-@pytest.fixture(scope="session")
-def tokenizer_of() -> Callable[[str], Any]:
+@cache
+def _made(kind: str) -> str:
+    """A tokenizer as JSON, by its kind."""
+    from tokenizers import processors
+
+    names = list(SPECIAL[kind].values())
+    make = {"bert": _wordpiece, "roberta": _bytes, "gpt2": _bytes}.get(kind, _unigram)
+    tokenizer = make(names)
+    single, pair = POSTED[kind]
+    special = [(name, number) for number, name in enumerate(names)]
+    tokenizer.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=special)
+    tokenizer.add_special_tokens(names)
+    return str(tokenizer.to_str())
+
+
+def make_tokenizer(kind: str) -> Any:
     """A tokenizer by its kind (bert, roberta, gpt2, t5, xlnet), made of a few sentences."""
-    from tokenizers import Tokenizer, processors
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    @cache
-    def made(kind: str) -> str:
-        names = list(SPECIAL[kind].values())
-        make = {"bert": _wordpiece, "roberta": _bytes, "gpt2": _bytes}.get(kind, _unigram)
-        tokenizer = make(names)
-        single, pair = POSTED[kind]
-        special = [(name, number) for number, name in enumerate(names)]
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=single, pair=pair, special_tokens=special
-        )
-        tokenizer.add_special_tokens(names)
-        return str(tokenizer.to_str())
+    inputs = ["input_ids", "attention_mask"] + ["token_type_ids"] * (kind in ("bert", "xlnet"))
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=Tokenizer.from_str(_made(kind)), model_input_names=inputs, **SPECIAL[kind]
+    )
 
-    def make(kind: str) -> Any:
-        inputs = ["input_ids", "attention_mask"] + ["token_type_ids"] * (kind in ("bert", "xlnet"))
-        return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-            tokenizer_object=Tokenizer.from_str(made(kind)), model_input_names=inputs, **SPECIAL[kind]
-        )
 
-    return make
+@pytest.fixture(scope="session")
+def tokenizer_of() -> Callable[[str], Any]:
+    """What makes a tokenizer by its kind."""
+    return make_tokenizer
 
 
 def _found(pattern: str, lower: bool = False) -> list[str]:

@@ -219,13 +219,10 @@ def _are_close(first: torch.Tensor, second: torch.Tensor) -> bool:
 
 def _find_grams(model: Model, inputs: ModelInputs) -> list[torch.Tensor]:
     """Return W_O W_Oᵀ of every head by layer; none where norms cannot use projections."""
-    before = model.network.config._attn_implementation
     try:
         found = output_projections(model.network, inputs, model.way.modules)
     except BadInput:
         return []
-    finally:
-        model.network.set_attn_implementation(before)
     if len(found) != model.layers:
         return []
     with torch.inference_mode():

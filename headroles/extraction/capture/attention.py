@@ -203,7 +203,9 @@ def read_attention(
     """
     whole = isinstance(reader, GraphReader) or getattr(model, "hf_device_map", None) is not None
     with suppress(LayersRead):
-        run(model, way, inputs, lengths, reader, last=None if whole else layers)
+        _, read = run(model, way, inputs, lengths, reader, last=None if whole else layers)
+        if read != layers:
+            raise RuntimeError(f"{read} of {layers} layers were read: their attention is no longer captured")
 
 
 def _forward(

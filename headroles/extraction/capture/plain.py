@@ -4,7 +4,8 @@ A third name is registered with transformers' attention interfaces. ``headroles-
 mask and the model's own eager attention, so a view shows what the plain eager model computes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,21 @@ def _hand_over_call(module: Any, query: Any, key: Any, value: Any, attention_mas
 
 AttentionInterface.register(VIEW, _hand_over_call)
 AttentionMaskInterface.register(VIEW, eager_mask)
+
+
+@contextmanager
+def same_attention(network: Any) -> Iterator[None]:
+    """Let the attention implementation of a network be set inside, and put that of every part back.
+
+    The whole of a composite may have another one than its parts: the library sets it where it is used.
+    """
+    parts = [part for part in network.modules() if hasattr(part, "set_attn_implementation")]
+    before = [(part.config, part.config._attn_implementation) for part in parts]
+    try:
+        yield
+    finally:
+        for config, implementation in before:
+            config._attn_implementation_internal = implementation
 
 
 def run_with_calls(network: Any, inputs: ModelInputs, taker: CallTaker) -> None:
@@ -86,6 +102,7 @@ def run_plain(network: Any, inputs: ModelInputs, kinds: tuple[str, ...]) -> dict
     weights_by_kind = {}
     for kind in kinds:
         every = getattr(output, OUTPUT_NAMES[kind if len(kinds) > 1 else SELF], None) or ()
+        every = [own if isinstance(own, torch.Tensor) else None for own in every]
         expected = attention_shape(inputs, kind)
         places = [
             place for place, own in enumerate(every) if own is not None and tuple(own.shape[2:]) == expected

@@ -98,7 +98,8 @@ def block_mask(
         position = torch.arange(length, device=device)
         visible = (position[None, :] <= position[rows, None])[None, None]
     else:
-        visible = mask[min(example, mask.shape[0] - 1)][None, :, rows, :length]
+        own = mask[min(example, mask.shape[0] - 1)][None, ..., :length]
+        visible = own if own.shape[2] == 1 else own[:, :, rows]  # one row may stand for all
         if visible.dtype != torch.bool:
             return visible.to(kind)
     return torch.zeros(visible.shape, dtype=kind, device=device).masked_fill(~visible, torch.finfo(kind).min)

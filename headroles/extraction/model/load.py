@@ -25,7 +25,7 @@ from headroles.extraction.model.placing import (
 )
 from headroles.extraction.model.quantised import check_plain_weights, find_quantisation, quantised_errors
 from headroles.extraction.model.stack import find_stack
-from headroles.extraction.model.trial import choose_reading
+from headroles.extraction.model.trial import OTHER_INPUTS, choose_reading
 from headroles.extraction.model.trial_cross import choose_cross_reading
 from headroles.extraction.model.trial_fused import choose_fused_reading
 from headroles.extraction.model.trial_packed import choose_packing
@@ -35,11 +35,6 @@ from headroles.records.rules.names import ROWS
 
 NO_NORMS, SOME_NORMS, ALL_NORMS = "none", "some", "all"
 """Who reads attention weighted by the norms of values."""
-OTHER_INPUTS = {
-    "pixel_values": "images", "pixel_values_videos": "videos", "input_values": "sound",
-    "input_features": "sound", "past_values": "series of numbers",
-}  # fmt: skip
-"""Main inputs of models that read no text, in words."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 

@@ -8,7 +8,7 @@ import torch
 from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call
 from headroles.extraction.capture.norms import ValueNorms, factors_of
-from headroles.extraction.capture.plain import run_with_calls
+from headroles.extraction.capture.plain import run_with_calls, same_attention
 from headroles.extraction.capture.stacks import ModelInputs, shorten_inputs
 from headroles.extraction.model.projections import CLOSE, output_projections
 from headroles.extraction.model.trial import TRIAL_SENTENCE
@@ -42,17 +42,14 @@ def value_norms(
         BadInput: When heads add something else up, or ``output_projections`` refuses the network.
     """
     projections = output_projections(network, inputs, modules, advice=ADVICE)
-    attention = network.config._attn_implementation
     wrong: list[torch.nn.Module] = []
 
     def take(call: Call) -> None:
         if (modules is None or call.module in modules) and not _adds_values(call):
             wrong.append(call.module)
 
-    try:
+    with same_attention(network):
         run_with_calls(network, inputs, take)
-    finally:
-        network.set_attn_implementation(attention)
     if wrong:
         raise BadInput(
             f"the output of a head is the sum of its values by their weights, but that of"

@@ -16,7 +16,7 @@ from transformers.pytorch_utils import Conv1D
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call
-from headroles.extraction.capture.plain import run_with_calls
+from headroles.extraction.capture.plain import run_with_calls, same_attention
 from headroles.extraction.capture.stacks import ModelInputs
 
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -85,13 +85,9 @@ def output_projections(
             stands before the projection, several maps read the output, or the sums differ.
     """
     name = type(network).__name__
-    attention = network.config._attn_implementation
     search = _Search(modules)
-    try:
-        with search.watch(network):
-            run_with_calls(network, inputs, search.take)
-    finally:
-        network.set_attn_implementation(attention)
+    with same_attention(network), search.watch(network):
+        run_with_calls(network, inputs, search.take)
     if not search.calls:
         raise BadInput(
             f"output projections are found where a model calls transformers' attention interface, but {name} "

@@ -1,5 +1,6 @@
 """Choose at load how a model's attention is read, and check it against what the plain model computes."""
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,6 +37,11 @@ NOT_FINITE = {
     torch.float32: "give a sound checkpoint",
 }
 """What to do where attention is NaN."""
+OTHER_INPUTS = {
+    "pixel_values": "images", "pixel_values_videos": "videos", "input_values": "sound",
+    "input_features": "sound", "past_values": "series of numbers", "bbox": "places on a page",
+}  # fmt: skip
+"""Inputs of models beside text, in words."""
 TRIAL_SENTENCE = "The heads of a model look at words, and at each other."
 
 Tensors = dict[str, torch.Tensor]
@@ -135,7 +141,7 @@ def choose_reading(
     """
     inputs = _encode(tokenizer, TRIAL_SENTENCE, device)
     try:
-        plain = _run_plain(network, inputs)
+        plain = run_plain_eager(network, inputs)
         output, returned, cached = plain.output, plain.weights, plain.cached
         heads = returned[0].shape[0]
         small = device.type == "cpu" and max_length <= WHOLE and network.dtype == torch.float32
@@ -152,9 +158,8 @@ def choose_reading(
             return Reading(way, len(returned), heads, key_heads, plain.returned, plain.places)
         network.set_attn_implementation("eager")
         text = " ".join([TRIAL_SENTENCE] * (LONGEST_SEARCHED // 8))
-        causal = _hides_later_keys(
-            network, _encode(tokenizer, text, device, min(max_length, LONGEST_SEARCHED))
-        )
+        long = _encode(tokenizer, text, device, min(max_length, LONGEST_SEARCHED))
+        causal = _hides_later_keys(network, long, len(returned))
         return Reading(
             CaptureMethod(RETURNED, causal),
             len(returned),
@@ -165,9 +170,12 @@ def choose_reading(
         )
     except (RuntimeError, TypeError, ValueError, AttributeError, LookupError, NotImplementedError) as error:
         reason = " ".join(str(error).split())[:200]
+        asked = inspect.signature(network.forward).parameters
+        others = sorted({what for name, what in OTHER_INPUTS.items() if name in asked})
+        more = f", which reads {' and '.join(others)}, too," if others else ""
         raise BadInput(
-            f"the model must run on a text alone and show its attention, but {type(network).__name__} failed "
-            f"at that ({type(error).__name__}: {reason}); this architecture cannot be labelled"
+            f"the model must run on a text alone and show its attention, but {type(network).__name__}{more} "
+            f"failed at that ({type(error).__name__}: {reason}); this architecture cannot be labelled"
         ) from error
 
 
@@ -177,7 +185,7 @@ def _encode(tokenizer: Any, text: str, device: torch.device, max_length: int | N
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Plain:
+class PlainRun:
     """What the plain eager model computes.
 
     Attributes:
@@ -195,11 +203,17 @@ class _Plain:
     places: int
 
 
-def _run_plain(network: Any, inputs: Tensors) -> _Plain:
+def run_plain_eager(network: Any, inputs: Tensors, layers: int | None = None) -> PlainRun:
     """Run the plain eager model.
 
+    Args:
+        network: The model.
+        inputs: Of one text.
+        layers: Layers that must return attention; None for any number.
+
     Raises:
-        BadInput: When no layer returns attention, or one returns something else.
+        BadInput: When no layer returns attention, or not as many as are asked for, or one returns something
+            else.
     """
     network.set_attn_implementation("eager")
     if network.config._attn_implementation != "eager":
@@ -210,9 +224,11 @@ def _run_plain(network: Any, inputs: Tensors) -> _Plain:
     with torch.inference_mode():
         plain = network(**inputs, output_attentions=True)
     every, n = getattr(plain, "attentions", None) or (), inputs["input_ids"].shape[1]
+    every = [own if isinstance(own, torch.Tensor) else None for own in every]  # Pegasus-X gives a dictionary
     places = [k for k, own in enumerate(every) if own is not None and tuple(own.shape[2:]) == (n, n)]
     returned = [every[place] for place in places]
-    if len({own.shape[1] for own in returned}) != 1:  # layers of linear attention have other shapes, or none
+    # Layers of linear attention have other shapes, or none.
+    if layers not in (None, len(returned)) or len({own.shape[1] for own in returned}) != 1:
         shapes = {None if own is None else tuple(own.shape[1:]) for own in every}
         raise BadInput(
             f"layers compute (heads, tokens, tokens) attention of one number of heads, but "
@@ -231,7 +247,7 @@ def _run_plain(network: Any, inputs: Tensors) -> _Plain:
     cached = [_count_key_heads(layer) for layer in layers if getattr(layer, "keys", None) is not None]
     home = inputs["input_ids"].device
     weights = [own[0].float().to(home) for own in returned]
-    return _Plain(plain[0], weights, cached, tuple(places), len(every))
+    return PlainRun(plain[0], weights, cached, tuple(places), len(every))
 
 
 def _count_key_heads(cached: Any) -> int:
@@ -279,10 +295,11 @@ def _check_reading(
     reference = output if own else _run_plain_fused(network, inputs, way.name)
     limit = tolerance if n <= weights.WHOLE else max(tolerance, BLOCK_TOLERANCE)
     if not same or not torch.allclose(usual, reference, rtol=limit, atol=limit):
+        small = way.name == FORMED and network.dtype == torch.float32 and inputs["input_ids"].is_cpu
         raise BadInput(
             f"what is read while {type(network).__name__} runs must be what the plain model computes, but "
-            f"it is not ({calls} attention calls for {len(returned)} layers); "
-            f"this architecture cannot be labelled"
+            f"it is not ({calls} attention calls for {len(returned)} layers); this architecture cannot be "
+            f"labelled{f' with --max-length beyond {weights.WHOLE}' if small else ''}"
         )
     return True
 
@@ -339,13 +356,13 @@ def _run_plain_fused(network: Any, inputs: Tensors, way: str) -> torch.Tensor:
     return output
 
 
-def _hides_later_keys(network: Any, inputs: Tensors) -> bool:
+def _hides_later_keys(network: Any, inputs: Tensors, layers: int) -> bool:
     """Return whether a model that does not use the interface hides later keys, from weights of a long input.
 
     A hidden offset is 0 in all heads and places. Single cells show nothing, since small weights become 0
     in half precision; nor do the far corners, which have few cells.
     """
-    visible = [weights.amax(0) > 0 for weights in _run_plain(network, inputs).weights]
+    visible = [weights.amax(0) > 0 for weights in run_plain_eager(network, inputs, layers).weights]
     n = visible[0].shape[0]
     reach = max(1, n - FEWEST_CELLS)
     later = any(bool(layer.triu(1).any()) for layer in visible)

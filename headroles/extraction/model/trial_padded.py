@@ -10,11 +10,18 @@ from typing import Any
 
 import torch
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, shorten_quotes
 from headroles.extraction.capture.attention import read_attention
 from headroles.extraction.capture.method import EQUAL, PADDED, SINGLE, CaptureMethod
+from headroles.extraction.capture.plain import same_attention
 from headroles.extraction.capture.readers import VisibleArray
-from headroles.extraction.model.trial import BLOCK_TOLERANCE, OUTPUT_TOLERANCE, TOLERANCE, TRIAL_SENTENCE
+from headroles.extraction.model.trial import (
+    BLOCK_TOLERANCE,
+    OUTPUT_TOLERANCE,
+    TOLERANCE,
+    TRIAL_SENTENCE,
+    run_plain_eager,
+)
 from headroles.extraction.padding import pad_inputs
 from headroles.extraction.texts.tokens import Tokenised, tokenise
 from headroles.records.passage import Passage
@@ -82,9 +89,13 @@ def choose_batches(tried: Tried, most: int) -> str:
         tokenise(tried.tokenizer, [passage], min(most, MOST_TOKENS))[0]
         for passage in (PAIRS if pairs else (SHORT, LONG))
     )
-    alone = _read(tried, [short])
-    if alone is None:
-        raise BadInput(f"{type(tried.network).__name__} must run on a short text; it cannot be labelled")
+    try:
+        alone = _read(tried, [short])
+    except (RuntimeError, TypeError, ValueError, LookupError) as error:
+        raise BadInput(
+            f"the model must run on a short text, too, but {type(tried.network).__name__} failed at one of "
+            f"{short.size} tokens ({type(error).__name__}: {shorten_quotes(error)}); it cannot be labelled"
+        ) from error
     plain = None if pairs else _plain(tried, short)
     if plain is not None and not _same(alone, plain, BLOCK_TOLERANCE, tried.network.dtype):
         raise BadInput(
@@ -92,33 +103,27 @@ def choose_batches(tried: Tried, most: int) -> str:
             f"{type(tried.network).__name__} is not; this architecture cannot be labelled"
         )
     for name, other in ((PADDED, long), (EQUAL, _cut(long, short))):
-        beside = None if other is None else _read(tried, [short, other])
-        if beside is not None and _same(beside, alone, OUTPUT_TOLERANCE, tried.network.dtype):
+        try:
+            beside = [] if other is None else _read(tried, [short, other])
+        except (RuntimeError, TypeError, ValueError, LookupError):
+            continue
+        if _same(beside, alone, OUTPUT_TOLERANCE, tried.network.dtype):
             return name
     return SINGLE
 
 
-def _read(tried: Tried, batch: Sequence[Tokenised]) -> list[torch.Tensor] | None:
-    """Return the weights of the first input of a batch by layer; None where the model fails on it."""
+def _read(tried: Tried, batch: Sequence[Tokenised]) -> list[torch.Tensor]:
+    """Return the weights of the first input of a batch by layer."""
     reader, way = _FirstReader(), replace(tried.way, packs=None, norms=None, by_heads=False)
-    try:
-        tensors, lengths = pad_inputs(tried, batch), [given.size for given in batch]
-        read_attention(tried.network, way, tensors, lengths, reader, tried.layers)
-    except (RuntimeError, TypeError, ValueError, LookupError):
-        return None
+    tensors, lengths = pad_inputs(tried, batch), [given.size for given in batch]
+    read_attention(tried.network, way, tensors, lengths, reader, tried.layers)
     return reader.layers
 
 
 def _plain(tried: Tried, given: Tokenised) -> list[torch.Tensor]:
     """Return the weights of the plain eager model on one input."""
-    own = tried.network.config._attn_implementation
-    tried.network.set_attn_implementation("eager")
-    try:
-        with torch.inference_mode():
-            output = tried.network(**pad_inputs(tried, [given]), output_attentions=True)
-    finally:
-        tried.network.set_attn_implementation(own)
-    return [weights[0].float().to(tried.device) for weights in output.attentions if weights is not None]
+    with same_attention(tried.network):
+        return run_plain_eager(tried.network, pad_inputs(tried, [given])).weights
 
 
 def _cut(long: Tokenised, short: Tokenised) -> Tokenised | None:

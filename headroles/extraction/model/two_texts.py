@@ -199,7 +199,13 @@ def select_network(
     if chosen in (DECODER, CROSS):
         set_decoder_start(network, checkpoint)
         return network, PairTokenizer(tokenizer, network, chosen), chosen
-    return (network.get_encoder() if has_decoder else network), tokenizer, chosen
+    chosen_network = network.get_encoder() if has_decoder else network
+    if not hasattr(chosen_network, "config"):  # FSMT
+        raise BadInput(
+            f"an encoder is read as a model of its own, but that of {type(network).__name__} is none; give "
+            f"--kind decoder or --kind cross, with pairs"
+        )
+    return chosen_network, tokenizer, chosen
 
 
 def _single_text(passage: Passage, text: int) -> Passage:

@@ -7,7 +7,7 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.neurons import Call, Parts, fit_parts
-from headroles.extraction.capture.plain import run_with_calls
+from headroles.extraction.capture.plain import run_with_calls, same_attention
 from headroles.extraction.capture.stacks import ENCODER_IDS, ModelInputs
 from headroles.extraction.capture.threads import one_thread
 from headroles.extraction.model.load import Model
@@ -47,12 +47,8 @@ def reading(model: Model) -> Iterator[None]:
             "queries and keys are compared within one text, but --kind is cross; give --kind encoder or "
             "--kind decoder"
         )
-    before = model.network.config._attn_implementation
-    try:
-        with one_thread(model.device), torch.inference_mode():
-            yield
-    finally:
-        model.network.set_attn_implementation(before)
+    with same_attention(model.network), one_thread(model.device), torch.inference_mode():
+        yield
 
 
 def read_calls(model: Model, inputs: ModelInputs, take: Callable[[int, Call], None]) -> None:
