@@ -1,10 +1,10 @@
 """Read tiny random models of many architectures, and compare them with the plain models of transformers.
 
-Every architecture of ``sweep.toml`` is made in a process of its own. Three texts of different lengths are read
-in one batch, as runs read them: example by example and as whole batches, for short and for long inputs. The
+Every architecture of ``sweep.toml`` is made in a process of its own. Three texts of different lengths are
+read in one batch, as runs read them: example by example and as whole batches, for short and long inputs. The
 weights must be those of the plain eager model on each text alone, or the model must be refused in a sentence.
-Prints a line for every architecture. With ``--write`` it writes ``docs/reference/architectures.json``, and from
-it the table of ``docs/reference/models.md``.
+Prints a line for every architecture. With ``--write`` it writes ``docs/reference/architectures.json``, and
+from it the tables of ``docs/reference/models.md``.
 """
 
 import json
@@ -153,7 +153,7 @@ def settings_of(kind: type, given: Mapping[str, Any], common: Mapping[str, Any])
     }
     if hasattr(known, "kv_lora_rank"):  # every head has keys of its own
         sized["num_key_value_heads"] = SIZES["num_attention_heads"]
-    for name, part in parts.items():
+    for name in parts:
         own = type(getattr(known, name, None))
         if issubclass(own, transformers.PreTrainedConfig) and own is not transformers.PreTrainedConfig:
             inner = settings_of(own, given.get(name, {}), common)
