@@ -42,7 +42,7 @@ def page_of(text: str, figures: Mapping[str, Mapping[str, Mapping[str, Any]]]) -
 
 def _rows(name: str, entry: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield a row for the kinds of attention that are read in one way."""
-    kinds: dict[tuple[str, ...], list[str]] = {}
+    kinds: dict[tuple[Any, ...], list[str]] = {}
     family = entry["family"]
     for kind, result in results.items():
         if "refused" in result:
@@ -59,9 +59,9 @@ def _rows(name: str, entry: Mapping[str, Any], results: Mapping[str, Mapping[str
             "no" if result["prune"] else "yes",
         )
         kinds.setdefault(cells, []).append(kind)
-    for cells, same in kinds.items():
+    for row, same in kinds.items():
         what = f"{name} ({', '.join(same)})" if any(same) else name
-        yield "| " + " | ".join([what, family, *cells, entry.get("notes", "")]) + " |"
+        yield "| " + " | ".join([what, family, *row, entry.get("notes", "")]) + " |"
 
 
 def _refusals(name: str, results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
