@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = public_names(
         "capture.attention": "read_attention run",
         "capture.blocks": "rows_per_block",
         "capture.joint": "read_cross",
+        "capture.norms": "ValueNorms",
         "capture.readers": "to_visible_array to_visible_mask",
         "capture.softmax": "softmax_attention",
         "capture.threads": "Threads",

@@ -196,8 +196,8 @@ def test_models_that_go_past_the_interface_or_hide_keys_by_several_rules_are_ref
     with pytest.raises(BadInput, match=r"by one rule.* GPTNeoModel are not at 128 tokens"):
         opened(model_of("gpt-neo"), 128)
     for name, sentence in (
-        ("bigbird", r"compute .heads, tokens, tokens. attention of .*cannot be read"),
-        ("mamba", r"compute .heads, tokens, tokens. attention of .*cannot be read"),
+        ("bigbird", r"attention of one number of heads, but .*cannot be read"),
+        ("mamba", r"attention of one number of heads, but .*cannot be read"),
         ("clip", r"must run on a text alone .* but CLIPModel, which reads images, too, failed at that"),
     ):
         with pytest.raises(BadInput, match=sentence):
@@ -255,6 +255,60 @@ def test_weights_by_norms_are_the_norms_of_what_every_key_adds(name: str, model_
                 np.testing.assert_allclose(reader.whole(layer, example), wanted, rtol=0, atol=1e-6)
 
 
+def _gate(name: str, own: Any, given: Any) -> Any:
+    """The numbers before each head's projection (examples, queries, heads, 1 or 8), from the code of a model."""
+    import torch
+
+    if name == "qwen3-next":
+        return own.q_proj(given).unflatten(-1, (4, 16))[..., 8:].sigmoid()
+    if name == "afmoe":
+        return own.gate_proj(given).unflatten(-1, (4, 8)).sigmoid()
+    return torch.nn.functional.softplus(own.g_proj(given))[..., None]
+
+
+@pytest.mark.parametrize("name", grouped("qwen3-next", "afmoe", "laguna"))
+def test_weights_by_norms_are_the_norms_of_what_every_key_adds_through_a_gate(
+    name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    folder = model_of(name)
+    network, given = plain_network(folder, "eager"), list[Any]()
+    modules = [layer.self_attn for layer in network.layers]
+    hooks = [
+        own.register_forward_pre_hook(
+            lambda module, args, named: given.append(named["hidden_states"] if not args else args[0]),
+            with_kwargs=True,
+        )
+        for own in modules
+    ]
+    inputs, lengths = batch_of(ready(folder))
+    returned = plain_run(network, inputs, output_attentions=True).attentions
+    for hook in hooks:
+        hook.remove()
+    readers = []
+    for longest in (128, 512):
+        every, some = ready(folder, longest, norms="all"), ready(folder, longest, norms="some")
+        second = Together(lengths)
+        _, first = _read(some, (inputs, lengths), Together(lengths, second))
+        _close(first, _read(ready(folder, longest))[1], rounding_bound(64))
+        readers += [_read(every)[1], second]
+    monkeypatch.setattr(module_of("ValueNorms"), "GATED", 5000)
+    cut_into_blocks(monkeypatch, 4, 4 * 4 * lengths[0] * 3)
+    readers.append(_read(every)[1])
+    for layer, own in enumerate(modules):
+        with torch.inference_mode():
+            values = own.v_proj(given[layer]).double().unflatten(-1, (2, 8)).repeat_interleave(2, dim=2)
+            gated = _gate(name, own, given[layer]).double()[:, :, None] * values[:, None]
+            projection = own.o_proj.weight.T.double().unflatten(0, (4, 8))
+            moved = torch.einsum("eijhd,hdD->ehijD", gated, projection).norm(dim=-1)
+        for example, n in enumerate(lengths):
+            sizes = returned[layer][example, :, :n, :n].double() * moved[example, :, :n, :n]
+            wanted = sizes / sizes.sum(-1, keepdim=True)
+            for reader in readers:
+                np.testing.assert_allclose(reader.whole(layer, example), wanted, rtol=0, atol=2e-6)
+
+
 def test_heads_that_add_up_something_else_have_no_norms(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,7 +328,7 @@ def test_heads_that_add_up_something_else_have_no_norms(
 # Output projections that cannot be told apart by head.
 
 
-def test_projections_with_a_gate_a_norm_or_packed_weights_are_refused(model_of: ModelOf) -> None:
+def test_projections_with_a_norm_or_packed_weights_are_refused_and_a_gate_is_found(model_of: ModelOf) -> None:
     import torch
 
     class Packed(torch.nn.Module):
@@ -305,3 +359,7 @@ def test_projections_with_a_gate_a_norm_or_packed_weights_are_refused(model_of: 
         own.o_proj = change(own.o_proj)
         with pytest.raises(BadInput, match=sentence):
             extraction.output_projections(model.network, batch_of(model, TEXTS[:1])[0])
+    for name, gated in (("llama", False), ("qwen3-next", True), ("zamba2", False)):
+        model = ready(model_of(name))
+        found = extraction.output_projections(model.network, batch_of(model, TEXTS[:1])[0])
+        assert [each.gated for each in found] == [gated] * model.layers

@@ -24,6 +24,7 @@ CLASSES = {
     "bert": "AutoModelForSequenceClassification",
     "llama": "AutoModelForCausalLM",
     "qwen2": "AutoModelForCausalLM",
+    "gated": "AutoModelForCausalLM",
     "gpt2": "AutoModelForCausalLM",
     "encoder": "AutoModel",
 }
@@ -111,6 +112,13 @@ def test_means_are_folded_into_biases_where_the_class_has_a_switch_and_zeros_els
     assert smaller.model.layers[0].self_attn.k_proj.out_features == 8
     counts = [sum(weights.numel() for weights in network.parameters()) for network in (whole, smaller)]
     assert counts[0] - counts[1] == queries + keys
+    pruning, out = pruned("gated", sizes=[3], overwrite=True)  # a head has rows of a gate beside its queries
+    whole, smaller = _network("gated", out / "model"), headroles.load_cut(out, device="cpu")
+    assert smaller.model.layers[0].self_attn.q_proj.out_features == 2 * 2 * 8
+    counts = [sum(weights.numel() for weights in network.parameters()) for network in (whole, smaller)]
+    assert pruning.gain.parameters_before - pruning.gain.parameters_after == counts[0] - counts[1] > queries
+    with torch.no_grad():
+        torch.testing.assert_close(smaller(**inputs)[0], whole(**inputs)[0], rtol=0, atol=1e-5)
     pruning, out = pruned("qwen2", sizes=[2], overwrite=True)  # whose projection takes no bias
     assert pruning.manifest["replaced_by"] == "zero"
     assert any("take no bias" in remark for remark in pruning.remarks)
@@ -222,7 +230,7 @@ def test_fresh_inputs_test_the_damage_once_more_without_texts_that_were_used(
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     header, first, *rest = labelled_texts(5, 30).splitlines()
     data = tmp_path / "rows.tsv"
-    for wrong, sentence in (("", "every input has a label"), ("maybe", "but 'rows/0' has 'maybe'")):
+    for wrong, sentence in (("", "every input has a label"), ("maybe", "but 'maybe' is none")):
         data.write_text("\n".join([header, f"{first.split(chr(9))[0]}\t{wrong}", *rest]) + "\n")
         with pytest.raises(BadInput, match=sentence):
             headroles.prune(out, check=True, data=data)

@@ -51,6 +51,11 @@ def network_of(name: str) -> Any:
         "encoder": lambda: library.BertModel(library.BertConfig(**SIZE)),
         "llama": lambda: library.LlamaForCausalLM(library.LlamaConfig(**grouped)),
         "qwen2": lambda: library.Qwen2ForCausalLM(library.Qwen2Config(**grouped)),
+        "gated": lambda: library.Qwen3NextForCausalLM(
+            library.Qwen3NextConfig(
+                **grouped, head_dim=8, layer_types=["full_attention"] * 2, mlp_only_layers=[0, 1]
+            )
+        ),
         "gpt2": lambda: library.GPT2LMHeadModel(library.GPT2Config(**short, bos_token_id=0, eos_token_id=0)),
     }
     torch.manual_seed(0)
@@ -137,6 +142,7 @@ def ablated_run(made: Prunable, outcomes: Sequence[str] = ("loss",), **options: 
     facts = {"name": str(made.model), "origin": "a local folder", "layers": 2, "heads": 4}
     manifest = {
         "headroles": "0",
+        "versions": {},
         "command": chosen.command(),
         "source": {"sha256": survey.sha256} | dict(corpus.source),
         "model": facts | {"weights_sha256": weights_hash(made.model)},

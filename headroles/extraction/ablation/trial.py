@@ -223,7 +223,7 @@ def _find_grams(model: Model, inputs: ModelInputs) -> list[torch.Tensor]:
         found = output_projections(model.network, inputs, model.way.modules)
     except BadInput:
         return []
-    if len(found) != model.layers:
+    if len(found) != model.layers or any(projection.gated for projection in found):
         return []
     with torch.inference_mode():
         weights = [projection.weight.detach() for projection in found]

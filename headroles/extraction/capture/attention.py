@@ -21,6 +21,7 @@ from transformers.masking_utils import eager_mask, sdpa_mask
 from headroles.extraction.capture import stacks
 from headroles.extraction.capture.blocks import read_in_blocks
 from headroles.extraction.capture.cross import CrossLayout, side_lengths
+from headroles.extraction.capture.gates import show_outputs, taken_gates
 from headroles.extraction.capture.joint import read_cross
 from headroles.extraction.capture.method import CaptureMethod
 from headroles.extraction.capture.readers import BatchReader, GraphReader, KeyReader, Reader, VisibleArray
@@ -140,9 +141,9 @@ def _mask_maker(make: Callable[..., Any]) -> Callable[..., Any]:
     return make_mask
 
 
-AttentionInterface.register(FORMED, _formed)
+AttentionInterface.register(FORMED, show_outputs(_formed))
 AttentionMaskInterface.register(FORMED, _mask_maker(sdpa_mask))
-AttentionInterface.register(EAGER, _eager)
+AttentionInterface.register(EAGER, show_outputs(_eager))
 AttentionMaskInterface.register(EAGER, _mask_maker(eager_mask))
 
 
@@ -219,6 +220,9 @@ def _forward(
         for weights in getattr(returned, stacks.OUTPUT_NAMES[way.kind if decodes else SELF]):
             hand_over(running, weights, None, causal=way.causal)
     else:
+        if running.gated:
+            with taken_gates(running.gated, running.reads) as running.gates:
+                model(**arguments)
         token = _RUNNING.set(running)
         try:
             returned = model(**arguments)

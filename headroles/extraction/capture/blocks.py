@@ -73,7 +73,8 @@ class _ExampleBlocks:
         self._length = running.lengths[example]
         query, key, value = (part[example] for part in call.parts)
         key, value = key[:, : self._length], value[:, : self._length]
-        self._norms = running.norms_of(value[None])
+        self._value = value
+        self._norms = None if running.gated else running.norms_of(value[None])
         value = value if output is not None else value[..., :0]  # without an output, it is not multiplied
         self._parts: QueryKeyValue = query, key, value
         self._in_blocks = self._length > short.WHOLE or running.trial > 1
@@ -98,7 +99,11 @@ class _ExampleBlocks:
             if self._output is not None:
                 self._output[rows, heads] = output
             place = Place(self._running.layer, self._example, heads, start, keys.start)
-            norms = None if self._norms is None else self._norms[0, heads, keys]
+            norms = None if self._norms is None else self._norms[0, heads, :, keys]
+            if self._running.gated:
+                own = slice(self._example, self._example + 1)
+                gated = self._running.norms_of(self._value[None, key_heads, keys], own, rows, heads)
+                norms = None if gated is None else gated[0]
             home = weights.float().to(self._running.home)
             for reader, given in self._running.readings(home, norms):
                 self._hand_over(reader, place, given)

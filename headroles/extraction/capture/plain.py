@@ -15,6 +15,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 from headroles.errors import BadInput
+from headroles.extraction.capture.gates import show_outputs
 from headroles.extraction.capture.neurons import Call
 from headroles.extraction.capture.stacks import (
     ENCODER_IDS,
@@ -40,7 +41,7 @@ def _hand_over_call(module: Any, query: Any, key: Any, value: Any, attention_mas
     return output, None
 
 
-AttentionInterface.register(VIEW, _hand_over_call)
+AttentionInterface.register(VIEW, show_outputs(_hand_over_call))
 AttentionMaskInterface.register(VIEW, eager_mask)
 
 

@@ -12,8 +12,9 @@ import torch
 
 from headroles.errors import BadInput
 from headroles.extraction.capture.cross import CrossLayout
+from headroles.extraction.capture.gates import Gates
 from headroles.extraction.capture.method import CaptureMethod
-from headroles.extraction.capture.norms import weigh_in_place
+from headroles.extraction.capture.norms import ALL, weigh_in_place
 from headroles.extraction.capture.readers import (
     GraphReader,
     LongReader,
@@ -194,6 +195,8 @@ class ForwardPass:
         plain: Whether weights are formed as the softmax of scaled products, which the model computes, too.
         by_heads: Whether weights may be formed by groups of heads: the eager function of the model computes
             some heads without the others, and the reader takes groups.
+        gated: Output projections of all layers, where a reader needs norms behind gates.
+        gates: The gates, read by a pass before.
     """
 
     def __init__(
@@ -220,6 +223,8 @@ class ForwardPass:
         second = reader.norm_reader if isinstance(reader, NormReader) else None
         wanted = norms is not None and (norms.everywhere or second is not None)
         self._norms = norms if wanted else None
+        self.gated = () if self._norms is None else self._norms.gated
+        self.gates: Gates = ()
         self._second = second
         self._long = [taker for taker in (reader, second) if isinstance(taker, LongReader)]
         self.threads = Threads()
@@ -256,9 +261,21 @@ class ForwardPass:
         """Return a reader that takes blocks of long examples as such; None for others."""
         return next((taker for taker in self._long if taker is reader), None)
 
-    def norms_of(self, value: torch.Tensor) -> torch.Tensor | None:
-        """Return the norms of the transformed values of the layer; None where no reader needs them."""
-        return None if self._norms is None else self._norms.of(self.layer, value)
+    def norms_of(
+        self, value: torch.Tensor, examples: slice = ALL, rows: slice = ALL, heads: slice = ALL
+    ) -> torch.Tensor | None:
+        """Return the norms of the transformed values of the layer; None where no reader needs them.
+
+        Args:
+            value: Values of these examples and heads.
+            examples: The examples.
+            rows: Queries, where gates stand before the projection.
+            heads: Query heads.
+        """
+        if self._norms is None:
+            return None
+        gate = self.gates[self.layer][examples, rows, heads] if self.gated else None
+        return self._norms.of(self.layer, value, gate, heads)
 
     def check_rows(self, weights: torch.Tensor) -> None:
         """Check that weights of the layer are attention, as ``check_rows`` states it."""

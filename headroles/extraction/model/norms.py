@@ -30,7 +30,8 @@ def value_norms(
     """Return what the norms ‖v W_h‖ of every layer are computed with, checked on one input.
 
     The output of a head must be its weights times its values, o = A v. All heads by their projections must
-    add up to what the module returns (``output_projections``). Then key j adds a vector of norm A_ij ν_j.
+    add up to what the module returns (``output_projections``), with or without a gate. Then key j adds a
+    vector of norm A_ij ν_j, and with a gate A_ij ν_ij.
 
     Args:
         network: As ``output_projections`` takes it.
@@ -59,7 +60,12 @@ def value_norms(
     for projection in projections:  # layers that share weights share factors
         key = id(projection.module)
         factors[key] = factors[key] if key in factors else factors_of(projection.weight)
-    return ValueNorms(tuple(factors[id(projection.module)] for projection in projections), everywhere)
+    gated = any(projection.gated for projection in projections)
+    return ValueNorms(
+        tuple(factors[id(projection.module)] for projection in projections),
+        everywhere,
+        tuple(projection.module for projection in projections) if gated else (),
+    )
 
 
 def trial_inputs(tokenizer: Any, device: torch.device) -> ModelInputs:

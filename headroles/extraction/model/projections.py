@@ -2,7 +2,8 @@
 
 A projection maps the weighted sums of values of all heads, side by side, to the hidden state. Its name
 differs between architectures (``o_proj``, ``out_proj``, ``dense``, ``c_proj``, ``wo``), and BERT keeps it
-outside of its attention module. So it is found by what it reads: the output of the attention call.
+outside of its attention module. So it is found by what it reads: the output of the attention call, as it is
+or times a gate, a number for each query, head and dimension (Qwen3-Next).
 """
 
 from collections.abc import Collection, Iterator
@@ -34,11 +35,13 @@ class Projection:
         attention: The attention module, which calls transformers' attention interface.
         module: The projection, an ``nn.Linear`` or transformers' ``Conv1D``; its weights can be changed.
         heads: Number of query heads.
+        gated: Whether it reads the output of the attention times a gate.
     """
 
     attention: torch.nn.Module
     module: torch.nn.Module
     heads: int
+    gated: bool = False
 
     @property
     def weight(self) -> Float[torch.Tensor, "heads head_dim hidden"]:
@@ -65,9 +68,11 @@ def output_projections(
 ) -> list[Projection]:
     """Return the output projection of every layer's attention, checked on one input.
 
-    The network runs once on the input, with eager attention. The projection of a layer is the one linear map
-    that reads exactly what its attention call returned. Σ_h o^h W^h + b must equal its output, where o^h is
-    the output of head h, W^h its rows of the weights, and b the bias.
+    The network runs once on two copies of the input, with eager attention. The projection of a layer is the
+    one linear map that reads exactly what its attention call returned, or this times a gate. In the second
+    copy this output is multiplied by other numbers. What is read must be multiplied by them, too, because a
+    gate does not depend on it. Σ_h o^h W^h + b must equal the output of the map, where o^h is what it reads
+    of head h, W^h its rows of the weights, and b the bias.
 
     Args:
         network: A network that calls transformers' attention interface; its attention implementation is the
@@ -81,13 +86,14 @@ def output_projections(
         One projection for each attention call, in their order. Layers that share weights share a projection.
 
     Raises:
-        BadInput: When the network does not use the interface, the weights are quantised, a gate or a norm
-            stands before the projection, several maps read the output, or the sums differ.
+        BadInput: When the network does not use the interface, the weights are quantised, something else than
+            a gate stands before the projection, several maps read the output, or the sums differ.
     """
     name = type(network).__name__
     search = _Search(modules)
+    twice = {key: torch.cat([given, given]) for key, given in inputs.items()}
     with same_attention(network), search.watch(network):
-        run_with_calls(network, inputs, search.take)
+        run_with_calls(network, twice, search.take)
     if not search.calls:
         raise BadInput(
             f"output projections are found where a model calls transformers' attention interface, but {name} "
@@ -97,27 +103,43 @@ def output_projections(
 
 
 @dataclass(slots=True, eq=False)
+class _Reader:
+    """A linear map, what it read and made of the first copy, and whether it read through a gate."""
+
+    module: torch.nn.Module
+    given: torch.Tensor
+    result: torch.Tensor
+    gated: bool
+
+
+@dataclass(slots=True, eq=False)
 class _Found:
-    """What one attention call returned, and the linear maps that read it with what they made of it."""
+    """What one attention call returned for both copies, and the linear maps that read it."""
 
     attention: torch.nn.Module
     output: torch.Tensor
-    readers: list[tuple[torch.nn.Module, torch.Tensor]]
+    readers: list[_Reader]
 
 
 class _Search:
-    """Attention calls of one run of a network, each with the linear maps that read its output."""
+    """Attention calls of one run of a network on two copies, each with the maps that read its output."""
 
     def __init__(self, modules: Collection[torch.nn.Module] | None) -> None:
         self.modules = modules
         self.calls: list[_Found] = []
         self._latest: _Found | None = None
+        self._random = torch.Generator().manual_seed(0)
 
     def take(self, call: Call) -> None:
-        """Take an attention call; linear maps that run from now on may read its output."""
+        """Take an attention call, and change its output for the second copy.
+
+        Linear maps that run from now on may read it.
+        """
         self._latest = None
         if self.modules is None or call.module in self.modules:
-            self._latest = _Found(call.module, call.output, [])
+            output = call.output
+            output[1].mul_((2 + 4 * torch.rand(output.shape[1:], generator=self._random)).to(output))
+            self._latest = _Found(call.module, output, [])
             self.calls.append(self._latest)
 
     @contextmanager
@@ -135,14 +157,31 @@ class _Search:
             for hook in hooks:
                 hook.remove()
 
-    def _look(self, module: torch.nn.Module, arguments: tuple[Any, ...], result: Any) -> None:
+    def _look(self, module: torch.nn.Module, arguments: tuple[Any, ...], result: Any) -> Any:
+        """Look at a linear map; where it reads the latest output, both copies go on as the first one."""
         latest = self._latest
         given = arguments[0] if arguments else None
         if latest is None or not isinstance(given, torch.Tensor) or not isinstance(result, torch.Tensor):
-            return
+            return None
         output = latest.output
-        if given.numel() == output.numel() and torch.equal(given.reshape(-1), output.reshape(-1)):
-            latest.readers.append((module, result))
+        if given.numel() != output.numel():
+            return None
+        given = given.reshape(output.shape)
+        same = torch.equal(given, output)
+        if not same and not _is_gated(given, output):
+            return None
+        copies = result.reshape(2, -1)
+        latest.readers.append(_Reader(module, given[0], copies[0], not same))
+        return torch.stack([copies[0], copies[0]]).reshape(result.shape)
+
+
+def _is_gated(given: torch.Tensor, output: torch.Tensor) -> bool:
+    """Return whether both copies of an output were multiplied by the same numbers, element by element."""
+    first, second = (each.double() for each in (given[1] * output[0].double(), given[0] * output[1].double()))
+    close = 2 * CLOSE[output.dtype]
+    return bool(first.any()) and torch.allclose(
+        first, second, rtol=close, atol=close * 1e-3 * float(second.abs().max())
+    )
 
 
 def _checked(name: str, layer: int, found: _Found, advice: str) -> Projection:
@@ -154,10 +193,11 @@ def _checked(name: str, layer: int, found: _Found, advice: str) -> Projection:
     if len(found.readers) != 1:
         several = f"{len(found.readers)} maps read" if found.readers else "none reads"
         raise BadInput(
-            f"one linear map reads the output of all heads as it is, but {several} that of layer {layer} of "
-            f"{name}, as where a gate or a norm stands before it; {advice}"
+            f"one linear map reads the output of all heads, as it is or times a gate, but {several} that of "
+            f"layer {layer} of {name}, as where a norm stands before it; {advice}"
         )
-    module, result = found.readers[0]
+    reader = found.readers[0]
+    module = reader.module
     if module.weight.is_meta:
         raise BadInput(
             f"weights of an output projection are in the memory of a device, but those of layer {layer} of "
@@ -169,14 +209,14 @@ def _checked(name: str, layer: int, found: _Found, advice: str) -> Projection:
             f"has a {type(module).__name__} of {str(module.weight.dtype).removeprefix('torch.')}; give the "
             f"model without quantisation, or {advice}"
         )
-    projection = Projection(found.attention, module, found.output.shape[2])
+    projection = Projection(found.attention, module, found.output.shape[2], reader.gated)
     wide = torch.float64 if module.weight.dtype == torch.float64 else torch.float32
     with torch.inference_mode():
-        outputs = found.output.to(wide)[0]
+        outputs = reader.given.to(wide)
         total = torch.einsum("qhd,hdD->qD", outputs, projection.weight.to(outputs.device, wide))
         if projection.bias is not None:
             total = total + projection.bias.to(total.device, wide)
-        expected = result.to(total.device, wide).reshape(total.shape)
+        expected = reader.result.to(total.device, wide).reshape(total.shape)
         scale = max(float(expected.abs().max()), 1e-30)
         if not float((total - expected).abs().max()) <= CLOSE[module.weight.dtype] * scale:
             raise BadInput(

@@ -2,8 +2,10 @@
 
 A head is cut where its rows of the query, key and value projections and its columns of the output projection
 are taken away. Heads that share keys and values are cut only when all heads of their group leave, because the
-remaining groups must be equally large. A configuration has one number of heads for all layers, so a cut
-network has no checkpoint of its own: it is made from the files of the network whose heads are replaced.
+remaining groups must be equally large. The rows of a gate before the output projection are taken away, too,
+whether they stand in the query projection (Qwen3-Next) or in one of their own. A configuration has one number
+of heads for all layers, so a cut network has no checkpoint of its own: it is made from the files of the
+network whose heads are replaced.
 """
 
 from collections.abc import Sequence
@@ -56,11 +58,15 @@ def cut_heads(network: Any, projections: Sequence[Projection], heads: Heads) -> 
         if heads[layer].any():
             attention = smaller.get_submodule(names[projection.attention])
             output = smaller.get_submodule(names[projection.module])
-            cut[layer] = _cut_layer(attention, output, heads[layer], type(network).__name__)
+            cut[layer] = _cut_layer(
+                attention, output, heads[layer], type(network).__name__, gated=projection.gated
+            )
     return smaller, cut
 
 
-def _cut_layer(attention: Any, output: Any, heads: np.ndarray, name: str) -> Bool[np.ndarray, " heads"]:
+def _cut_layer(
+    attention: Any, output: Any, heads: np.ndarray, name: str, *, gated: bool
+) -> Bool[np.ndarray, " heads"]:
     """Cut heads out of one layer, and return which were cut."""
     parts = next(
         (
@@ -76,14 +82,20 @@ def _cut_layer(attention: Any, output: Any, heads: np.ndarray, name: str) -> Boo
             f"of {name} has none; remove them by their outputs alone"
         )
     query, key, value = parts
-    count, head_size = len(heads), query.out_features // len(heads)
-    groups = key.out_features // head_size
+    count = len(heads)
+    groups = key.out_features // (output.in_features // count)
     leaving: np.ndarray = np.all(heads.reshape(groups, -1), axis=1)
     if leaving.all():
         leaving[0] = False
     gone: np.ndarray = np.repeat(leaving, count // groups)
     if gone.any():
-        _keep_outputs(query, ~gone)
+        gates = [
+            part
+            for part in attention.children()
+            if isinstance(part, torch.nn.Linear) and part not in (query, key, value, output)
+        ]
+        for linear in (query, *(gates if gated else ())):
+            _keep_outputs(linear, ~gone)
         _keep_outputs(key, ~leaving)
         _keep_outputs(value, ~leaving)
         _keep_inputs(output, ~gone)

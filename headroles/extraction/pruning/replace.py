@@ -37,7 +37,7 @@ def find_projections(network: Any, inputs: ModelInputs) -> list[Projection]:
             quantised.
     """
     found = output_projections(network, inputs, advice=ADVICE)
-    if len({projection.module for projection in found}) < len(found):
+    if len({projection.weight.data_ptr() for projection in found}) < len(found):
         raise BadInput(
             f"heads are removed from one layer at a time, but layers of {type(network).__name__} share their "
             f"weights; {ADVICE}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headroles.errors import BadInput, UnknownName
+from headroles.extraction.capture.gates import Gates, taken_gates
 from headroles.extraction.capture.neurons import Call
 from headroles.extraction.capture.norms import ValueNorms, weigh_by_norms
 from headroles.extraction.capture.plain import run_plain, run_with_calls
@@ -229,6 +230,10 @@ def _run(
 ) -> None:
     """Run the model on the whole input, and hand each keeper the attention of its kind."""
     calls = itertools.count()
+    gates: Gates = ()
+    if norms is not None and norms.gated:
+        with taken_gates(norms.gated, lambda module: True) as gates:
+            run_with_calls(network, entry.inputs, lambda call: None)
 
     def take(call: Call) -> None:
         number = next(calls)
@@ -238,7 +243,9 @@ def _run(
         if norms is None:
             keeper.take(call, neurons)
         else:
-            keeper.keep(weigh_by_norms(call.weights[0].float(), norms.of(number, call.value)[0].float()))
+            gate = gates[number] if gates else None
+            own = norms.of(number, call.value, gate)[0].float()
+            keeper.keep(weigh_by_norms(call.weights[0].float(), own))
 
     if model_stacks.modules:
         run_with_calls(network, entry.inputs, take)

@@ -5,13 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from headroles.extraction.capture.attention import hand_over
+from headroles.extraction.capture.gates import taken_gates
 from headroles.extraction.capture.neurons import Call, Parts
 from headroles.extraction.capture.visible import ForwardPass
 from headroles.extraction.model.load import Model
+from headroles.extraction.padding import pad_inputs
 from headroles.extraction.scoring.job import SieveJob
 from headroles.extraction.scoring.reader import Shard
 from headroles.extraction.texts.tokens import Tokenised
-from headroles.extraction.why.calls import read_parts, reading
+from headroles.extraction.why.calls import read_calls, read_parts, reading
 from headroles.extraction.why.removal import Basis, removed_weights
 
 Round = Mapping[tuple[int, int], Basis]
@@ -56,6 +58,11 @@ def score_again(
             ]
             for running in passes[1:]:
                 running.visible_sets = passes[0].visible_sets
+            if passes[0].gated:
+                with taken_gates(passes[0].gated, passes[0].reads) as gates:
+                    read_calls(model, pad_inputs(model, [given]), lambda layer, call: None)
+                for running in passes:
+                    running.gates = gates
 
             def take(layer: int, call: Call, parts: Parts, passes: Sequence[ForwardPass] = passes) -> None:
                 clean = removed_weights(parts, {})
