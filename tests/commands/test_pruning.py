@@ -125,6 +125,11 @@ def test_means_are_folded_into_biases_where_the_class_has_a_switch_and_zeros_els
     assert json.loads((out / "pruned.json").read_text())["replaced_by"] == "zero"
 
 
+def test_heads_of_layers_that_share_their_weights_are_not_removed(pruned: Any) -> None:
+    with pytest.raises(BadInput, match="but layers of Zamba2ForCausalLM share their weights"):
+        pruned("shared", sizes=[1])
+
+
 def test_the_mean_of_a_removed_head_is_its_rows_of_the_projection_and_nothing_else_changes(
     pruned: Any, prunable: Callable[[str], Prunable]
 ) -> None:
