@@ -1,7 +1,7 @@
 """Load a checkpoint as a model whose attention can be read, and check it against the plain model."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from transformers.utils import logging as library_logging
 
 from headroles.errors import BadInput, HeadrolesError, shorten
 from headroles.extraction.capture.method import PADDED, CaptureMethod
+from headroles.extraction.capture.stacks import DECODER_IDS, ENCODER_IDS
 from headroles.extraction.model.checkpoint import Checkpoint, weights_hash
 from headroles.extraction.model.norms import trial_inputs, value_norms
 from headroles.extraction.model.placing import (
@@ -271,7 +272,7 @@ def open_network(
         ) from error
     missing = sorted(str(key) for key in notes["missing_keys"])
     needed = [key for key in missing if head is not None or "pooler" not in key]
-    if needed:
+    if needed and (head is not None or _changes_attention(network, needed)):
         raise BadInput(
             f"every weight must come from the checkpoint, but {checkpoint.name!r} lacks {len(needed)}, such "
             f"as {needed[0]!r}, so its heads would be partly random; give a checkpoint of this architecture"
@@ -282,6 +283,30 @@ def open_network(
     with quantised_errors(quantisation, checkpoint.name, home):
         _check_finite(network, checkpoint)
     return OpenNetwork(network, missing, home, describe_places(network, home), quantisation)
+
+
+def _changes_attention(network: Any, names: Sequence[str]) -> bool:
+    """Return whether attention depends on some weights: whether it is NaN where these are NaN.
+
+    A norm after the last layer, such as one that a checkpoint lacks, changes no attention.
+    """
+    weights = {name: own for name, own in network.named_parameters() if name in names}
+    given = [own.detach().clone() for own in weights.values()]
+    ids = torch.arange(4, device=network.device)[None]
+    inputs = {name: ids for name in (ENCODER_IDS, DECODER_IDS)[: 1 + network.config.is_encoder_decoder]}
+    try:
+        with torch.no_grad():
+            for own in weights.values():
+                own.fill_(float("nan"))
+            output = network(**inputs, output_attentions=True)
+    except Exception:  # what cannot be tried counts as needed
+        return True
+    finally:
+        with torch.no_grad():
+            for own, before in zip(weights.values(), given, strict=True):
+                own.copy_(before)
+    every = [own for own in getattr(output, "attentions", None) or () if own is not None]
+    return len(weights) < len(names) or not every or any(bool(own.isnan().any()) for own in every)
 
 
 def _other_shapes(checkpoint: Checkpoint, kind: Any, error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,8 @@ OUTPUT_TOLERANCE = 1e-5
 
 LONGEST_SEARCHED = 512
 """Longest input on which hidden keys are searched for; known attention windows have 256 tokens."""
+SMALL = 1e-3
+"""Factor of the matrices of a network whose logits shall be small."""
 FEWEST_CELLS = 8
 """Fewest cells of an offset that is examined when hidden keys are searched for."""
 
@@ -359,6 +362,29 @@ def _run_plain_fused(network: Any, inputs: Tensors, way: str) -> torch.Tensor:
 def _hides_later_keys(network: Any, inputs: Tensors, layers: int) -> bool:
     """Return whether a model that does not use the interface hides later keys, from weights of a long input.
 
+    Weights of visible keys can be too small for their type, and 0. A copy of the network with small matrices
+    has small logits, and hides the same keys.
+    """
+    rule = _rule_of(network, inputs)
+    if rule is None:
+        even = deepcopy(network)
+        with torch.no_grad():
+            for weight in even.parameters():
+                if weight.dim() > 1:
+                    weight.mul_(SMALL)
+        rule = _rule_of(even, inputs)
+    if rule is None:
+        raise BadInput(
+            f"keys must be hidden in every layer by one rule, all later ones or none, where a model does not "
+            f"state which, but those of {type(network).__name__} are not at {inputs['input_ids'].shape[1]} "
+            f"tokens; give a smaller --max-length, or another model"
+        )
+    return rule
+
+
+def _rule_of(network: Any, inputs: Tensors) -> bool | None:
+    """Return whether a model hides later keys; None where some of those it hides follow another rule.
+
     A hidden offset is 0 in all heads and places. Single cells show nothing, since small weights become 0
     in half precision; nor do the far corners, which have few cells.
     """
@@ -367,10 +393,5 @@ def _hides_later_keys(network: Any, inputs: Tensors, layers: int) -> bool:
     reach = max(1, n - FEWEST_CELLS)
     later = any(bool(layer.triu(1).any()) for layer in visible)
     offsets = range(-reach + 1, reach if later else 1)
-    if all(bool(layer.diagonal(d).any()) for layer in visible for d in offsets):
-        return not later
-    raise BadInput(
-        f"keys must be hidden in every layer by one rule, all later ones or none, where a model does not "
-        f"state which, but those of {type(network).__name__} are not at {n} tokens; "
-        f"give a smaller --max-length, or another model"
-    )
+    shown = all(bool(layer.diagonal(d).any()) for layer in visible for d in offsets)
+    return not later if shown else None
