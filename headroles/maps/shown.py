@@ -140,7 +140,14 @@ def _joined(attention: Any) -> Float[np.ndarray, "layers heads tokens tokens"]:
         BadInput: When the layers have different shapes, or a batch has several inputs.
     """
     array = array_of(attention) if hasattr(attention, "ndim") else None
-    layers = [array_of(layer) for layer in attention] if array is None else list(array)
+    given = list(attention) if array is None else list(array)
+    absent = sum(layer is None for layer in given)
+    if absent:
+        raise BadInput(
+            f"attention has an array for each layer, but {absent} of {len(given)} layers are None; run the "
+            f"model with attn_implementation='eager' and output_attentions=True"
+        )
+    layers = [array_of(layer) for layer in given]
     shapes = {layer.shape for layer in layers}
     if len(shapes) != 1 or {len(shape) for shape in shapes} - {3, 4}:
         raise BadInput(

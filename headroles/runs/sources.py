@@ -13,6 +13,7 @@ from headroles.extraction.model.checkpoint import find_checkpoint
 from headroles.extraction.texts.sources import fingerprint
 from headroles.inputs.corpora import Corpus, ListCorpus
 from headroles.inputs.passages import read_corpus
+from headroles.inputs.units import unit_names
 from headroles.options.inputs import InputOptions
 from headroles.options.run import CommonOptions
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 class MapsCorpus(ListCorpus):
     """The inputs of stored maps, with the maps, whose file stays open.
+
+    An input is told by its key: names of tokens say nothing about it, such as those of the patches of images.
+    Inputs of one group are one unit, as everywhere, and so are those with an equal text in the list.
 
     Attributes:
         maps: The maps.
@@ -43,7 +47,10 @@ class MapsCorpus(ListCorpus):
         self.maps = self._stack.enter_context(open_stored_maps(Path(file), name))
         passages = list(self.maps.passages)
         source = {"kind": "maps", "name": file, "rows": len(passages), "sha256": fingerprint(passages)}
-        super().__init__(passages, source)
+        inputs = self.maps.tokenizer.inputs.values()
+        texts = [given.passage.texts if given.spans.any() else () for given in inputs]
+        groups, keys = [passage.group for passage in passages], [passage.key for passage in passages]
+        super().__init__(passages, source, unit_names(groups, texts, keys))
 
     def close(self) -> None:
         """Close the file of maps."""

@@ -120,10 +120,11 @@ def cut_into_tasks(
     while passages := tuple(islice(coming, next(sizes, size))):
         for passage in passages[: max(survey.seen - done, 0)]:
             everything.update(_text_bytes(passage) + _annotation_bytes(passage))
-        if survey.units is None:
+        named = corpus.units if survey.units is None else survey.units
+        if named is None:
             units = tuple(unit_by_longest_text(passage.group, passage.texts) for passage in passages)
         else:
-            units = survey.units[done : done + len(passages)]
+            units = tuple(named[done : done + len(passages)])
         done += len(passages)
         if survey.count is not None and done > survey.count:
             raise _changed_inputs()

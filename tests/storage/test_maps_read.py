@@ -302,3 +302,12 @@ def test_saves_of_nnsight_of_every_kind_give_the_same_attention() -> None:
         np.testing.assert_array_equal(attention, weights[:, 1].numpy())
     with pytest.raises(BadInput, match="the saves lacks layer 1 of 3"):
         headroles.from_nnsight({0: weights[0], 2: weights[0]})
+
+
+def test_inputs_of_stored_maps_without_texts_are_told_by_their_keys_and_groups(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    arrays = [chance.dirichlet(np.ones(4), (2, 3, 4)).astype(np.float32) for _ in range(6)]
+    rows = [{"tokens": ["p0", "p1", "p2", "p3"], "group": f"image {min(place, 4)}"} for place in range(6)]
+    for named, units in ((rows, 5), ([{"tokens": row["tokens"]} for row in rows], 6)):
+        run = headroles.label(attention=stored(tmp_path / "m.npz", arrays, named), sieve=["local"])
+        assert (run.manifest["counts"]["examples"], run.manifest["counts"]["units"]) == (6, units)
