@@ -42,6 +42,7 @@ __getattr__, __dir__, __all__ = public_names(
         "model.stack": "find_stack",
         "model.threads": "cpu_count",
         "model.trial": "choose_reading",
+        "model.trial_padded": "choose_batches",
         "model.two_texts": "shift_right",
         "parsing.annotate": "Annotator Counts",
         "parsing.cache": "ParseCache",

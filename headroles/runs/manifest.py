@@ -47,6 +47,10 @@ NORM_NOTE = (
 FUSED_NOTE = "Scores come from the fused path: sums over attention whose weights were never formed."
 
 
+TEXT_NOTE = "This model reads {} inputs, too. Only its attention over text is read."
+"""Note on a model of several modalities, whose other parts do not run."""
+
+
 def attention_notes(model: Mapping[str, Any]) -> list[str]:
     """Return sentences on which attention is read, its weights and its path, where they are not usual.
 
@@ -60,8 +64,10 @@ def attention_notes(model: Mapping[str, Any]) -> list[str]:
         []
     """
     kinds = [ATTENTION_NOTES[model["kind"]]] if model.get("kind") in ATTENTION_NOTES else []
+    others = " and ".join(model.get("left_out", ()))
+    text = [TEXT_NOTE.format(others)] if others else []
     fused = [FUSED_NOTE] if model.get("capture") == SUMS else []
-    return [*kinds, *([NORM_NOTE] if model.get("weights") == "norm" else []), *fused]
+    return [*kinds, *text, *([NORM_NOTE] if model.get("weights") == "norm" else []), *fused]
 
 
 PACKAGES = (

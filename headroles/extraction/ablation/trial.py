@@ -94,6 +94,12 @@ def refuse_unfit(model: Model, outcomes: Sequence[str]) -> None:
             "heads are taken out of attention within one text, but --kind is cross; give --kind encoder or "
             "--kind decoder"
         )
+    lacking = [weight for weight in model.described["missing_weights"] if "pooler" not in weight]
+    if lacking:
+        raise BadInput(
+            f"damage is measured on the last hidden states, but these depend on {lacking[0]!r}, which "
+            f"{model.described['name']!r} lacks; give a checkpoint with all weights of {name}"
+        )
     needs = [outcome for outcome in outcomes if outcome in (LOSS, DISTRIBUTION)]
     if needs and not isinstance(model, LossModel):
         raise BadInput(

@@ -138,6 +138,7 @@ def load(
             "revision": checkpoint.revision or getattr(network.config, "_commit_hash", None),
             "architecture": type(network).__name__,
             **({"kind": attention_kind} if has_decoder else {}),
+            **({"left_out": others} if (others := other_modalities(opened.network)) else {}),
             **({"weights": "norm"} if norms == ALL_NORMS else {}),
             **stack.described,
             "heads": reading.heads,
@@ -153,6 +154,16 @@ def load(
             "threads": torch.get_num_threads(),
         },
     )
+
+
+def other_modalities(network: Any) -> list[str]:
+    """Return what a network reads beside text, such as images: these parts do not run on texts.
+
+    Args:
+        network: Of the library, which names its modalities.
+    """
+    stated = getattr(network, "input_modalities", None) or ()
+    return [kind for kind in ((stated,) if isinstance(stated, str) else stated) if kind != "text"]
 
 
 def device_of(name: str) -> torch.device:
