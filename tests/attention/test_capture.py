@@ -256,7 +256,7 @@ def test_weights_by_norms_are_the_norms_of_what_every_key_adds(name: str, model_
 
 
 def _gate(name: str, own: Any, given: Any) -> Any:
-    """The numbers before each head's projection (examples, queries, heads, 1 or 8), from the code of a model."""
+    """What stands before each head's projection (examples, queries, heads, 1 or 8), from a model's code."""
     import torch
 
     if name == "qwen3-next":

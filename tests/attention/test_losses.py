@@ -79,10 +79,21 @@ def test_the_loss_of_classes_is_the_librarys_for_the_label_or_the_predicted_clas
         assert extraction.describe_loss(model, asked).endswith(said)
     for wrong, sentence in (
         ({"y": "0"}, "every input has a label, but 'x' has none"),
-        ({"x": "3"}, "is 0 to 2, or LABEL_0, LABEL_1, LABEL_2, but 'x' has '3'; mend it"),
+        (
+            {"x": "3"},
+            r"all labels of .* are 0 to 2, or LABEL_0, LABEL_1, LABEL_2, but '3' is none; mend them",
+        ),
+        ({"x": "0", "y": "LABEL_1"}, r"names and numbers are mixed \(such as '0'\); mend them"),
     ):
         with pytest.raises(BadInput, match=sentence):
             extraction.prepare_target(model, tokenised, options(labels=wrong))
+    model.network.config.id2label = {0: "1", 1: "2", 2: "3"}
+    for wrong, number in (({"x": "1", "y": "3"}, 0), ({"x": "1", "y": "0"}, 1)):
+        assert extraction.prepare_target(model, tokenised, options(labels=wrong))[1].label == number
+    with pytest.raises(
+        BadInput, match=r"labels are names of classes or their numbers, but .*'1' is the name"
+    ):
+        extraction.prepare_target(model, tokenised, options(labels={"x": "1", "y": "2"}))
     model = open_loss(headed("bert", "SequenceClassification", num_labels=1))
     _, target = extraction.prepare_target(model, tokenised, options(labels={"x": " -2.5"}))
     theirs = model.network(ids, labels=torch.tensor([-2.5]))

@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,7 +96,7 @@ def test_a_model_of_images_is_told_from_one_without_a_tokenizer(model_of: ModelO
     shutil.copytree(model_of("vit"), tmp_path / "vit")
     for file in (tmp_path / "vit").glob("*token*"):
         file.unlink()
-    with pytest.raises(BadInput, match="reads models of text, but .* reads images; give another model"):
+    with pytest.raises(BadInput, match=r"reads models of text, but .* reads images; give another model"):
         opened(tmp_path / "vit")
     assert ready(model_of("llava")).described["left_out"] == ["image"]
     assert "left_out" not in ready(model_of("bert")).described
@@ -124,7 +123,9 @@ def test_a_number_without_a_row_in_an_embedding_is_refused(model_of: ModelOf) ->
     for name, what in (("input_ids", "token"), ("token_type_ids", "type of text")):
         numbers = given[0].inputs[name]
         before, numbers[-1] = numbers[-1], 400
-        with pytest.raises(BadInput, match=rf"every {what} has a row in the embedding of the model, but Bert"):
+        with pytest.raises(
+            BadInput, match=rf"every {what} has a row in the embedding of the model, but Bert"
+        ):
             extraction.pad_inputs(model, given)
         numbers[-1] = before
 

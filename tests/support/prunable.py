@@ -58,9 +58,13 @@ def network_of(name: str) -> Any:
         ),
         "shared": lambda: library.Zamba2ForCausalLM(
             library.Zamba2Config(
-                **grouped | {"num_hidden_layers": 4, "num_key_value_heads": 4}, num_mem_blocks=1,
-                layers_block_type=["mamba", "hybrid"] * 2, mamba_d_state=8, n_mamba_heads=8,
-                mamba_headdim=8, mamba_ngroups=1,
+                **grouped | {"num_hidden_layers": 4, "num_key_value_heads": 4},
+                num_mem_blocks=1,
+                layers_block_type=["mamba", "hybrid"] * 2,
+                mamba_d_state=8,
+                n_mamba_heads=8,
+                mamba_headdim=8,
+                mamba_ngroups=1,
             )
         ),
         "gpt2": lambda: library.GPT2LMHeadModel(library.GPT2Config(**short, bos_token_id=0, eos_token_id=0)),

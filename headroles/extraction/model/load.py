@@ -304,7 +304,7 @@ def _changes_attention(network: Any, names: Sequence[str]) -> bool:
     weights = {name: own for name, own in network.named_parameters() if name in names}
     given = [own.detach().clone() for own in weights.values()]
     ids = torch.arange(4, device=network.device)[None]
-    inputs = {name: ids for name in (ENCODER_IDS, DECODER_IDS)[: 1 + network.config.is_encoder_decoder]}
+    inputs = dict.fromkeys((ENCODER_IDS, DECODER_IDS)[: 1 + network.config.is_encoder_decoder], ids)
     try:
         with torch.no_grad():
             for own in weights.values():
