@@ -73,7 +73,11 @@ class ValueNorms:
             parts = []
             for start in range(0, gate.shape[2], rows):
                 scaled = (gate[:, :, start : start + rows] * factor[:, None]).flatten(2, 3)
-                parts.append(torch.linalg.vector_norm((scaled @ values).unflatten(2, (-1, rank)), dim=3))
+                parts.append(
+                    torch.linalg.vector_norm(
+                        (scaled @ values).reshape(examples, count, -1, rank, keys), dim=3
+                    )
+                )
             return torch.cat(parts, dim=2)
         groups = factor.reshape(shared, -1, size)  # (key heads, heads of one × rank, size)
         moved = value @ groups.transpose(1, 2)

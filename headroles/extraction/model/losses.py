@@ -254,12 +254,8 @@ def _classes(model: LossModel, labels: frozenset[str]) -> Mapping[str, float]:
     """
     config = model.network.config
     by_name = {str(name): float(number) for number, name in config.id2label.items()}
-    read = {label: _finite(label) for label in labels}
-    by_number = {
-        label: number
-        for label, number in read.items()
-        if number is not None and number in range(config.num_labels)
-    }
+    numbers = {label: number for label in labels if (number := _finite(label)) is not None}
+    by_number = {label: number for label, number in numbers.items() if number in range(config.num_labels)}
     named, numbered = labels <= by_name.keys(), labels <= by_number.keys()
     differing = sorted(label for label in labels if named and numbered and by_name[label] != by_number[label])
     name, what = model.described["name"], f"0 to {config.num_labels - 1}, or {', '.join(by_name)}"
