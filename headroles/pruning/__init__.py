@@ -5,4 +5,4 @@ Start with ``prune.prune``.
 
 from headroles.public import public_names
 
-__getattr__, __dir__, __all__ = public_names(__name__, {"source": "screening_units"})
+__getattr__, __dir__, __all__ = public_names(__name__, {"source": "screening_units", "verify": "verify_any"})

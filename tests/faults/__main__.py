@@ -1,17 +1,19 @@
 """The long mode: ``python -m tests.faults --minutes 30``, from the root of the project."""
 
+import os
 import shutil
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from tests.faults import damage, mutations, strikes
 from tests.faults.cases import Case, Prepared, cases, make_inputs, prepare, run_kinds
-from tests.faults.children import warm_up
+from tests.faults.children import LIBRARY, compile_library, warm_up
 from tests.faults.parallel import do_in_forks
 
 SHARES = {"kills": 0.5, "errors": 0.15, "flips": 0.2, "mutations": 0.15}
@@ -21,6 +23,8 @@ SHORT = (
     "prune --overwrite", "compare --overwrite", "extract", "convert maps --overwrite",
 )  # fmt: skip
 """The commands that the short mode interrupts."""
+NO_LIBRARY = 3
+"""Exit code where no library can count changes of files."""
 KILLS, ERRORS, MUTATIONS = 16, 8, 500
 """Trials of the short mode."""
 
@@ -90,6 +94,16 @@ def run(settings: Settings) -> int:
     return total
 
 
+def _begin_again_with_library() -> NoReturn:
+    """Replace this process by one that counts changes of files; exit with 3 where none can."""
+    work = Path(tempfile.mkdtemp(prefix="faults-"))
+    if shutil.which("cc") is None or not sys.platform.startswith("linux"):
+        print("changes of files are counted by a library that cc compiles on Linux, and here is none")
+        sys.exit(NO_LIBRARY)
+    variables = os.environ | {"LD_PRELOAD": str(compile_library(work))}
+    os.execve(sys.executable, [sys.executable, "-m", "tests.faults", *sys.argv[1:]], variables)
+
+
 @click.command()
 @click.option("--minutes", type=float, default=30.0, show_default=True, help="Length of the long mode.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all that is drawn.")
@@ -97,7 +111,10 @@ def run(settings: Settings) -> int:
 @click.option("--short", is_flag=True, help="A few trials, the same ones every time, as the tests do.")
 def main(minutes: float, seed: int, jobs: int, short: bool) -> None:
     """Interrupt every command, damage every file and mutate every input; exit with 1 where one goes wrong."""
-    work = Path(tempfile.mkdtemp(prefix="faults-"))
+    given = os.environ.get("LD_PRELOAD", "")
+    if not given.endswith(LIBRARY):
+        _begin_again_with_library()
+    work = Path(given).parent
     try:
         faults = run(Settings(work, seed, jobs, None if short else minutes))
     finally:

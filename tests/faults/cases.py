@@ -22,8 +22,9 @@ class Case:
     """A command that is interrupted, in a folder of its own.
 
     Other command lines make what is there ``before``, with the full report where the command's must differ;
-    ``finds`` is the command that must find the older run or the new one, whole, after a kill. Where a
-    command is ``sharded``, a half-done new run may replace an older one.
+    ``finds`` is the command that must find the older result or the new one, whole, after a kill; where it has
+    no words, the files alone are looked at. Where a command is ``sharded``, a half-done new run may replace
+    an older one.
     """
 
     name: str
@@ -97,19 +98,33 @@ def cases() -> tuple[Case, ...]:
     words, _ = runs["label"]
     one, two = ((*words[:-1], out) for out in ("a", "b"))
     elsewhere = (*two, "--data", "../../inputs/others.tsv")
-    found.append(Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (one, elsewhere)))
+    found.append(Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (one, elsewhere), ()))
     table = ("table", "run", "--format", "csv")
     for name, new, other in (
         ("compare", "compare a b --swaps 99", "compare a b --swaps 0"),
         ("atlas", "atlas a b", "atlas b a"),
     ):
         found += _pair(name, _line(f"{new} --out run"), _line(f"{other} --out run"), table, (one, two))
+    for name, new, other in (
+        ("share", "share a --out card.md", "share b --out card.md"),
+        (
+            "trees",
+            "preprocess depparse $I/trees.conllu --out t.jsonl",
+            "preprocess depparse $I/trees.conllu --limit 1 --out t.jsonl",
+        ),
+        (
+            "pairs",
+            "preprocess unlabeled $I/running.txt --model $I/model --max-length 16 --out p.jsonl",
+            "preprocess unlabeled $I/running.txt --model $I/model --max-length 12 --out p.jsonl",
+        ),
+    ):
+        found += _pair(name, _line(new), _line(other), (), (one, elsewhere) if name == "share" else ())
     extract = "extract $I/texts.jsonl --model $I/model --max-length 48 --out "
     for name, new, other in (
         ("extract", f"{extract} maps.safetensors", f"{extract} maps.safetensors --limit 3"),
         ("convert maps", *(f"convert $I/attention-{number}.pkl --out maps.safetensors" for number in (0, 1))),
     ):
-        found += _pair(name, _line(new), _line(other))
+        found += _pair(name, _line(new), _line(other), ("label", "--attention", "maps.safetensors"))
     found += _pair("prune", PRUNE, _line(PRUNING.format(1)), VERIFY)
     return (*found, Case("prune --check", _line("prune run --check --data $I/fresh.tsv"), (PRUNE,), VERIFY))
 
@@ -185,6 +200,7 @@ def make_inputs(folder: Path) -> None:
         rows = [line.rstrip("\n").split("\t") for line in pairs[:16]]
         texts = [json.dumps({"text": row[:2], "group": row[2]}) for row in rows]
         (folder / "texts.jsonl").write_text("\n".join([*texts, ""]))
+        (folder / "running.txt").write_text("".join(f"{row[0]} {row[1]}\n" for row in rows))
         (folder / "trees.conllu").write_text(treebank_text(16, seed=5))
         for number, count in enumerate((6, 4)):
             write_pickle(folder / f"attention-{number}.pkl", old_pairs(count))

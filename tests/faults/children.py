@@ -1,9 +1,11 @@
-"""Commands in forks of a warm process, interrupted before one of their changes of files.
+"""Commands in forks of a warm process, interrupted at one of their changes of files.
 
 A fork starts a command in milliseconds, because torch and headroles are imported before. Nothing has run in
-the warm process, so it has one thread, and a fork is as good as a fresh process.
+the warm process, so it has one thread, and a fork is as good as a fresh process. The library ``preload.c``
+counts the calls that change files, of all processes of a command and of code in C, C++ and Rust, too.
 """
 
+import ctypes
 import errno
 import gc
 import importlib
@@ -11,6 +13,8 @@ import json
 import os
 import pkgutil
 import signal
+import struct
+import subprocess
 import sys
 import time
 import traceback
@@ -26,19 +30,15 @@ from tests.support import PHASE
 
 PATIENCE = 180.0
 """Seconds after which a command counts as one that never ends."""
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-FOLDERS_OF: dict[str, tuple[int | None, ...]] = {
-    "os.rename": (2, 3), "os.link": (2, 3), "os.symlink": (None, 2), "os.remove": (1,), "os.rmdir": (1,),
-    "os.mkdir": (2,), "os.truncate": (None,),
-}  # fmt: skip
-"""Audit events that change files: where the descriptor of the folder of each path argument stands."""
 NAMES = ("ENOSPC", "EIO", "EACCES", "EROFS", "EDQUOT", "ESTALE", "EXDEV")
 ERRORS: dict[str, int] = {name: getattr(errno, name) for name in NAMES}
 """Errors of disks, quotas, rights and network file systems."""
-CROSSING = ("os.rename", "os.link")
+CROSSING = ("rename", "link")
 """The changes that can meet EXDEV, which is an error of two file systems."""
-GROWING = ("open", "os.mkdir")
+GROWING = ("open", "mkdir", "write", "truncate", "sync")
 """The changes that fail on a full disk, however long it stays full."""
+LIBRARY, VARIABLE = "strike.so", "HEADROLES_STRIKE"
+"""Name of the compiled library, and the variable by which a process finds what it does."""
 PAGES = (
     "page", "surface_page", "probes_page", "clusters_page", "ablation_page", "why_page", "pruning_page",
     "comparison_page", "atlas_page",
@@ -52,8 +52,9 @@ CRASHED = 70
 class Strike:
     """What happens to a command before one of its changes of files: an error, or a kill.
 
-    An error may last for all later changes that need room, a kill may leave the processes alone that the
-    command started, and it may come when so many shards are finished, instead of before a change.
+    A write may be done by half before the kill. An error may last for all later changes that need room, a
+    kill may leave the processes alone that the command started, and it may come when so many shards are
+    finished, instead of before a change.
     """
 
     change: int
@@ -61,6 +62,7 @@ class Strike:
     lasting: bool = False
     alone: bool = False
     shards: int = 0
+    half: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,14 @@ class Ended:
         if self.code == 1 and len(lines) != 1:
             return f"{len(lines)} lines instead of a sentence: {self.said.strip()!r}"
         return None
+
+
+def compile_library(folder: Path) -> Path:
+    """Compile the library that counts changes; a process is warm with it only if it began with it."""
+    library = folder / LIBRARY
+    source = Path(__file__).with_name("preload.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    return library
 
 
 def warm_up() -> None:
@@ -152,17 +162,19 @@ def _draw_small_pages() -> None:
 
 def run_in_fork(act: Callable[[], Any], where: Path, strike: Strike | None = None) -> Ended:
     """Run a function in a fork, in a folder; changes of files below the folder are counted."""
-    said, listed = (where.with_name(f"{where.name}.{kind}") for kind in ("said", "listed"))
-    listed.unlink(missing_ok=True)
+    files = [where.with_name(f"{where.name}.{kind}") for kind in ("said", "listed", "log", "strike")]
+    said, listed, log, _ = files
+    for file in files:
+        file.unlink(missing_ok=True)
     child = os.fork()
     if not child:
-        _live(act, where, strike, said, listed)
+        _live(act, where, strike, files)
     code = _wait(child, where, strike)
     if strike is None or not strike.alone:
         end_group(child)  # what a command leaves behind is no part of the next one
-    facts = json.loads(listed.read_text()) if listed.exists() else {"changes": [], "modules": []}
-    text = said.read_text(errors="replace")
-    return Ended(code, text, tuple(facts["changes"]), tuple(facts["modules"]), child)
+    modules = json.loads(listed.read_text()) if listed.exists() else []
+    changes = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return Ended(code, said.read_text(errors="replace"), tuple(changes), tuple(modules), child)
 
 
 def end_group(group: int) -> None:
@@ -198,9 +210,9 @@ def _wait(child: int, where: Path, strike: Strike | None) -> int | None:
     return None
 
 
-def _live(act: Callable[[], Any], where: Path, strike: Strike | None, said: Path, listed: Path) -> None:
-    """Be the fork: run the function, list its changes, and leave without clearing up after the parent."""
-    code = 0
+def _live(act: Callable[[], Any], where: Path, strike: Strike | None, files: Sequence[Path]) -> None:
+    """Be the fork: run the function, list its modules, and leave without clearing up after the parent."""
+    code, (said, listed, log, struck) = 0, files
     try:
         os.setsid()
         out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -208,7 +220,7 @@ def _live(act: Callable[[], Any], where: Path, strike: Strike | None, said: Path
         for number, target in enumerate((nothing, nothing, out)):
             os.dup2(target, number)
         os.chdir(where)
-        changes = _count_changes(where, strike)
+        _begin_strike(where, strike or Strike(0), log, struck)
         try:
             act()
         except SystemExit as leaving:
@@ -217,46 +229,16 @@ def _live(act: Callable[[], Any], where: Path, strike: Strike | None, said: Path
             traceback.print_exc()
             code = CRASHED
         sys.stderr.flush()
-        listed.write_text(json.dumps({"changes": changes, "modules": sorted(sys.modules)}))
+        listed.write_text(json.dumps(sorted(sys.modules)))
     finally:
         os._exit(code)
 
 
-def _count_changes(root: Path, strike: Strike | None) -> list[str]:
-    """List changes of files below a folder from now on, and strike before one of them."""
-    inside, changes, myself = f"{root}/", list[str](), os.getpid()
-
-    def see(event: str, arguments: tuple[Any, ...]) -> None:
-        if (event != "open" and event not in FOLDERS_OF) or os.getpid() != myself:
-            return
-        paths = [path for path in _changed_paths(event, arguments) if f"{path}/".startswith(inside)]
-        if not paths:
-            return
-        changes.append(f"{event} {' '.join(path.removeprefix(inside) for path in paths)}")
-        if strike is None or strike.shards:
-            return
-        lasts = strike.lasting and len(changes) > strike.change and event in GROWING
-        if len(changes) == strike.change or lasts:
-            if strike.error is not None:
-                raise OSError(ERRORS[strike.error], os.strerror(ERRORS[strike.error]), paths[-1])
-            (os.kill if strike.alone else os.killpg)(myself, signal.SIGKILL)
-
-    sys.addaudithook(see)
-    return changes
-
-
-def _changed_paths(event: str, arguments: tuple[Any, ...]) -> list[str]:
-    """Return the paths that an audit event is about to change; none where it only reads."""
-    if event == "open":
-        path, _, flags = arguments
-        is_change = isinstance(path, str | bytes | os.PathLike) and isinstance(flags, int) and flags & WRITING
-        return [os.path.abspath(os.fsdecode(path))] if is_change else []
-    paths = []
-    for number, place in enumerate(FOLDERS_OF[event]):
-        path, folder = arguments[number], -1 if place is None else arguments[place]
-        if isinstance(path, int):
-            path = os.readlink(f"/proc/self/fd/{path}")
-        is_open = isinstance(folder, int) and folder >= 0
-        start = os.readlink(f"/proc/self/fd/{folder}") if is_open else os.getcwd()
-        paths.append(os.path.normpath(os.path.join(start, os.fsdecode(path))))
-    return paths
+def _begin_strike(where: Path, strike: Strike, log: Path, struck: Path) -> None:
+    """Have the library count the changes below a folder, of this process and those that it starts."""
+    change = 0 if strike.shards else strike.change
+    error = 0 if strike.error is None else ERRORS[strike.error]
+    facts = (0, change, strike.half, error, strike.lasting, os.getpid(), strike.alone)
+    struck.write_bytes(struct.pack("7q4096s4096s", *facts, os.fsencode(where.resolve()), os.fsencode(log)))
+    os.environ[VARIABLE] = str(struck)
+    ctypes.CDLL(None).begin_strike(os.fsencode(struck))

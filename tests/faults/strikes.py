@@ -10,12 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.cases import Files, Prepared, Words, contents, differences
-from tests.faults.children import CROSSING, ERRORS, GROWING, Strike, end_group, is_alive, run_command
+from tests.faults.children import (
+    CROSSING,
+    ERRORS,
+    GROWING,
+    Ended,
+    Strike,
+    end_group,
+    is_alive,
+    run_command,
+    run_in_fork,
+)
 from tests.faults.parallel import do_in_forks
 
 LEFTOVERS = (".partial", ".headroles-")
 """Parts of the names of what headroles has not finished writing."""
-MEET = {"EXDEV": CROSSING} | dict.fromkeys(("ENOSPC", "EDQUOT"), ("open", "os.mkdir", *CROSSING))
+NAMED = ("open", "mkdir", "remove", "rmdir", *CROSSING)
+"""The changes of names, which rights and file systems that are read only forbid."""
+BETWEEN = ("was stopped while it", "is read when it is finished")
+"""Words of a reader that meets a half-changed folder."""
+MEET = (
+    {"EXDEV": CROSSING}
+    | dict.fromkeys(("ENOSPC", "EDQUOT"), (*GROWING, *CROSSING))
+    | dict.fromkeys(("EACCES", "EROFS"), NAMED)
+)
 """The changes that can meet an error, where not all can: files can be removed from a full disk."""
 ORPHAN = 30
 """Seconds after the repeated command by which the workers of the killed one must have ended."""
@@ -36,7 +54,8 @@ class Trial:
     def __str__(self) -> str:
         """Return the trial and its faults in a line."""
         what = self.strike.error or "kill"
-        place = f"before change {self.strike.change} ({self.change})"
+        how = "in the middle of" if self.strike.half else "before"
+        place = f"{how} change {self.strike.change} ({self.change})"
         where = f"at {self.strike.shards} shards" if self.strike.shards else place
         return f"{self.case}: {what} {where}: {'; '.join(self.faults)}"
 
@@ -50,7 +69,7 @@ def strike_once(prepared: Prepared, strike: Strike, place: Path) -> Trial:
     reached = ended.code == -9 if strike.error is None else len(ended.changes) >= strike.change
     change = prepared.changes[strike.change - 1]
     if strike.error is not None:
-        removing = change.split(" ")[0] in ("os.remove", "os.rmdir")
+        removing = change.split(" ")[0] in ("remove", "rmdir")
         faults += _faults_of_error(prepared, ended.code, ended.fault, contents(place), removing)
     if ended.code != 0:
         words, lost = _next_words(prepared, place)
@@ -80,25 +99,47 @@ def _faults_of_error(
 
 
 def _next_words(prepared: Prepared, place: Path) -> tuple[Words, list[str]]:
-    """Return the command that follows, and whether a run was lost.
+    """Return the command that follows, and what was lost.
 
-    Where an older run was, the next command must find it whole, or the new one; or a half-done new run with
-    a finished shard, with which the same command goes on without replacing anything.
+    The older result or the new one is there whole, and a reader reads it; or a half-done new run with a
+    finished shard, with which the same command goes on without replacing anything. Between the two, a reader
+    says so, and whatever writes next finishes or undoes the rest.
     """
     case = prepared.case
     if case.finds is None:
         return case.words, []
-    met, now = run_command(case.finds, place), contents(place)
-    if met.fault is not None:
-        return case.words, [f"no sentence: {' '.join(case.finds)}: {met.fault}"]
-    if met.code == 0 and _is_whole(prepared, now):
-        return case.words, []
-    shards = [path for path in now if path.startswith("run/shards/") and path.endswith(".json")]
-    if case.sharded and shards and "run/manifest.json" not in now:
-        return tuple(word for word in case.words if word != "--overwrite"), []
+    for turn in range(2):
+        met = run_command(case.finds, place) if case.finds else Ended(0, "")
+        shutil.rmtree(place / "runs", ignore_errors=True)  # where a reader of maps has its results
+        now = contents(place)
+        if met.fault is not None:
+            return case.words, [f"no sentence: {' '.join(case.finds)}: {met.fault}"]
+        if met.code == 0 and _is_whole(prepared, now):
+            return case.words, []
+        if case.sharded and _is_half_done(now):
+            return tuple(word for word in case.words if word != "--overwrite"), []
+        if turn or met.code == 0 or not any(text in met.said for text in BETWEEN):
+            break
+        if "run" not in case.finds:  # the same command finishes it
+            return case.words, []
+        run_in_fork(_lock, place)
     said = f"'{met.said.strip()}'" if met.code else "passes"
     wrong = differences(_without_leftovers(now), prepared.old)
-    return case.words, [f"run lost: {' '.join(case.finds)} {said}; not as before: {', '.join(wrong[:4])}"]
+    return case.words, [f"lost: {' '.join(case.finds)} {said}; not as before: {', '.join(wrong[:4])}"]
+
+
+def _lock() -> None:
+    """Do what every command does before it writes into a run folder."""
+    from headroles.storage import lock_run_folder
+
+    with lock_run_folder("run"):
+        pass
+
+
+def _is_half_done(now: Files) -> bool:
+    """Return whether a run has finished shards, and is not finished itself."""
+    shards = [path for path in now if path.startswith("run/shards/") and path.endswith(".json")]
+    return bool(shards) and "run/manifest.json" not in now
 
 
 def _is_whole(prepared: Prepared, now: Files) -> bool:
@@ -107,7 +148,13 @@ def _is_whole(prepared: Prepared, now: Files) -> bool:
 
 
 def _without_leftovers(now: Files) -> Files:
-    return {path: data for path, data in now.items() if not any(name in path for name in LEFTOVERS)}
+    """Return files without those that are half-written, and without empty folders of new files."""
+    left = [name for name, data in now.items() if data is None and name.endswith(".after")]
+    return {
+        path: data
+        for path, data in now.items()
+        if path not in left and not any(name in path for name in LEFTOVERS)
+    }
 
 
 def _faults_of_repeat(prepared: Prepared, words: Words, place: Path) -> list[str]:
@@ -121,21 +168,28 @@ def _faults_of_repeat(prepared: Prepared, words: Words, place: Path) -> list[str
         return [f"no sentence: when repeated: {ended.fault}"]
     if ended.code != 0 and differences(_without_leftovers(now), prepared.new):
         return [f"blocked: the repeated command is refused: {ended.said.strip()}"]
-    beside = sorted(now.keys() - prepared.new.keys())
+    left = now if ended.code == 0 else _without_leftovers(now)  # a refused command clears up nothing
+    beside = sorted(left.keys() - prepared.new.keys())
     faults = [f"left over: {', '.join(beside[:4])}"] if beside else []
-    wrong = [path for path in differences(now, prepared.new) if path not in beside]
+    wrong = [path for path in differences(left, prepared.new) if path not in beside]
     return [*faults, f"bytes differ: {', '.join(wrong[:4])}"] if wrong else faults
 
 
 def kills(prepared: Sequence[Prepared], seed: int) -> list[tuple[Prepared, Strike]]:
-    """Return a kill before every change of every command, the commands in turn, their changes spread."""
+    """Return a kill before every change of every command, and in the middle of every write.
+
+    The commands come in turn, their changes spread. Waiting for the disk changes nothing that a kill shows.
+    """
     chance, turns = random.Random(seed), []
     for item in prepared:
-        several = item.case.workers > 1
-        strikes = [
-            Strike(number, alone=several and turn % 2 == 0, shards=several * (turn % 4))
-            for turn, number in _spread(len(item.changes), chance)
-        ]
+        several, strikes = item.case.workers > 1, list[Strike]()
+        for turn, number in _spread(len(item.changes), chance):
+            event = item.changes[number - 1].split(" ")[0]
+            alone, shards = several and turn % 2 == 0, several * (turn % 4)
+            if event != "sync":
+                strikes.append(Strike(number, alone=alone, shards=shards))
+            if event == "write":
+                strikes.append(Strike(number, alone=alone, half=True))
         turns.append([(item, strike) for strike in strikes])
     return list(_in_turn(turns))
 
