@@ -212,7 +212,7 @@ def _wait(child: int, where: Path, strike: Strike | None) -> int | None:
 
 def _live(act: Callable[[], Any], where: Path, strike: Strike | None, files: Sequence[Path]) -> None:
     """Be the fork: run the function, list its modules, and leave without clearing up after the parent."""
-    code, (said, listed, log, struck) = 0, files
+    code, (said, listed, log, struck) = CRASHED, files
     try:
         os.setsid()
         out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -223,11 +223,11 @@ def _live(act: Callable[[], Any], where: Path, strike: Strike | None, files: Seq
         _begin_strike(where, strike or Strike(0), log, struck)
         try:
             act()
+            code = 0
         except SystemExit as leaving:
             code = int(leaving.code or 0)
         except BaseException:
             traceback.print_exc()
-            code = CRASHED
         sys.stderr.flush()
         listed.write_text(json.dumps(sorted(sys.modules)))
     finally:

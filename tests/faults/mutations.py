@@ -72,6 +72,10 @@ def do_mutations(work: Path, count: int, seed: int, jobs: int, until: float) -> 
         place, (number, turn) = _own_place(work), batch
         parser, chance = targets[number], random.Random(f"{seed} {targets[number].name} {turn}")
         faults = list[str]()
+        for content in parser.seeds if turn == 0 else ():
+            refused = _try(parser, content, place, is_valid=True)
+            if refused is not None:
+                faults.append(f"{parser.name}: a valid file is refused: {refused} in {content[:4000]!r}")
         for _ in range(sizes[number]):
             content = mutate(chance.choice(parser.seeds), parser.seeds, chance)
             fault = _try(parser, content, place)
@@ -99,8 +103,8 @@ def _stop(number: int, frame: object) -> None:
     raise TimeoutError(f"not done after {SLOW} s")
 
 
-def _try(parser: Parser, content: bytes, place: Path) -> str | None:
-    """Return the fault of a file; None where it was used, or refused well."""
+def _try(parser: Parser, content: bytes, place: Path, *, is_valid: bool = False) -> str | None:
+    """Return the fault of a file; None where it was used, or, unless it is valid, refused well."""
     from headroles.errors import HeadrolesError
 
     (place / parser.file).write_bytes(content)
@@ -112,6 +116,8 @@ def _try(parser: Parser, content: bytes, place: Path) -> str | None:
     except HeadrolesError as error:
         text = str(error)
         is_sentence = text.strip() and "\n" not in text and "\r" not in text
+        if is_valid:
+            return text
         return None if is_sentence else f"several lines: {text[:200]!r}"
     except BaseException:
         return traceback.format_exc()[-1500:]

@@ -127,7 +127,7 @@ def parsers(work: Path) -> tuple[Parser, ...]:
 
     tables = [(file, _seeds(file)) for file in ("table.tsv", "table.csv", "table.jsonl", "gold.conllu")]
     tables.append(("table.json", (_listed("table.jsonl"),)))
-    objects = (*_seeds("texts.jsonl", "gold.jsonl"), _listed("texts.jsonl"))
+    objects = (*_seeds("texts.jsonl", "trees.jsonl"), _listed("texts.jsonl"))
     manifest = (work / "finished" / "label" / "run" / "manifest.json").read_bytes()
     return (
         *(Parser(f"gold {name}", file, _seeds(file), _gold(name)) for name, file in LAYOUTS.items()),
@@ -136,7 +136,7 @@ def parsers(work: Path) -> tuple[Parser, ...]:
         *(Parser(f"table {file}", file, seeds, _table) for file, seeds in tables),
         Parser("objects", "x.json", objects, _objects),
         Parser("running text", "x.txt", _seeds("running.txt", "words.txt", "winobias.txt"), running, 8),
-        Parser("texts of extract", "x.json", (objects[0], objects[2]), texts, 3),
+        Parser("texts of extract", "x.json", (*objects, *_seeds("tokens.jsonl")), texts, 3),
         Parser("word vectors", "x.txt", _seeds("vectors.txt", "plain-vectors.txt"), _vectors),
         Parser("list of maps", "x.json", _seeds("maps.json"), _map_list, 40),
         Parser("maps npz", "x.npz", (_packed(maps),), _map_file, 40),
