@@ -54,6 +54,26 @@ def record_of(record: type[Record], /, **given: Any) -> Record:
     return record(**{name: value_of(known[name], value) for name, value in given.items()})
 
 
+def stored_record(record: type[Record], settings: Mapping[str, Any], **given: Any) -> Record:
+    """Return a record of options from the settings of a stored run, which may come from somebody else.
+
+    Options that no run stores are left out, so that no manifest names a file of sieves that is run, a folder
+    that is written, or a cluster.
+
+    Args:
+        record: A class of options.
+        settings: From the manifest.
+        **given: Values where the settings have none.
+
+    Raises:
+        UnknownName: As ``record_of``.
+        BadInput: As ``record_of``.
+    """
+    never = {*getattr(record, "PLACES", ()), *getattr(record, "NOT_STORED", ())}
+    stored = {name: value for name, value in stored_settings(settings).items() if name not in never}
+    return record_of(record, **given | stored)
+
+
 def stored_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a manifest of any version, as the options of today take them.
 

@@ -244,7 +244,10 @@ class FsspecPlace:
             BadInput: When it cannot be read.
         """
         with explain_errors(f"'{self._url}/{name}'", "read"):
-            data: bytes = self.system.cat_file(self._path(name))
+            path = self._path(name)
+            if "file" in self.system.protocol:  # a pipe would keep the reader waiting
+                return read_regular(Path(path))
+            data: bytes = self.system.cat_file(path)
             return data
 
     def sha256(self, name: str) -> str:

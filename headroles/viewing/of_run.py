@@ -145,7 +145,12 @@ def own_input(run: Labelling, sieves: Sequence[str] = ()) -> Passage:
 
     kind = kind_of(run)
     try:
-        options = kind.options(_known_settings(run, sieves))
+        settings = _settings(run)
+        asks = run.origins is not None or run.ablated is not None
+        if run.folder and not asks:
+            settings = with_known_sieves(settings, run.folder, sieves)
+        options: Any = kind.options(settings)
+        options = replace(options, sieve=tuple(sieves)) if asks else options
         corpus = kind.read_corpus(options)
         try:
             passage = next((passage for passage in corpus if passage.key == example.key), None)
@@ -334,14 +339,6 @@ def _annotate(
 def _settings(run: Labelling) -> dict[str, Any]:
     """Return the settings of a run as the options of today take them."""
     return stored_settings(run.manifest.get("settings") or {})
-
-
-def _known_settings(run: Labelling, sieves: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of a run with which its inputs are read again; no file that it names is run."""
-    settings = _settings(run)
-    if run.origins is not None:
-        return settings | {"sieve": tuple(sieves)}
-    return with_known_sieves(settings, run.folder, sieves) if run.folder else settings
 
 
 def _settings_of_roles(run: Labelling) -> dict[str, Any]:

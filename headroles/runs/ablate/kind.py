@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.options.causal.ablate import AblateOptions
-from headroles.options.values import record_of, stored_settings
+from headroles.options.values import stored_record
 from headroles.records.causal.ablation import FEWEST_UNITS, VERDICTS, Ablation
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
@@ -89,7 +89,7 @@ class AblateRun(NotebookRun):
 
     def options(self, settings: Mapping[str, Any]) -> AblateOptions:
         """Return the options of a stored run."""
-        return record_of(AblateOptions, **stored_settings(settings))
+        return stored_record(AblateOptions, settings)
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: AblateOptions

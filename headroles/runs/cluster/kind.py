@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
 from headroles.options.cluster import ClusterOptions
-from headroles.options.values import record_of, stored_settings
+from headroles.options.values import stored_record
 from headroles.records.clusters import ClusterResults
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
@@ -65,7 +65,7 @@ class ClusterRun(LabelRun):
 
     def options(self, settings: Mapping[str, Any]) -> ClusterOptions:
         """Return the options of a stored run; folders from before maps were stored have none."""
-        return record_of(ClusterOptions, **{"maps": 0} | stored_settings(settings))
+        return stored_record(ClusterOptions, settings, maps=0)
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: Any

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headroles.judging.scores import judge_scores
 from headroles.options.finished import ScoresOptions
 from headroles.options.label import LabelOptions, Options
-from headroles.options.values import record_of, stored_settings
+from headroles.options.values import stored_record
 from headroles.progress import KEEP
 from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.roles import RolesRun
@@ -134,8 +134,8 @@ class LabelRun(RolesRun):
         Folders from before maps were stored have none.
         """
         if "scores" in settings:
-            return record_of(ScoresOptions, **settings)
-        return record_of(LabelOptions, **{"maps": 0} | stored_settings(settings))
+            return stored_record(ScoresOptions, settings)
+        return stored_record(LabelOptions, settings, maps=0)
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: JudgedOptions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.judging.scores import judge_scores
 from headroles.options.probe import ProbeOptions
-from headroles.options.values import record_of, stored_settings
+from headroles.options.values import stored_record
 from headroles.progress import KEEP, TRAIN
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
@@ -123,7 +123,7 @@ class ProbeRun(RolesRun):
 
     def options(self, settings: Mapping[str, Any]) -> ProbeOptions:
         """Return the options of a stored run; folders from before maps were stored have none."""
-        return record_of(ProbeOptions, **{"probes": "dependency", "maps": 0} | stored_settings(settings))
+        return stored_record(ProbeOptions, settings, probes="dependency", maps=0)
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: ProbeOptions

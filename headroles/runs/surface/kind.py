@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.options.surface import SurfaceOptions
-from headroles.options.values import record_of, stored_settings
+from headroles.options.values import stored_record
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
@@ -90,7 +90,7 @@ class SurfaceRun(NotebookRun):
 
     def options(self, settings: Mapping[str, Any]) -> SurfaceOptions:
         """Return the options of a stored run."""
-        return record_of(SurfaceOptions, **stored_settings(settings))
+        return stored_record(SurfaceOptions, settings)
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: SurfaceOptions

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.options.causal.why import WhyOptions
-from headroles.options.values import record_of, stored_settings
+from headroles.options.values import stored_record
 from headroles.progress import KNOCK
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, Origins
@@ -105,7 +105,7 @@ class WhyRun(NotebookRun):
 
     def options(self, settings: Mapping[str, Any]) -> WhyOptions:
         """Return the options of a stored run."""
-        return record_of(WhyOptions, **stored_settings(settings))
+        return stored_record(WhyOptions, settings)
 
     def judge_again(
         self, before: Labelling, rules: Sequence[Rule], decision: Decision, options: WhyOptions

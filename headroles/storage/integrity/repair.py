@@ -12,6 +12,8 @@ from pathlib import Path
 from headroles.errors import BadInput
 from headroles.storage.folder import (
     EARLIER_RUN,
+    FIGURE_ENDINGS,
+    FIGURES,
     KINDS,
     MANIFEST,
     PLAN,
@@ -41,16 +43,24 @@ def repair_run_folder(folder: Path) -> None:
     """
     with write_errors(f"the run folder '{folder}'"):
         if folder.is_dir():
-            finish_switch(folder, lambda name: name.partition("/")[0] in OURS - {AFTER})
+            finish_switch(folder, _is_own)
             clear_partial(folder)
             restore_earlier_run(folder)
+
+
+def _is_own(name: str) -> bool:
+    """Return whether headroles writes a file of this name into a folder; notes among figures are the user's."""
+    first, *rest = name.split("/")
+    figure = first != FIGURES or (len(rest) == 1 and Path(name).suffix in FIGURE_ENDINGS)
+    return first in OURS - {AFTER} and figure
 
 
 def clear_partial(folder: Path) -> None:
     """Remove half-written files of processes that have ended; files that are not of a run stay."""
     clear_leftovers(folder, OURS.__contains__)
     for name in SHARD_FOLDERS if (folder / PLAN).is_file() else ():
-        clear_leftovers(folder / name, lambda written: True)
+        if not (folder / name).is_symlink():
+            clear_leftovers(folder / name, lambda written: True)
 
 
 def move_aside_earlier_run(folder: Path) -> bool:
