@@ -172,6 +172,29 @@ def test_no_command_runs_a_file_that_a_stored_run_names(with_file: Path, command
         assert (code, "is not the code with which the run" in err) == (1, True), (words, err)
 
 
+@pytest.mark.ci
+def test_no_command_runs_what_the_settings_of_a_received_run_add(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("evil.py").write_text("from pathlib import Path\nPath('ran').write_text('')\n")
+    added = {"sieve": ["evil.py:x"], "out": "victim", "overwrite": True, "address": "10.0.0.1:6379"}
+    for kind in ("label", "cluster", "surface", "probe", "ablate", "why"):
+        run = Path(shutil.copytree(RECORDED / kind / "run", tmp_path / kind))
+        roles = {"roles": "label"} if kind == "ablate" else {"folder": "label"} if kind == "why" else {}
+        change_manifest(run, lambda record, more=added | roles: record["settings"].update(more))
+        for words in (
+            ("show",), ("verify",), ("table",), ("report",), ("judge", "--alpha", "0.2"), ("view", "--run"),
+            ("prune", "--bound", "0.1", "--out", "pruned"), ("prune", "--check", "--data", "label"), ("share",),
+            ("replicate", "label"), ("compare", "label", "--out", "c"), ("atlas", "label", "--out", "a"),
+            ("why",), ("ablate", "--roles"), ("cluster", "--roles"),
+        ):  # fmt: skip
+            first = 2 if words[-1].startswith("--") else 1
+            command(*words[:first], kind, *words[first:])
+            assert not Path("ran").exists(), (kind, words)
+            assert not Path("victim").exists(), (kind, words)
+
+
 def test_only_plain_files_are_opened(received: Path, command: Command) -> None:
     table = received / "findings.csv"
     table.rename("kept.csv")

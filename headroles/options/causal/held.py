@@ -7,6 +7,7 @@ from headroles.addresses import is_address
 from headroles.errors import BadInput
 from headroles.options.described import described
 from headroles.options.inputs import InputOptions
+from headroles.options.values import value_of
 from headroles.storage.folder import RUN
 from headroles.storage.integrity.manifest import read_checked_manifest
 
@@ -85,4 +86,4 @@ def take_inputs(options: InputOptions, folder: str, name: str, reason: str) -> N
     known = {option.name: option for option in described(type(options))}
     for field in FROM_ROLES:
         if field in settings and getattr(options, field) == known[field].value:
-            object.__setattr__(options, field, settings[field])
+            object.__setattr__(options, field, value_of(known[field], settings[field]))
