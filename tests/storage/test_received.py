@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 from collections.abc import Callable
 from io import BytesIO
@@ -13,9 +12,8 @@ import numpy as np
 import pytest
 
 import headroles
-from headroles.errors import BadInput, HeadrolesError
-from headroles.pruning import verify_any
-from headroles.storage import AFTER, manifest_text
+from headroles.errors import BadInput
+from headroles.storage import AFTER
 from tests.conftest import Command
 from tests.contract.recorded import RECORDED
 from tests.support.folders import change_manifest, contents
@@ -206,62 +204,6 @@ def test_only_plain_files_are_opened(received: Path, command: Command) -> None:
         table.unlink()
     os.mkfifo("pipe.tsv")
     assert command("label", "--data", "pipe.tsv", "--text-a", "sentence")[0] == 1
-
-
-# Manifests with a right seal and wrong types.
-
-WRONG: tuple[Any, ...] = (
-    None, [], {}, "text", "", -1, 0, 2.5, 1e300, True, ["a"], {"a": 1}, 10**30, "x" * 100_000, [[1]], "../x",
-)  # fmt: skip
-"""What takes the place of a value."""
-
-
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths of all values in JSON."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, item in inner for place in _places(item, (*path, key)))]
-
-
-def _changed(record: Any, rng: random.Random) -> tuple[str, Any]:
-    """Return JSON with one value changed or left out, and where."""
-    record = json.loads(json.dumps(record))
-    places = [place for place in _places(record) if place and place[0] not in ("format", "sha256", "files")]
-    first = rng.choice(sorted({place[0] for place in places}))
-    place = rng.choice([each for each in places if each[0] == first])
-    inner = record
-    for key in place[:-1]:
-        inner = inner[key]
-    if rng.random() < 0.1:
-        del inner[place[-1]]
-    else:
-        inner[place[-1]] = rng.choice(WRONG)
-    return ".".join(map(str, place)), record
-
-
-@pytest.mark.parametrize("count", [20, pytest.param(700, marks=pytest.mark.release)])
-@pytest.mark.parametrize("kind", ["label", "cluster", "surface", "probe", "ablate", "why", "scores"])
-def test_a_sealed_manifest_of_wrong_types_is_refused_in_a_sentence(
-    kind: str, count: int, tmp_path: Path
-) -> None:
-    from headroles.kinds import kind_of
-
-    run = Path(shutil.copytree(RECORDED / kind / "run", tmp_path / "run"))
-    record, rng = json.loads((run / "manifest.json").read_text()), random.Random(kind)
-    faults = []
-    for _ in range(count):
-        place, changed = _changed(record, rng)
-        (run / "manifest.json").write_text(manifest_text(changed))
-        try:
-            read = headroles.load(run)
-            kind_of(read).page(read)
-            headroles.methods(read)
-            verify_any(run)
-        except HeadrolesError as error:
-            if len(str(error)) > 1000:
-                faults.append(f"{place}: a sentence of {len(str(error))} characters")
-        except Exception as error:
-            faults.append(f"{place}: {type(error).__name__}: {error}"[:300])
-    assert faults == []
 
 
 # Files that take far more memory than room on the disk.
