@@ -36,6 +36,8 @@ from headroles.records.rules.names import ROWS
 
 NO_NORMS, SOME_NORMS, ALL_NORMS = "none", "some", "all"
 """Who reads attention weighted by the norms of values."""
+MOST_LAYERS = 10_000
+"""Layers of the deepest model that is loaded."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -264,6 +266,7 @@ def open_network(
     try:
         with silence_library():
             quantisation = find_quantisation(checkpoint)
+            _check_depth(checkpoint)
             network, notes = (head or AutoModel).from_pretrained(
                 checkpoint.target,
                 revision=checkpoint.revision or "main",
@@ -318,6 +321,20 @@ def _changes_attention(network: Any, names: Sequence[str]) -> bool:
                 own.copy_(before)
     every = [own for own in getattr(output, "attentions", None) or () if own is not None]
     return len(weights) < len(names) or not every or any(bool(own.isnan().any()) for own in every)
+
+
+def _check_depth(checkpoint: Checkpoint) -> None:
+    """Refuse a configuration of far more layers than any model has, which the library would make for hours."""
+    config = AutoConfig.from_pretrained(
+        checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+    ).to_dict()
+    for part in (config, *(inner for inner in config.values() if isinstance(inner, dict))):
+        for name, value in part.items():
+            if str(name).endswith(("layer", "layers")) and isinstance(value, int) and value > MOST_LAYERS:
+                raise BadInput(
+                    f"a model has at most {MOST_LAYERS:,} layers, but the config.json of {checkpoint.name!r} "
+                    f"says {shorten(value)} ({name}); give a sound checkpoint"
+                )
 
 
 def _other_shapes(checkpoint: Checkpoint, kind: Any, error: Exception) -> str:
