@@ -11,6 +11,7 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.storage.archive import check_sizes
 from headroles.storage.integrity.switch import after_name, is_switching
+from headroles.storage.places import open_regular
 
 FORMS = (".safetensors", ".npz")
 """Endings of the names of map files."""
@@ -55,8 +56,8 @@ class MapFile:
                 f"the maps are whole"
             )
         try:
+            file = stack.enter_context(open_regular(path))  # no pipe, which would keep the reader waiting
             if form == ".npz":
-                file = stack.enter_context(path.open("rb"))
                 arrays = stack.enter_context(np.load(file, allow_pickle=False))
                 check_sizes(arrays, path.stat().st_size)
             else:

@@ -22,7 +22,8 @@ READERS: tuple[tuple[str, ...], ...] = (
     ("show", "run"), ("verify", "run"), ("table", "run"), ("share", "run", "--out", "shared"),
     ("view", "--run", "run"), ("compare", "run", "other", "--out", "compared"),
     ("atlas", "run", "other", "--out", "atlas"), ("replicate", "run", "other"), ("why", "run"),
-    ("ablate", "--roles", "run"), ("prune", "run", "--bound", "0.1"), ("prune", "run", "--check", "--data", "x"),
+    ("ablate", "--roles", "run"), ("prune", "run", "--bound", "0.1"),
+    ("prune", "run", "--check", "--data", "x"),
     ("report", "run", "--out", "page.html"), ("table", "run", "--format", "csv", "--out", "t.csv"),
     ("show", "file://{here}/run"), ("share", "file://{here}/run", "--out", "shared"),
 )  # fmt: skip
@@ -128,6 +129,26 @@ def test_a_half_changed_folder_is_finished_by_a_command_that_writes_and_by_no_ot
     assert headroles.load(received).decision.alpha == 0.2
 
 
+def test_maps_that_are_half_replaced_or_a_pipe_are_refused(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("victim.txt").write_text("years of work")
+    Path("m.json").write_text('[{"tokens": ["a", "b"]}]')
+    words = ("label", "--attention", "m.npz", "--sieve", "local", "--out", "out")
+    os.mkfifo("m.npz")
+    code, _, err = command(*words)
+    assert (code, "it is no plain file" in err) == (1, True), err
+    Path("m.npz").unlink()
+    np.savez("m.npz", **{"0": np.full((1, 1, 2, 2), 0.5, np.float32)})
+    Path(".m.npz.after").mkdir()
+    Path(".m.npz.after/journal.json").write_text('{"gone": ["victim.txt"], "last": "m.npz"}')
+    code, _, err = command(*words)
+    assert (code, "was stopped while it replaced" in err) == (1, True), err
+    code, _, err = command("convert", "m.npz", "--out", "m.npz", "--overwrite")
+    assert (code, Path("victim.txt").exists()) == (1, True), err
+
+
 @pytest.fixture
 def with_file(label: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run in the folder ``run`` whose sieve came from the file ``mine.py``."""
@@ -163,6 +184,9 @@ def test_no_command_runs_a_file_that_a_stored_run_names(with_file: Path, command
         "view", "the cat sat", "--run", "run", "--sieve", "mine.py:firsts", "--out", "c.html"
     )
     assert (code, "Keys are not known" in out) == (0, False)
+    for words in (("view", "the cat", "--run", "run"), ("why", "run")):
+        code, _, err = command(*words, "--sieve", "mine.py:lasts")
+        assert (code, "sieve of the run" in err or "mine.py" in err) == (1, True), (words, err)
     other = Path("other.py")
     other.write_text(Path("mine.py").read_text().replace("[:, 0]", "[:, 1]"))
     for words in (("view", "the cat", "--run", "run"), ("why", "run"), ("ablate", "--roles", "run")):
@@ -182,8 +206,9 @@ def test_no_command_runs_what_the_settings_of_a_received_run_add(
         roles = {"roles": "label"} if kind == "ablate" else {"folder": "label"} if kind == "why" else {}
         change_manifest(run, lambda record, more=added | roles: record["settings"].update(more))
         for words in (
-            ("show",), ("verify",), ("table",), ("report",), ("judge", "--alpha", "0.2"), ("view", "--run"),
-            ("prune", "--bound", "0.1", "--out", "pruned"), ("prune", "--check", "--data", "label"), ("share",),
+            ("show",), ("verify",), ("table",), ("report",), ("judge", "--alpha", "0.2"), ("share",),
+            ("prune", "--bound", "0.1", "--out", "pruned"), ("prune", "--check", "--data", "label"),
+            ("view", "--run"),
             ("replicate", "label"), ("compare", "label", "--out", "c"), ("atlas", "label", "--out", "a"),
             ("why",), ("ablate", "--roles"), ("cluster", "--roles"),
         ):  # fmt: skip

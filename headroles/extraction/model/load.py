@@ -324,7 +324,7 @@ def _changes_attention(network: Any, names: Sequence[str]) -> bool:
 
 
 def _check_depth(checkpoint: Checkpoint) -> None:
-    """Refuse a configuration of far more layers than any model has, which the library would make for hours."""
+    """Refuse a configuration with more layers than any model has, which the library would build for hours."""
     config = AutoConfig.from_pretrained(
         checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
     ).to_dict()

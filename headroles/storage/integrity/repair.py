@@ -49,7 +49,7 @@ def repair_run_folder(folder: Path) -> None:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether headroles writes a file of this name into a folder; notes among figures are the user's."""
+    """Return whether headroles writes a file of this name; notes among figures are a user's."""
     first, *rest = name.split("/")
     figure = first != FIGURES or (len(rest) == 1 and Path(name).suffix in FIGURE_ENDINGS)
     return first in OURS - {AFTER} and figure
