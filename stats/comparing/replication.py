@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
+from headroles.records.layers import plain_stack
 from headroles.records.moments import Moments
 from headroles.records.probes import BestHead, ConditionGap
 from headroles.records.replication import BestReplicate, GapReplicate, Replicate, ReplicationCounts
@@ -247,6 +248,7 @@ def _test_proposals(
         values=np.stack([flat[k, :, place] for k, place in zip(columns, places, strict=True)])[
             ..., None, None
         ],
+        stack=plain_stack(1),
     )
     if moments is not None:
         own = [moments.sieves.index(rules[k].sieve) for k in columns]
