@@ -52,7 +52,7 @@ class Drawing:
         held: Path of the frames of heads with the role.
         explained: Centres of the heads whose score distance or position explains.
         open: Path of undetermined heads.
-        layers: Number of layers.
+        layers: Positions of the layers.
         heads: Heads in a layer.
     """
 
@@ -63,7 +63,7 @@ class Drawing:
     held: str
     explained: tuple[tuple[float, float], ...]
     open: str
-    layers: int
+    layers: tuple[int, ...]
     heads: int
 
 
@@ -164,7 +164,7 @@ def _drawing(atlas: Atlas, place: int, role: str, top: float) -> Drawing:
         if (step == level).any()
     )
     explained = np.char.startswith(verdict.astype(str), "explained")
-    names = [f"{layer}-{head}" for layer, head in np.argwhere(held).tolist()]
+    names = [f"{run.layers[layer]}-{head}" for layer, head in np.argwhere(held).tolist()]
     listed = f": {', '.join(names[:12])}{' and more' if len(names) > 12 else ''}" if names else ""
     count = plural(len(names), "head")
     return Drawing(

@@ -109,7 +109,7 @@ def _differences_json(comparison: Comparison) -> str:
     """Return every difference by column for the page's scripts: 64-bit floats, little-endian, base64."""
     differences = comparison.differences
     content = {
-        "layers": differences.count.shape[1],
+        "layers": comparison.stack.numbers,
         "heads": differences.count.shape[2],
         "sieves": differences.sieves,
         "names": COLUMNS,

@@ -10,7 +10,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 PLOTLY = "plotly/plotly-basic.min.js"
 """Plotly's script for pages: scatter, bar and pie charts only, a quarter of the whole."""
-NO_FINDINGS = '{"layers":0,"heads":0,"sieves":[],"names":[],"precision":[],"columns":{},"decision":""}'
+NO_FINDINGS = '{"layers":[],"heads":0,"sieves":[],"names":[],"precision":[],"columns":{},"decision":""}'
 """What the scripts of all pages read of findings, for pages that have none."""
 
 

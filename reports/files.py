@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from headroles.kinds import kind_of
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
+from headroles.records.layers import number_layers
 from headroles.reports.summary.embedded import script_json
 from headroles.storage.folder import LABELS, LAYERS
 from headroles.storage.tables import summary_texts
@@ -26,6 +27,7 @@ def files_of(labelling: Labelling) -> dict[str, str]:
     """
     texts = summary_texts(labelling.assessment) if labelling.assessment else {}
     texts |= kind_of(labelling).downloads(labelling)
+    texts = {name: number_layers(text, labelling.scores.stack.numbers) for name, text in texts.items()}
     return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
 
 

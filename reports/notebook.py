@@ -68,6 +68,7 @@ def tables_html(labelling: Labelling, answer: Answer) -> str:
         labelling.manifest,
         kind_of(labelling).outcomes,
         stronger_roles(labelling.findings, labelling.decision),
+        labelling.scores.stack,
     )
     return answer_html(answer) + tables + _report_html(labelling)
 
@@ -128,7 +129,7 @@ def maps_data(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
             }
         )
     return {
-        "layers": summary.table.layers,
+        "layers": summary.table.stack.numbers,
         "heads": summary.table.heads,
         "size": cell_size(summary.table.heads),
         "words": [*kind_of(labelling).outcomes[:4], "", "absent"],

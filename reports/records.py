@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import Assessment
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.controls import explained_words
 
@@ -76,7 +77,7 @@ class Strongest:
     """The head with the largest mean among those that hold a role.
 
     Attributes:
-        layer: Its layer.
+        layer: Place of its layer among those that are read.
         head: Its head within the layer.
         score: Its mean score.
         contrast: Its mean contrast; None where the sieve has none.
@@ -217,7 +218,7 @@ class Table:
 
     Attributes:
         sieves: Names of all sieves, contrasts included.
-        layers: Number of layers.
+        stack: The layers by their positions.
         heads: Number of heads in a layer.
         columns: Named numbers, one per row.
         decision: Place in ``outcomes.DECISIONS``; −1 on contrasts.
@@ -225,11 +226,16 @@ class Table:
     """
 
     sieves: tuple[str, ...]
-    layers: int
+    stack: Stack
     heads: int
     columns: Mapping[str, Float[np.ndarray, " rows"]]
     decision: Int[np.ndarray, " rows"]
     precision: tuple[str, ...] = ()
+
+    @property
+    def layers(self) -> int:
+        """Return the number of layers that are read."""
+        return len(self.stack.layers)
 
     def of(self, name: str, position: int) -> Float[np.ndarray, " heads"]:
         """Return one column of one sieve, layer-major."""

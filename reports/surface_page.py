@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from headroles.records.findings import Labelling
+from headroles.records.layers import by_position
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import LayerMean, NoOp
 from headroles.reports.answer.surface import answer_of
@@ -29,6 +30,7 @@ from headroles.reports.words.surface import (
     glossary,
     has_scores,
     map_title,
+    noop_of,
     noop_sentences,
 )
 
@@ -171,7 +173,8 @@ def _importances(labelling: Labelling) -> list[tuple[str, str]]:
 
 def _layers_json(labelling: Labelling) -> str:
     """Return names of columns in words, and means over layers and tests of attention as in their files."""
-    surface, findings = labelling.surface, labelling.findings
+    findings = labelling.findings
+    means = labelling.surface.layers if labelling.surface else ()
     content = {
         "decided": DECISION_WORDS,
         "names": [column_name(name) for name in findings.sieves],
@@ -180,8 +183,8 @@ def _layers_json(labelling: Labelling) -> str:
         "titles": [map_title(name) for name in findings.sieves],
         "tested": [name.startswith(GROUP) for name in findings.sieves],
         "broad": [name in ENTROPIES for name in findings.sieves],
-        "layers.csv": _rows(LayerMean, surface.layers if surface else ()),
-        "noop.csv": _rows(NoOp, surface.noop if surface else ()),
+        "layers.csv": _rows(LayerMean, by_position(means, labelling.scores.stack)),
+        "noop.csv": _rows(NoOp, noop_of(labelling)),
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 

@@ -6,17 +6,18 @@ pages and messages give the position of the block in its stack, as the checkpoin
 """
 
 import csv
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput, shorten
 
+Row = TypeVar("Row", bound=Any)
 LAYER_COLUMNS = frozenset({"layer", "near_layer"})
 """Columns of tables that hold layers."""
 
@@ -175,6 +176,19 @@ def stored_stack(model: Mapping[str, Any], layers: int) -> Stack:
     except (KeyError, TypeError, ValueError, AttributeError):
         return plain_stack(layers)
     return stack if len(stack.layers) == layers else plain_stack(layers)
+
+
+def by_position(rows: Iterable[Row], stack: Stack) -> tuple[Row, ...]:
+    """Return rows whose ``layer`` is the position of a layer, in place of its place; −1, for none, stays.
+
+    Args:
+        rows: Dataclasses with a ``layer``.
+        stack: The layers by their positions.
+    """
+    if stack.whole:
+        return tuple(rows)
+    numbers = (*stack.numbers, -1)
+    return tuple(replace(row, layer=numbers[row.layer]) for row in rows)
 
 
 def number_layers(table: str, numbers: Sequence[int]) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headroles.records.clusters import Claim, ClusterResults
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.reports.answer.clusters import answer_of
 from headroles.reports.sections.cluster_sheets import (
@@ -20,7 +21,13 @@ from headroles.reports.sections.cluster_sheets import (
 )
 from headroles.reports.sheets import ENDS
 from headroles.reports.summary.summary import summarise
-from headroles.reports.words.cluster_facts import Group, distances_of, groups_of, nearest_of
+from headroles.reports.words.cluster_facts import (
+    Group,
+    distances_of,
+    groups_of,
+    head_names,
+    nearest_of,
+)
 from headroles.reports.words.clusters import (
     CHOSEN,
     CIRCULAR,
@@ -91,7 +98,7 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
     clustered = labelling.clustered
     if clustered is None:
         return
-    findings, heads = labelling.findings, clustered.divergence.heads
+    findings, scores = labelling.findings, labelling.scores
     held = np.array(
         [findings.decision[findings.of(name)].ravel() == 0 for name in findings.roles], dtype=np.bool_
     )
@@ -102,7 +109,7 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
     named_line(console, "found", clustering_text(clustered, groups))
     named_line(console, "map", stress_sentence(clustered.stress))
     console.print()
-    console.print(_clusters(groups, heads, wide=console.width >= WIDE))
+    console.print(_clusters(groups, scores, wide=console.width >= WIDE))
     if len(groups) > GROUPS:
         rest = plural(len(groups) - GROUPS, "more cluster")
         named_line(console, "more", f"clusters.csv has {rest}", style="dim")
@@ -117,12 +124,13 @@ def show_clusters(console: Console, labelling: Labelling) -> None:
     _legend(console, clustered)
     if size > 1:
         console.print()
-        console.print(terminal_table(pairs_sheet(clustered, nearest_of(clustered, distance), PAIRS)))
+        names = head_names(scores.stack, scores.heads)
+        console.print(terminal_table(pairs_sheet(clustered, nearest_of(clustered, distance), names, PAIRS)))
 
 
-def _clusters(groups: Sequence[Group], heads: int, *, wide: bool) -> Table:
+def _clusters(groups: Sequence[Group], scores: Scores, *, wide: bool) -> Table:
     """Return a table of clusters: size, silhouette, stability, names of the most central heads, roles."""
-    sheet = clusters_sheet(groups[:GROUPS], heads, 4 if wide else 1, MEMBERS if wide else FEWER)
+    sheet = clusters_sheet(groups[:GROUPS], scores, 4 if wide else 1, MEMBERS if wide else FEWER)
     headings = {
         "heads": "heads", "silhouette": "silhouette" if wide else "sil.",
         "stability": "stability" if wide else "stab.", "heads in it": "heads in it", "roles (heads)": "roles",

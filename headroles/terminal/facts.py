@@ -13,13 +13,14 @@ from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import OUTCOMES, Comparison
-from headroles.records.findings import Findings, Labelling
+from headroles.records.findings import Labelling
 from headroles.records.shown.looks import role_marks
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
 from headroles.reports.sections.across_sheets import counts_sheet
+from headroles.reports.words.probes import probes_of
 from headroles.terminal.answers import MARKS, all_notes, title_of
 from headroles.terminal.causal.prune import pruning_facts
 
@@ -59,7 +60,7 @@ def run_facts(labelling: Labelling) -> dict[str, Any]:
         known = labelling.clustered.cluster[labelling.clustered.cluster >= 0]
         facts["clusters"] = np.bincount(known).tolist() if known.size else []
     if labelling.probed is not None:
-        facts["best"] = [without_nan(asdict(best)) for best in labelling.probed.best]
+        facts["best"] = [without_nan(asdict(best)) for best in probes_of(labelling).best]
     return facts
 
 
@@ -88,24 +89,24 @@ def _results(labelling: Labelling, decisions: np.ndarray, outcomes: tuple[str, .
             "mark": mark,
             "title": phrase_of(name).title,
             "counts": {outcome: int((decided == code).sum()) for code, outcome in enumerate(outcomes)},
-            "strongest": _strongest(findings, place, low[place], high[place]),
+            "strongest": _strongest(labelling, place, low[place], high[place]),
         }
     return results
 
 
 def _strongest(
-    findings: Findings, place: int, low: np.ndarray, high: np.ndarray
+    labelling: Labelling, place: int, low: np.ndarray, high: np.ndarray
 ) -> dict[str, int | float | None] | None:
     """Return the head with the largest mean among those with the role; None where there is none."""
+    findings, layers = labelling.findings, labelling.scores.stack.numbers
     held = findings.decision[place] == 0
     if not held.any():
         return None
     best = np.where(held, findings.mean[place], -np.inf)
     layer, head = (int(index) for index in np.unravel_index(int(best.argmax()), best.shape))
     numbers = {"mean": findings.mean[place], "low": low, "high": high}
-    return without_nan(
-        {"layer": layer, "head": head, **{name: float(grid[layer, head]) for name, grid in numbers.items()}}
-    )
+    means = {name: float(grid[layer, head]) for name, grid in numbers.items()}
+    return without_nan({"layer": layers[layer], "head": head, **means})
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, Any]:

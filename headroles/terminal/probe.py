@@ -26,6 +26,7 @@ from headroles.reports.words.probes import (
     count_decisions,
     counts_text,
     has_held_out_half,
+    probes_of,
     published_in,
     scheme_of,
     selection_text,
@@ -71,7 +72,7 @@ def show_probe(console: Console, labelling: Labelling, folder: str, detail: Deta
         folder: Folder of the run, for the last line.
         detail: With ``verbose``, the test, the meaning of columns, and counts of all heads.
     """
-    facts, probed = labelling.manifest, labelling.probed or ProbeResults(None)
+    facts, probed = labelling.manifest, probes_of(labelling)
     published = published_in(facts)
     show_title(console, title_of(labelling))
     if detail.verbose:
@@ -102,7 +103,7 @@ def show_probe(console: Console, labelling: Labelling, folder: str, detail: Deta
 def _account(console: Console, labelling: Labelling) -> None:
     """Print model, inputs, test, and how the best heads were chosen."""
     facts = labelling.manifest
-    best = labelling.probed.best if labelling.probed else ()
+    best = probes_of(labelling).best
     names = scheme_of(facts, (row.row for row in best))
     show_account(console, facts, f", relations of {names}" if names else "")
     if best:

@@ -147,7 +147,7 @@ def _layers(
     for column in columns:
         table.add_column(Text(headings.get(column, short_name(column))), justify="right")
     means = {column: {row.layer: row.mean for row in layers_of(labelling, column)} for column in columns}
-    for layer in range(labelling.findings.count.shape[1]):
+    for layer in labelling.scores.stack.numbers:
         cells = []
         for column in columns:
             value = means[column].get(layer, math.nan)

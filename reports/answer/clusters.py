@@ -12,7 +12,7 @@ from headroles.reports.summary.account import account
 from headroles.reports.words.cluster_facts import (
     NOISE,
     distances_of,
-    head_name,
+    head_names,
     known_mean,
     nearest_of,
 )
@@ -25,7 +25,14 @@ from headroles.reports.words.clusters import (
     WEAK,
     three_decimals,
 )
-from headroles.reports.words.words import isolate, join_names, number, plural, two_decimals
+from headroles.reports.words.words import (
+    heads_in_layers,
+    isolate,
+    join_names,
+    number,
+    plural,
+    two_decimals,
+)
 
 TITLE = "Which heads do the same?"
 SIZES = 6
@@ -44,14 +51,17 @@ def answer_of(labelling: Labelling) -> Answer:
     clustered = labelling.clustered
     if clustered is None:
         raise BadInput("an answer about clusters needs a run with clusters, but this run has none")
-    facts = account(labelling.manifest, labelling.findings, labelling.decision, labelling.assessment)
-    source = clustered.divergence
-    size = f"{plural(source.layers * source.heads, 'head')} in {plural(source.layers, 'layer')}"
+    facts = account(labelling)
+    size = heads_in_layers(labelling.scores.stack, labelling.scores.heads)
     names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
     return Answer(
         title=TITLE,
         line=" · ".join([*names, size]),
-        sentences=(_clusters(clustered), *_pairs(clustered), *_layers(clustered, labelling.decision.alpha)),
+        sentences=(
+            _clusters(clustered),
+            *_pairs(labelling, clustered),
+            *_layers(clustered, labelling.decision.alpha),
+        ),
         warnings=facts.warnings,
     )
 
@@ -101,23 +111,23 @@ def _clusters(clustered: ClusterResults) -> Sentence:
     return Sentence(f"{plural(len(sizes), 'cluster')}", f"{rest}.")
 
 
-def _pairs(clustered: ClusterResults) -> list[Sentence]:
+def _pairs(labelling: Labelling, clustered: ClusterResults) -> list[Sentence]:
     """Return the two nearest heads and the head farthest from all; nothing of a single head."""
-    heads = clustered.divergence.heads
+    heads = head_names(labelling.scores.stack, labelling.scores.heads)
     distance = distances_of(clustered)
     near = nearest_of(clustered, distance)
     if not near.head.shape[1]:
         return []
     one = int(np.argmin(near.distance[:, 0]))
     other = int(near.head[one, 0])
-    first, second = (head_name(head, heads) for head in sorted((one, other)))
+    first, second = (heads[head] for head in sorted((one, other)))
     scale = f" (0: the same, {FAR:.2f}: never)" if clustered.divergence.way == "mean" else ""
     lonely = int(np.argmax(near.distance[:, 0]))
     return [
         Sentence(
             f"{first} and {second} are the most alike",
             f"at a distance of {three_decimals(float(near.distance[one, 0]))}{scale}; "
-            f"{head_name(lonely, heads)} is the least like any other "
+            f"{heads[lonely]} is the least like any other "
             f"({three_decimals(float(near.distance[lonely, 0]))} to its nearest).",
         )
     ]

@@ -60,10 +60,10 @@ def _changed(comparison: Comparison) -> Sentence:
         return Sentence(lead, f"by more than {bound} among {pairs}.{more}", "", "changed")
     place, layer, head = _largest(comparison)
     ends = [float(getattr(differences, name)[place, layer, head]) for name in ("difference", "low", "high")]
-    name = isolate(differences.sieves[place])
+    where = f"{comparison.stack.name(layer, head)}, {isolate(differences.sieves[place])}"
     return Sentence(
         f"{beyond:,} of {pairs} changed",
-        f"by more than {bound}; most in {layer}-{head}, {name}: {interval(Interval(*ends))}.{more}",
+        f"by more than {bound}; most in {where}: {interval(Interval(*ends))}.{more}",
         "",
         "changed",
     )

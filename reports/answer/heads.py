@@ -21,7 +21,7 @@ def head_sentence(summary: Summary, layer: int, head: int) -> str:
 
     Args:
         summary: Of the run.
-        layer: Its layer, from 0.
+        layer: Place of its layer among those that are read.
         head: Its head within the layer, from 0.
 
     Returns:
@@ -47,7 +47,7 @@ def _sentence(summary: Summary, layer: int, head: int, drawn: Bool[np.ndarray, "
     """Return the sentence of one head from the roles that are drawn of it."""
     cell = layer * summary.table.heads + head
     places = sorted(np.flatnonzero(drawn).tolist(), key=lambda place: summary.roles[place].tally.role)
-    name = f"{layer}-{head}"
+    name = summary.table.stack.name(layer, head)
     if not places:
         return f"{name} {_without(summary, cell)}."
     acts = _joined([phrase_of(summary.roles[place].sieve).one for place in places[:NAMED]])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headroles.records.layers import Stack
 from headroles.records.shown.controls import CONTROLS, VALUES, explained_list
 from headroles.records.shown.looks import FAMILIES, family_of, parts_of, without_wholes
 from headroles.records.shown.phrases import phrase_of
@@ -99,10 +100,10 @@ def answer_of(summary: Summary) -> Answer:
     model = f" of {isolate(summary.account.model)}" if summary.account.model else ""
     do = f"the {heads:,} heads{model} do" if heads != 1 else f"the head{model} do"
     facts = [isolate(fact) for fact in summary.account.facts]
-    roles = plural(len(summary.roles), "role")
+    roles, words = plural(len(summary.roles), "role"), filter(None, [summary.table.stack.words])
     return Answer(
         title=f"What do {do}?" if heads != 1 else f"What does {do}?",
-        line=" · ".join([*facts, roles, error_rate(summary.decision)]),
+        line=" · ".join([*facts, *words, roles, error_rate(summary.decision)]),
         sentences=_sentences(summary),
         warnings=summary.account.warnings,
     )
@@ -241,10 +242,10 @@ def _details(group: Group, summary: Summary) -> str:
     if len(group.roles) > 1:
         texts = _named(group, summary) if group.family in LISTED else _counts(group)
         return f": {', '.join(texts)}" if texts else ""
-    role = group.roles[0]
+    role, stack = group.roles[0], summary.table.stack
     best = role.strongest
-    strongest = [f"strongest {best.layer}-{best.head} ({mean(best.score.mean)})"] if best else []
-    return "".join(f", {text}" for text in [*_layers(role), *strongest])
+    strongest = [f"strongest {stack.name(best.layer, best.head)} ({mean(best.score.mean)})"] if best else []
+    return "".join(f", {text}" for text in [*_layers(role, stack), *strongest])
 
 
 def _counts(group: Group) -> list[str]:
@@ -263,23 +264,23 @@ def _named(group: Group, summary: Summary) -> list[str]:
     texts = []
     for place in places[:NAMED]:
         cells = np.flatnonzero(drawn[place]).tolist()
-        heads = [f"{cell // summary.table.heads}-{cell % summary.table.heads}" for cell in cells]
+        heads = [summary.table.stack.name(*divmod(cell, summary.table.heads)) for cell in cells]
         title = isolate(phrase_of(group.roles[place].sieve).title)
         texts.append(f"{title} {join_names(heads) if len(heads) <= NAMED else plural(len(heads), 'head')}")
     return texts
 
 
-def _layers(role: Role) -> list[str]:
+def _layers(role: Role, stack: Stack) -> list[str]:
     """Return the one or two layers that have over half of a role's heads; empty where none stand out."""
     counts, total = np.array(role.layers), role.tally.role
     if total < 4 or len(counts) < 4:
         return []
     first, second, third = np.argsort(-counts, kind="stable")[:3].tolist()
     if counts[first] > total / 2:
-        return [f"{'all' if counts[first] == total else 'most'} in layer {first}"]
+        return [f"{'all' if counts[first] == total else 'most'} in layer {stack.numbers[first]}"]
     if counts[second] == counts[third] or counts[first] + counts[second] <= total / 2:
         return []
-    return ["most in layers {} and {}".format(*sorted((first, second)))]
+    return ["most in layers {} and {}".format(*sorted((stack.numbers[first], stack.numbers[second])))]
 
 
 def _open(group: Group) -> list[str]:

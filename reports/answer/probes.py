@@ -18,10 +18,11 @@ from headroles.reports.words.probes import (
     has_held_out_half,
     head_name,
     percent,
+    probes_of,
     row_title,
     split_row,
 )
-from headroles.reports.words.words import error_rate, isolate, join_names, plural
+from headroles.reports.words.words import error_rate, heads_in_layers, isolate, join_names, plural
 
 SYNTAX, COREFERENCE = ("dependency", "trees"), "coreference"
 NOUNS = {"dependency": "relation", "coreference": "kind of mention", "trees": "measure of trees"}
@@ -42,13 +43,12 @@ def answer_of(labelling: Labelling) -> Answer:
     Returns:
         Title, line, at most five sentences and warnings. All counts are those of the best heads and findings.
     """
-    probed = labelling.probed
-    if probed is None:
+    if labelling.probed is None:
         raise BadInput("an answer about probes needs a run with probes, but this run has none")
-    facts = account(labelling.manifest, labelling.findings, labelling.decision, labelling.assessment)
-    layers, heads = labelling.findings.count.shape[1:]
+    probed = probes_of(labelling)
+    facts = account(labelling)
     names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
-    size = f"{plural(layers * heads, 'head')} in {plural(layers, 'layer')}"
+    size = heads_in_layers(labelling.scores.stack, labelling.scores.heads)
     honest = has_held_out_half(labelling.manifest)
     decision = replace(labelling.decision, family="sieve")
     level = [error_rate(decision, "probe", "“beyond”", "“beyond”")] if honest and probed.best else []
@@ -178,7 +178,8 @@ def _heads(labelling: Labelling) -> list[Sentence]:
         return [
             Sentence(f"None of {plural(heads, 'head')} beats a baseline", "when each is tested by itself.")
         ]
-    best = [f"{layer}-{head}" for layer, head in np.argwhere(rows == rows.max()).tolist()]
+    stack = labelling.scores.stack
+    best = [stack.name(layer, head) for layer, head in np.argwhere(rows == rows.max()).tolist()]
     names = join_names(best) if len(best) <= TIED else plural(len(best), "head")
     most = _counted(int(rows.max()), {split_row(name)[0] for name in labelling.findings.roles})
     most = f"{names} {'beats' if len(best) == 1 else 'beat'} most: {most}{' each' * (len(best) > 1)}"

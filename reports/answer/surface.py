@@ -20,7 +20,7 @@ from headroles.reports.words.surface import (
     peak,
     value_text,
 )
-from headroles.reports.words.words import error_rate, isolate, join_names, plural
+from headroles.reports.words.words import error_rate, heads_in_layers, isolate, join_names, plural
 
 TITLE = "What do heads look at on the surface?"
 SINKS = {"first": "the first token", "separator": "separators", "punctuation": "punctuation"}
@@ -36,9 +36,8 @@ def answer_of(labelling: Labelling) -> Answer:
     Returns:
         Title, line, at most five sentences and warnings. All counts are those of the findings and tests.
     """
-    facts = account(labelling.manifest, labelling.findings, labelling.decision, labelling.assessment)
-    layers, heads = labelling.findings.count.shape[1:]
-    size = f"{plural(layers * heads, 'head')} in {plural(layers, 'layer')}"
+    facts = account(labelling)
+    size = heads_in_layers(labelling.scores.stack, labelling.scores.heads)
     names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
     sentences = [
         *_kinds(labelling, SINKS), *_kinds(labelling, PLACES), *_breadth(labelling),
@@ -71,7 +70,7 @@ def _kinds(labelling: Labelling, names: dict[str, str]) -> list[Sentence]:
     verb = "looks" if count == 1 else "look"
     if others:
         rest += ", " + join_names([f"{above[column]:,} at {known[column]}" for column in others])
-    top = peak(findings, first)
+    top = peak(labelling, first)
     rest += f". Strongest: {top.place} with {interval_text(first, top.mean)} of its attention there"
     return [Sentence(f"{count:,} of {heads} {verb} at {known[first]}", f"{rest}.", first)]
 
@@ -81,7 +80,7 @@ def _breadth(labelling: Labelling) -> list[Sentence]:
     findings, column = labelling.findings, ENTROPIES[0]
     if not has_scores(findings, column):
         return []
-    low, high = (peak(findings, column, largest=largest) for largest in (False, True))
+    low, high = (peak(labelling, column, largest=largest) for largest in (False, True))
     even = even_attention(findings, column)
     known = "" if math.isnan(even) else f"; even attention has {value_text(column, even)}"
     return [

@@ -14,16 +14,16 @@ def head_sentence(labelling: Labelling, layer: int, head: int) -> str:
 
     Args:
         labelling: Of a surface run.
-        layer: Its layer, from 0.
+        layer: Place of its layer among those that are read.
         head: Its head within the layer, from 0.
     """
-    findings = labelling.findings
+    findings, name = labelling.findings, labelling.scores.stack.name(layer, head)
     above = [
-        name
-        for name in findings.roles
-        if name not in (*ENTROPIES, *ROWS) and findings.decision[findings.of(name), layer, head] == ABOVE
+        role
+        for role in findings.roles
+        if role not in (*ENTROPIES, *ROWS) and findings.decision[findings.of(role), layer, head] == ABOVE
     ]
     if not above:
-        return f"{layer}-{head} looks at nothing that was tested more than even attention does."
-    places = [isolate(phrase_of(name).one.partition(" ")[2]) for name in above]
-    return f"{layer}-{head} looks {join_names(places)} more than even attention does."
+        return f"{name} looks at nothing that was tested more than even attention does."
+    places = [isolate(phrase_of(role).one.partition(" ")[2]) for role in above]
+    return f"{name} looks {join_names(places)} more than even attention does."

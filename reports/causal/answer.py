@@ -50,7 +50,7 @@ def answer_of(labelling: Labelling) -> Answer:
     Returns:
         Title, line, sentences and warnings. All counts are those of the tables of the run.
     """
-    facts = account(labelling.manifest, labelling.findings, labelling.decision, labelling.assessment)
+    facts = account(labelling)
     arm, heads = arm_of(labelling), labelling.findings.count[0].size
     model = f" of {isolate(facts.model)}" if facts.model else ""
     return Answer(
@@ -112,7 +112,7 @@ def _layer(labelling: Labelling) -> str:
     needed = np.nonzero(damage.verdict[damage.of(arm_of(labelling))] == NEEDED)[0]
     layers = damage.verdict.shape[1]
     together = len(needed) > 1 and layers > 1 and len({*needed.tolist()}) == 1
-    return f", all of layer {needed[0]}" if together else ""
+    return f", all of layer {labelling.scores.stack.numbers[needed[0]]}" if together else ""
 
 
 def _most(labelling: Labelling) -> list[Sentence]:
@@ -134,14 +134,16 @@ def _most(labelling: Labelling) -> list[Sentence]:
     outcome = parse_column(arm).outcome
     rest = f"of the {taken:,} that were taken out" if taken < means.size else ""
     rest += f", {text}{f' ({SCALES[outcome]} of the {OUTCOMES[outcome]})' if outcome in SCALES else ''}"
-    layers = {row: float(means[row].mean()) for row in range(len(means)) if not np.isnan(means[row]).any()}
+    stack = labelling.scores.stack
+    rows = zip(stack.numbers, means, strict=True)
+    layers = {number: float(row.mean()) for number, row in rows if not np.isnan(row).any()}
     if len(layers) > 1:
         first, last = max(layers, key=layers.__getitem__), min(layers, key=layers.__getitem__)
         rest += (
             f". Heads of layer {first} do most on average ({number(layers[first])}), those of layer {last} "
             f"least ({number(layers[last])})"
         )
-    return [Sentence(f"Head {layer}-{head} does most damage", f"{rest}.")]
+    return [Sentence(f"Head {stack.name(layer, head)} does most damage", f"{rest}.")]
 
 
 def _quiet(labelling: Labelling) -> list[Sentence]:
@@ -287,7 +289,7 @@ def head_sentence(labelling: Labelling, layer: int, head: int) -> str:
 
     Args:
         labelling: Of a run that takes heads out.
-        layer: Its layer, from 0.
+        layer: Place of its layer among those that are read.
         head: Its head within the layer, from 0.
     """
     ablated, arm = ablation_of(labelling), arm_of(labelling)
@@ -303,4 +305,5 @@ def head_sentence(labelling: Labelling, layer: int, head: int) -> str:
     held = ablated.held
     roles = [name for name in held.roles if held.heads(name)[layer, head]] if held else []
     holds = f" Its roles: {join_names([role_title(name) for name in roles])}." if roles else ""
-    return f"{layer}-{head} is {VERDICTS[code]}{'' if text == '–' else facts}.{holds}"
+    name = labelling.scores.stack.name(layer, head)
+    return f"{name} is {VERDICTS[code]}{'' if text == '–' else facts}.{holds}"

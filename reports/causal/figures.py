@@ -42,6 +42,7 @@ from headroles.reports.figures.drawing import (
     add_scatter,
     add_stroke,
     blank,
+    layer_axis,
     set_axis,
 )
 from headroles.reports.figures.panel import Panel, plain
@@ -88,7 +89,9 @@ def _damage_panel(labelling: Labelling, arm: str) -> Panel:
     means, low, high = damage.mean[place], damage.low[place], damage.high[place]
     layers, heads = means.shape
     figure = blank(360)
+    stack = labelling.scores.stack
     layer, head = (index.ravel() for index in np.indices(means.shape))
+    layer = stack.positions[layer]
     x = layer + SPAN * ((head + 0.5) / heads - 0.5)
     steep = _is_steep(means)
     for code, (symbol, colour) in LOOKS.items():
@@ -102,10 +105,7 @@ def _damage_panel(labelling: Labelling, arm: str) -> Panel:
     add_stroke(figure, threshold, along="y", color=INK, width=1.5)
     if not steep:
         add_stroke(figure, 0.0, along="y", color=FAINT, width=1, dash="dot")
-    set_axis(
-        figure, "xaxis", title="layer", dtick=1 if layers <= CLOSE else 4, showgrid=False,
-        range=[-0.6, layers - 0.4],
-    )  # fmt: skip
+    layer_axis(figure, stack, showgrid=False, range=[-0.6, stack.blocks - 0.4])
     set_axis(figure, "yaxis", title=axis_title(labelling, arm), **_damage_axis(steep))
     counts = verdict_counts(labelling, arm)
     known = [f"{counts[code]:,} {VERDICTS[code]}" for code in LOOKS if counts[code]]
@@ -136,7 +136,7 @@ def _layer_row(labelling: Labelling, arm: str, layer: int) -> tuple[str, ...]:
     known = means[~np.isnan(means)]
     ends = (known.mean(), known.min(), known.max()) if known.size else (math.nan,) * 3
     return (
-        str(layer), str(known.size), *(number(float(end)) for end in ends),
+        str(labelling.scores.stack.numbers[layer]), str(known.size), *(number(float(end)) for end in ends),
         *(str(int((codes == code).sum())) for code in LOOKS),
     )  # fmt: skip
 
@@ -214,6 +214,7 @@ def screen_panel(labelling: Labelling) -> Panel | None:
     both = ~np.isnan(first) & ~np.isnan(exact)
     figure = blank(360)
     layer, head = (index.ravel() for index in np.indices(damage.mean.shape[1:]))
+    layer = labelling.scores.stack.positions[layer]
     points = (first, exact, damage.low[place].ravel(), damage.high[place].ravel())
     for code, (symbol, colour) in LOOKS.items():
         _marks(
@@ -264,7 +265,7 @@ def _scores_panel(labelling: Labelling, place: int) -> Panel:
     assert held is not None
     number_of_arm, role = damage.of(arm), held.roles[place]
     means = damage.mean[number_of_arm]
-    layers = len(means)
+    layers, numbers = len(means), labelling.scores.stack.numbers
     steep = _is_steep(means)
     figure = blank(360)
     layer, head = (index.ravel() for index in np.indices(means.shape))
@@ -275,9 +276,9 @@ def _scores_panel(labelling: Labelling, place: int) -> Panel:
         for states, suffix, words in ((holds, "", "holds the role"), (~holds, "-open", "does not")):
             chosen = known & (layer == row) & states
             _marks(
-                figure, points, chosen, name=f"layer {row}: {words}",
+                figure, points, chosen, name=f"layer {numbers[row]}: {words}",
                 look=(f"{SYMBOLS[row % len(SYMBOLS)]}{suffix}", tone(row % 8)), number_of_role=row,
-                steep=steep, custom=np.column_stack([layer, head]),
+                steep=steep, custom=np.column_stack([labelling.scores.stack.positions[layer], head]),
             )  # fmt: skip
     add_stroke(figure, float(damage.threshold[number_of_arm]), along="y", color=INK, width=1.5)
     set_axis(figure, "xaxis", title=f"score of {plain(role_title(role))}", showgrid=False, nticks=7)
@@ -286,7 +287,8 @@ def _scores_panel(labelling: Labelling, place: int) -> Panel:
     inside = float(np.nanmean(means.ravel()[holds & known])) if count_held else math.nan
     outside = float(np.nanmean(means.ravel()[~holds & known])) if (~holds & known).any() else math.nan
     rows = tuple(
-        _score_row(row, (layer, holds & known, ~holds & known), means.ravel()) for row in range(layers)
+        (str(numbers[row]), *_score_row(row, (layer, holds & known, ~holds & known), means.ravel()))
+        for row in range(layers)
     )
     return Panel(
         key=f"{SCORES}-{place}",
@@ -306,8 +308,8 @@ def _scores_panel(labelling: Labelling, place: int) -> Panel:
 def _score_row(
     layer: int, parts: tuple[np.ndarray, np.ndarray, np.ndarray], means: np.ndarray
 ) -> tuple[str, ...]:
-    """Return one layer of the table behind a figure of scores."""
-    cells = [str(layer)]
+    """Return numbers of heads and their damage in one layer, for the table behind a figure of scores."""
+    cells = list[str]()
     for part in parts[1:]:
         values = means[(parts[0] == layer) & part]
         cells += [str(values.size), number(float(values.mean())) if values.size else "–"]

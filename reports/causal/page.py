@@ -88,6 +88,7 @@ def ablation_page(labelling: Labelling) -> str:
         damages=damages if len(damages.rows) <= MOST_ROWS else None,
         prediction=prediction_panel(labelling),
         scores=scores_panels(labelling),
+        layers=labelling.scores.stack.numbers,
         roles=roles_sheet(labelling),
         sites=sites,
         site_table=sites_sheet(labelling),

@@ -82,17 +82,18 @@ def ablation_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
     for panel in ablation_panels(labelling):
         part, _, rest = panel.key.partition("-")
         name = f"{part}-{slugs[int(rest)]}" if part == SCORES else panel.key
-        entries = [*_entries(part, panel.legend, named=part == SCORES), *ENTRIES.get(part, ())]
+        entries = [*_entries(labelling, part, panel.legend), *ENTRIES.get(part, ())]
         plots[name] = with_legend(with_sentence(panel), entries)
         if panel.beside is not None:
             plots[panel.beside.key] = with_legend(with_sentence(panel.beside), ENTRIES[panel.beside.key])
     return plots
 
 
-def _entries(part: str, legend: tuple[int, ...], *, named: bool) -> list[Entry]:
+def _entries(labelling: Labelling, part: str, legend: tuple[int, ...]) -> list[Entry]:
     """Return entries of the verdicts, or of the layers, that a figure draws."""
-    if named:
-        return [Entry(f"layer {row}", tone(row % 8), SYMBOLS[row % len(SYMBOLS)]) for row in legend]
+    if part == SCORES:
+        numbers = labelling.scores.stack.numbers
+        return [Entry(f"layer {numbers[row]}", tone(row % 8), SYMBOLS[row % len(SYMBOLS)]) for row in legend]
     return [Entry(VERDICTS[code], tone(LOOKS[code][1]), SYMBOLS[LOOKS[code][0]]) for code in legend]
 
 
@@ -108,7 +109,7 @@ def maps_figure(labelling: Labelling, width: float) -> Figure:
     held = ablated.held
     roles = [role for role in held.roles if held.heads(role).any()] if held else []
     roles = roles if len(roles) <= MOST_MAPS else []
-    figure, frames = map_frames((codes.shape[0], codes.shape[1]), 1 + len(roles), width)
+    figure, frames = map_frames(labelling.scores.stack, codes.shape[1], 1 + len(roles), width)
     add_verdicts(figure, codes, frames[0], CELLS_OF)
     map_title(figure, "verdicts", plural(codes.size, "head"), frames[0])
     for role, frame in zip(roles, frames[1:], strict=True):

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from headroles.records.causal.pruning import Pruning
+from headroles.records.layers import stack_of
 from headroles.reports.causal.pruning import (
     LOOKS,
     bound_text,
@@ -49,7 +50,7 @@ def pruning_page(pruning: Pruning, files: Mapping[str, str] = NO_FILES) -> str:
     """
     decided = {step.decision for step in pruning.steps}
     small = {name: text for name, text in files.items() if len(text) <= LARGEST}
-    answer, layers, heads = pruning_answer(pruning), *pruning.removed.shape
+    answer, heads = pruning_answer(pruning), pruning.removed.shape[1]
     return framed_page(
         "causal/pruning.html",
         STYLES,
@@ -60,7 +61,7 @@ def pruning_page(pruning: Pruning, files: Mapping[str, str] = NO_FILES) -> str:
         looks=[(*look, word) for word, look in LOOKS.items() if word in decided],
         steps=steps_sheet(pruning),
         order=order_sheet(pruning),
-        layers=layers,
+        layers=stack_of(pruning.manifest["model"]).numbers,
         heads=heads,
         cell=CELL,
         side=SIDE,

@@ -17,6 +17,7 @@ from headroles.records.causal.ablation import (
     SiteTest,
 )
 from headroles.records.findings import Labelling
+from headroles.records.layers import by_position
 from headroles.reports.causal.words import (
     FAMILIES,
     Row,
@@ -82,7 +83,8 @@ def arms_sheet(labelling: Labelling) -> Sheet:
         else:
             layer, head = (int(index) for index in np.unravel_index(int(np.nanargmax(means)), means.shape))
             ends = (damage.low[place, layer, head], damage.high[place, layer, head])
-            cells += [place_cell(layer, head), _ends(means[layer, head], *ends)]
+            number = labelling.scores.stack.numbers[layer]
+            cells += [place_cell(number, head), _ends(means[layer, head], *ends)]
         rows.append(tuple(cells))
     header = ("arm", "threshold", *VERDICTS, "largest in head", f"its damage {ENDS}")
     return Sheet("Verdicts by arm", header, tuple(rows))
@@ -90,7 +92,7 @@ def arms_sheet(labelling: Labelling) -> Sheet:
 
 def damage_sheet(labelling: Labelling) -> Sheet:
     """Return the damage of every head in every arm, with its three tests."""
-    ablated = ablation_of(labelling)
+    ablated, numbers = ablation_of(labelling), labelling.scores.stack.numbers
     damage, held = ablated.damage, ablated.held
     rows = []
     for place, arm in enumerate(damage.arms):
@@ -99,7 +101,8 @@ def damage_sheet(labelling: Labelling) -> Sheet:
             roles = [name for name in held.roles if held.heads(name)[layer, head]] if held else []
             rows.append(
                 (
-                    place_cell(layer, head), word_cell(arm_name(arm)), count_cell(int(damage.count[at])),
+                    place_cell(numbers[layer], head), word_cell(arm_name(arm)),
+                    count_cell(int(damage.count[at])),
                     _ends(damage.mean[at], damage.low[at], damage.high[at]),
                     chance_cell(damage.q_needed[at]), chance_cell(damage.q_negligible[at]),
                     chance_cell(damage.q_interfering[at]),
@@ -271,7 +274,8 @@ def _verdicts_table(labelling: Labelling) -> Sheet:
 
 def _damage_table(labelling: Labelling) -> Sheet:
     """Return the damage of every head with caption and all digits."""
-    columns, values = columns_of_records(HeadDamage, damage_rows(ablation_of(labelling).damage))
+    rows = by_position(damage_rows(ablation_of(labelling).damage), labelling.scores.stack)
+    columns, values = columns_of_records(HeadDamage, rows)
     caption = _caption(labelling, "Damage of taking out one head at a time")
     return replace(damage_sheet(labelling), caption=caption, columns=columns, values=values)
 

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import TypeVar
 
 from headroles.records.causal.ablation import (
@@ -27,6 +29,7 @@ from headroles.records.causal.columns import (
     parse_column,
 )
 from headroles.records.findings import Labelling
+from headroles.records.layers import Stack, by_position
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.words.words import isolate, number, share
@@ -188,14 +191,20 @@ def clean_loss(labelling: Labelling) -> float:
 
 
 def ablation_of(labelling: Labelling) -> Ablation:
-    """Return the part of a run that takes heads out.
+    """Return the part of a run that takes heads out, its rows with the positions of their layers.
 
     Raises:
         ValueError: When the run is of another kind.
     """
     if labelling.ablated is None:
         raise ValueError("the run took no heads out")
-    return labelling.ablated
+    stack = labelling.scores.stack
+    return labelling.ablated if stack.whole else _by_position(labelling.ablated, stack)
+
+
+@lru_cache(maxsize=1)
+def _by_position(ablated: Ablation, stack: Stack) -> Ablation:
+    return replace(ablated, sites=by_position(ablated.sites, stack), cells=by_position(ablated.cells, stack))
 
 
 def arm_of(labelling: Labelling) -> str:

@@ -116,8 +116,8 @@ def several_panel(atlas: Atlas) -> Panel:
     tops = [0.0, 0.0]
     for number, (run, several) in enumerate(zip(atlas.runs, atlas.several, strict=True)):
         rows = layer_rows(several)
-        shift = (number - (len(atlas.runs) - 1) / 2) * 0.05 / max(len(atlas.runs), 4) / max(run.layers, 1)
-        depth = [(layer + 0.5) / run.layers + shift * 6 for layer in range(run.layers)]
+        shift = (number - (len(atlas.runs) - 1) / 2) * 0.05 / max(len(atlas.runs), 4) / run.blocks
+        depth = [(layer + 0.5) / run.blocks + shift * 6 for layer in run.layers]
         for part, (axis, _, _) in enumerate(parts):
             ends = ends_of(rows, part)
             tops[part] = max(tops[part], *(high for _, _, high in ends))
@@ -125,7 +125,9 @@ def several_panel(atlas: Atlas) -> Panel:
                 figure, x=depth, y=[value for value, _, _ in ends], yaxis=f"y{axis}", mode="lines+markers",
                 name=plain(run.name), meta={"role": number}, **_line(number),
                 error_y=error_bars(ends, color=_colour(number), thickness=1.1, width=2),
-                customdata=[[layer, low, high] for layer, (_, low, high) in enumerate(ends)],
+                customdata=[
+                    [layer, low, high] for layer, (_, low, high) in zip(run.layers, ends, strict=True)
+                ],
                 hovertemplate="%{fullData.name}, layer %{customdata[0]}: %{y:.2f} "
                 "[%{customdata[1]:.2f}, %{customdata[2]:.2f}]<extra></extra>",
             )  # fmt: skip
@@ -158,18 +160,19 @@ def several_panel(atlas: Atlas) -> Panel:
 
 
 def _depth_axis(figure: Figure, atlas: Atlas) -> None:
-    """Write the layers below the figure, or relative depth where runs have different numbers of them."""
-    sizes = {run.layers for run in atlas.runs}
-    size = max(sizes)
+    """Write the layers below the figure, or relative depth where runs have different ones."""
+    stacks = {(run.layers, run.blocks) for run in atlas.runs}
+    layers, blocks = next(iter(stacks))
+    shown = layers[:: 1 if len(layers) <= 16 else 4]
     ticks = (
         {
-            "tickvals": [(layer + 0.5) / size for layer in range(0, size, 1 if size <= 16 else 4)],
-            "ticktext": [str(layer) for layer in range(0, size, 1 if size <= 16 else 4)],
+            "tickvals": [(layer + 0.5) / blocks for layer in shown],
+            "ticktext": [str(layer) for layer in shown],
         }
-        if len(sizes) == 1
+        if len(stacks) == 1
         else {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "0.25", "0.5", "0.75", "1"]}
     )
-    title = "layer" if len(sizes) == 1 else "relative depth"
+    title = "layer" if len(stacks) == 1 else "relative depth"
     set_axis(
         figure, "xaxis", title=title, showgrid=False, range=[0, 1], tickmode="array", anchor="free",
         position=0, **ticks,

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.clusters import ClusterResults, Neighbours
+from headroles.records.layers import Stack
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -20,8 +21,8 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import plain
-from headroles.reports.records import Combination, Role
-from headroles.reports.words.cluster_facts import NOISE, head_name
+from headroles.reports.records import Combination, Summary
+from headroles.reports.words.cluster_facts import NOISE, head_names
 from headroles.reports.words.clusters import cluster_name, three_decimals
 from headroles.reports.words.words import number
 
@@ -87,19 +88,19 @@ def map_figure(clustered: ClusterResults, hover: Sequence[str]) -> Figure:
 
 
 def views(
-    clustered: ClusterResults, sets: Sequence[Combination], held: Bool[np.ndarray, "roles heads"]
+    clustered: ClusterResults, summary: Summary, held: Bool[np.ndarray, "roles heads"]
 ) -> dict[str, dict[str, Any]]:
     """Return every way to colour the heads, as properties of the figure's trace "heads".
 
     Args:
         clustered: The clusters.
-        sets: Exact sets of roles, most frequent first.
+        summary: Of the run, which has its layers and sets of roles.
         held: Whether a head holds a role.
     """
     return {
         "cluster": by_cluster(clustered),
-        "layer": by_layer(clustered),
-        "roles": by_roles(clustered, sets, held),
+        "layer": by_layer(clustered, summary.table.stack),
+        "roles": by_roles(clustered, summary.combinations, held),
     }
 
 
@@ -115,14 +116,14 @@ def by_cluster(clustered: ClusterResults) -> dict[str, Any]:
     )
 
 
-def by_layer(clustered: ClusterResults) -> dict[str, Any]:
+def by_layer(clustered: ClusterResults, stack: Stack) -> dict[str, Any]:
     """Return the layer's number in a circle, shaded from the first layer to the last."""
     heads, layers = clustered.divergence.heads, clustered.divergence.layers
     layer = [index // heads for index in range(len(clustered.cluster))]
     small = len(layer) > CROWDED
     return {
         "mode": "markers+text",
-        "text": [str(number) for number in layer],
+        "text": [str(stack.numbers[place]) for place in layer],
         "textfont": {"color": "var(--on-tone)", "size": 8 if small else 10},
         "marker": {
             "color": layer, "cmin": 0, "cmax": max(layers - 1, 1), "symbol": "circle",
@@ -166,26 +167,26 @@ def _size(clustered: ClusterResults) -> int:
 
 def hover_texts(
     clustered: ClusterResults,
-    roles: Sequence[Role],
+    summary: Summary,
     held: Bool[np.ndarray, "roles heads"],
     near: Neighbours,
 ) -> list[str]:
     """Return the hover text of every point: head, roles, cluster, nearest heads; names are escaped."""
-    heads = clustered.divergence.heads
-    texts = []
+    roles, stack, heads = summary.roles, summary.table.stack, summary.table.heads
+    named, texts = head_names(stack, heads), []
     for head, cluster in enumerate(clustered.cluster.tolist()):
         names = [
             plain(role.sieve) for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds
         ]
         nearest = [
-            f"{head_name(int(other), heads)} ({three_decimals(float(distance))})"
+            f"{named[int(other)]} ({three_decimals(float(distance))})"
             for other, distance in zip(
                 near.head[head, :NEAREST_SHOWN], near.distance[head, :NEAREST_SHOWN], strict=True
             )
         ]
         silhouette = float(clustered.silhouette[head])
         lines = [
-            f"<b>layer {head // heads} head {head % heads}</b>",
+            f"<b>layer {stack.numbers[head // heads]} head {head % heads}</b>",
             "roles: " + (", ".join(names[:6]) + ", …" * (len(names) > 6) if names else "none"),
             cluster_name(cluster)
             + (f", silhouette {number(silhouette)}" if silhouette == silhouette else ""),

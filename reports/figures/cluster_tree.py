@@ -1,5 +1,6 @@
 """The tree of average linkage above the distances between all heads, in the order of its leaves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from jaxtyping import Float, Int
 from headroles.records.clusters import ClusterResults
 from headroles.reports.figures.cluster_map import TONES
 from headroles.reports.figures.drawing import FAINT, SOFT, Figure, add_bar, add_scatter, blank, set_axis
-from headroles.reports.words.cluster_facts import NOISE, head_name
+from headroles.reports.words.cluster_facts import NOISE
 
 EXACT = 200
 """Heads up to which distances stand in the page as 32-bit floats; above, in steps."""
@@ -69,7 +70,10 @@ def brackets(
 
 
 def tree_figure(
-    clustered: ClusterResults, distance: Float[np.ndarray, "heads heads"], order: Int[np.ndarray, " heads"]
+    clustered: ClusterResults,
+    distance: Float[np.ndarray, "heads heads"],
+    order: Int[np.ndarray, " heads"],
+    heads: Sequence[str],
 ) -> Figure:
     """Draw tree, clusters and distances over one axis of heads.
 
@@ -77,6 +81,7 @@ def tree_figure(
         clustered: With linkage.
         distance: Between all heads.
         order: Heads as ``leaves`` gives them.
+        heads: Names of the heads.
     """
     figure = blank(900, margin={"l": 44, "r": 12, "t": 8, "b": 78})
     _tree(figure, clustered)
@@ -85,7 +90,7 @@ def tree_figure(
     size = len(order)
     step = -(-size // MOST_NAMES)
     places = list(range(0, size, step))
-    names = [head_name(int(order[place]), clustered.divergence.heads) for place in places]
+    names = [heads[int(order[place])] for place in places]
     ticks: dict[str, Any] = {
         "tickvals": places,
         "ticktext": names,

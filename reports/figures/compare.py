@@ -16,7 +16,10 @@ from headroles.reports.figures.drawing import (
     add_cells,
     add_scatter,
     add_stroke,
+    bar_width,
     blank,
+    layer_axis,
+    layer_ticks,
     set_axis,
 )
 from headroles.reports.figures.panel import plain
@@ -63,13 +66,14 @@ def _map(comparison: Comparison) -> Plot:
         add_cells(
             figure, difference, (EQUIVALENT, "var(--panel)", CHANGED), (-reach, reach),
             text=_marks(comparison, place), numbers=_hover_numbers(differences, place),
+            layers=comparison.stack,
             colorbar={"tickfont": {"color": SOFT, "size": 12}}, meta={"role": place}, visible=place == 0,
             hovertext=np.array(OUTCOMES, dtype=object)[differences.outcome[place][shown]].tolist(),
             name=plain(name),
             hovertemplate="%{fullData.name}: %{hovertext}<br>layer %{customdata[0]} head %{customdata[1]}<br>"
             + _hover_text(3),
         )  # fmt: skip
-    set_axis(figure, "yaxis", title="layer", dtick=_step(layers))
+    set_axis(figure, "yaxis", title="layer", **layer_ticks(comparison.stack, _step(layers), by_place=True))
     set_axis(figure, "xaxis", title="head", dtick=_step(heads))
     return Plot("map", "Difference B − A of every head, layers as rows and heads as columns.", figure)
 
@@ -117,7 +121,8 @@ def _means(comparison: Comparison) -> Plot:
     for place in range(len(differences.rules)):
         numbers = _hover_numbers(differences, place).reshape(-1, 7)
         index = np.arange(len(numbers))
-        custom = np.column_stack([numbers, index // heads, index % heads]).astype(np.float32)
+        layer = comparison.stack.positions[index // heads]
+        custom = np.column_stack([numbers, layer, index % heads]).astype(np.float32)
         _guides(figure, place, numbers[:, :2], comparison.bound)
         for code, (colour, symbol) in enumerate(LOOKS[:3]):
             chosen = differences.outcome[place].ravel() == code
@@ -150,44 +155,45 @@ def _guides(figure: Figure, place: int, means: Float[np.ndarray, "heads 2"], bou
 
 def _layers(comparison: Comparison) -> Plot:
     """Draw heads by outcome in each layer, stacked."""
-    differences = comparison.differences
-    layers = differences.count.shape[1]
+    differences, stack = comparison.differences, comparison.stack
     figure = blank(430, barmode="stack", bargap=0.25)
     for place in range(len(differences.rules)):
         for code, (colour, _) in enumerate(LOOKS):
             heads = (differences.outcome[place] == code).sum(axis=1)
             add_bar(
-                figure, x=list(range(layers)), y=heads.tolist(), name=OUTCOMES[code], meta={"role": place},
-                visible=place == 0,
+                figure, x=list(stack.numbers), y=heads.tolist(), name=OUTCOMES[code], meta={"role": place},
+                visible=place == 0, **bar_width(stack),
                 marker={"color": colour, "pattern": {"shape": PATTERNS[code], "fillmode": "replace"}},
                 hovertemplate="layer %{x}: %{y} %{fullData.name}<extra></extra>",
             )  # fmt: skip
-    set_axis(figure, "xaxis", title="layer", showgrid=False, dtick=_step(layers))
+    layer_axis(figure, stack, showgrid=False)
     set_axis(figure, "yaxis", title="heads", rangemode="tozero")
     return Plot("outcomes", "Heads in each layer that changed, are equivalent, or neither.", figure)
 
 
 def _label_changes(comparison: Comparison) -> Plot:
     """Draw labels gained above 0 and labels lost below it, in each layer."""
-    layers = comparison.before.count.shape[1]
-    gained, lost = np.zeros(layers, dtype=int), np.zeros(layers, dtype=int)
+    stack = comparison.stack
+    places = {number: place for place, number in enumerate(stack.numbers)}
+    gained, lost = np.zeros(len(places), dtype=int), np.zeros(len(places), dtype=int)
     for row in comparison.layers:
-        gained[row.layer] += row.gained or 0
-        lost[row.layer] += row.lost or 0
+        gained[places[row.layer]] += row.gained or 0
+        lost[places[row.layer]] += row.lost or 0
     figure = blank(280, barmode="relative", bargap=0.35)
     for name, counts, sign, colour in (
         ("gained", gained, 1, "var(--tone-2)"),
         ("lost", lost, -1, ACCENT),
     ):
         add_bar(
-            figure, x=list(range(layers)), y=(sign * counts).tolist(), name=name, marker={"color": colour},
+            figure, x=list(stack.numbers), y=(sign * counts).tolist(), name=name, marker={"color": colour},
+            **bar_width(stack),
             text=[f"{GAINED if sign > 0 else LOST}{count}" if count else "" for count in counts],
             textposition="outside", cliponaxis=False, textfont={"color": INK, "size": 12},
             customdata=counts.tolist(),
             hovertemplate="layer %{x}: %{customdata} %{fullData.name}<extra></extra>",
         )  # fmt: skip
     reach = max(int(gained.max(initial=0)), int(lost.max(initial=0)), 1)
-    set_axis(figure, "xaxis", title="layer", showgrid=False, dtick=_step(layers))
+    layer_axis(figure, stack, showgrid=False)
     whole = {"dtick": 1} if reach <= 5 else {}
     set_axis(figure, "yaxis", title="labels", range=[-1.25 * reach, 1.25 * reach], **whole)
     add_stroke(figure, 0, along="y", color=FAINT, width=1)

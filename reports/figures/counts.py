@@ -20,8 +20,11 @@ from headroles.reports.figures.drawing import (
     add_note,
     add_scatter,
     add_shape,
+    bar_width,
     blank,
     error_bars,
+    layer_axis,
+    layer_ticks,
     set_axis,
 )
 from headroles.reports.figures.panel import Panel, plain, tone
@@ -45,32 +48,33 @@ EXPECTED_CAPTION = (
 
 def layers(summary: Summary) -> Panel:
     """Draw heads with each role in each layer: a small chart per role, or one map where there are many."""
-    roles, size = summary.roles, summary.table.layers
+    roles, stack = summary.roles, summary.table.stack
     tallest = max((max(role.layers, default=0) for role in roles), default=0)
     return Panel(
         key="layers",
         title="Roles by layer",
-        sentence=f"Heads with each role in each of the {plural(size, 'layer')}.",
+        sentence=f"Heads with each role in each of the {plural(len(stack.layers), 'layer')}.",
         caption=f"One scale for all roles: the {'darkest cell' if summary.many else 'tallest bar'} is "
         f"{tallest} of {plural(summary.table.heads, 'head')} of a layer.",
         figure=_map(summary, tallest) if summary.many else _bars(summary, tallest),
-        header=("role", *(f"layer {layer}" for layer in range(size))),
+        header=("role", *(f"layer {layer}" for layer in stack.numbers)),
         rows=tuple((role.sieve, *map(str, role.layers)) for role in roles),
     )
 
 
 def _map(summary: Summary, tallest: int) -> Figure:
     """Draw roles × layers as a map of counts, where a chart per role would not end."""
-    roles, size = summary.roles, summary.table.layers
+    roles, size, stack = summary.roles, summary.table.layers, summary.table.stack
     figure = blank(80 + CLOSE * len(roles), margin={"l": 12, "r": 12, "t": 8, "b": 48})
     heads = np.array([role.layers for role in roles], dtype=float)
     add_cells(
         figure, heads, ("var(--panel)", "var(--tone-0)"), (0, max(tallest, 1)), size=11,
+        layers=stack, along="x",
         text=[[str(count) if count else "" for count in role.layers] for role in roles],
         hovertext=[plain(role.sieve) for role in roles for _ in range(size)],
         hovertemplate="%{hovertext}<br>layer %{customdata[1]}, heads: %{customdata[2]}<extra></extra>",
     )  # fmt: skip
-    set_axis(figure, "xaxis", title="layer", dtick=1 if size <= 16 else 4)
+    set_axis(figure, "xaxis", title="layer", **layer_ticks(stack, 1 if size <= 16 else 4, by_place=True))
     set_axis(
         figure, "yaxis", tickmode="array", tickvals=list(range(len(roles))),
         ticktext=[plain(role.sieve) for role in roles],
@@ -80,14 +84,14 @@ def _map(summary: Summary, tallest: int) -> Figure:
 
 def _bars(summary: Summary, tallest: int) -> Figure:
     """Draw one small chart per role, one below the other."""
-    roles, size = summary.roles, summary.table.layers
+    roles, size, stack = summary.roles, summary.table.layers, summary.table.stack
     number = max(len(roles), 1)
     figure = blank(60 + STEP * number, margin={"l": 12, "r": 12, "t": 8, "b": 48}, bargap=0.25)
     for row, role in enumerate(roles):
         axis = f"y{row + 1 if row else ''}"
         add_bar(
-            figure, x=list(range(size)), y=list(role.layers), yaxis=axis, name=plain(role.sieve),
-            marker={"color": tone(role)},
+            figure, x=list(stack.numbers), y=list(role.layers), yaxis=axis, name=plain(role.sieve),
+            **bar_width(stack), marker={"color": tone(role)},
             text=[str(count) if count and size <= 16 else "" for count in role.layers],
             textposition="outside", cliponaxis=False, textangle=0, textfont={"color": SOFT, "size": 11},
             hovertemplate="%{fullData.name}<br>layer %{x}, heads: %{y}<extra></extra>",
@@ -104,9 +108,9 @@ def _bars(summary: Summary, tallest: int) -> Figure:
             figure, plain(role.sieve), color=INK, x=0, xref="paper", xanchor="left", y=1,
             yref=f"{axis} domain", yanchor="top",
         )  # fmt: skip
-    set_axis(
-        figure, "xaxis", title="layer", showgrid=False, range=[-0.6, size - 0.4], ticks="",
-        tickmode="linear", dtick=1 if size <= 16 else 4, anchor="free", position=0,
+    layer_axis(
+        figure, stack, showgrid=False, range=[-0.6, stack.blocks - 0.4], ticks="", tickmode="linear",
+        anchor="free", position=0,
     )  # fmt: skip
     return figure
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.layers import Stack
+
 INK, SOFT, FAINT, RULE, ACCENT = (f"var(--{name})" for name in ("ink", "soft", "faint", "rule", "accent"))
 SYMBOLS = (
     "circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "hexagon", "x"
@@ -96,6 +98,38 @@ def set_axis(figure: Figure, name: str, *, title: str = "", **settings: Any) -> 
         axis["title"] = {"text": title, "font": {"color": SOFT, "size": 13}, "standoff": 8}
 
 
+def layer_ticks(stack: Stack, step: int, *, by_place: bool = False) -> dict[str, Any]:
+    """Return settings of an axis of layers: a number at every so many of them.
+
+    Args:
+        stack: The layers by their positions.
+        step: From one numbered layer to the next, in layers that are read.
+        by_place: Whether layers stand at their places, as rows of a map do, and not at their positions.
+    """
+    if stack.whole:
+        return {"dtick": step}
+    numbers = stack.numbers[::step]
+    values = range(0, len(stack.numbers), step) if by_place else numbers
+    return {"tickmode": "array", "tickvals": list(values), "ticktext": [str(number) for number in numbers]}
+
+
+def layer_axis(figure: Figure, stack: Stack, **settings: Any) -> None:
+    """Draw the layers along x, each at its position in the model.
+
+    Args:
+        figure: Is changed.
+        stack: The layers by their positions.
+        settings: Of the axis, as plotly names them.
+    """
+    step = 1 if len(stack.layers) <= 16 else 4
+    set_axis(figure, "xaxis", title="layer", **settings | layer_ticks(stack, step))
+
+
+def bar_width(stack: Stack) -> dict[str, Any]:
+    """Return the width of bars at layers, where some layers between them are not read."""
+    return {} if stack.whole else {"width": 0.75}
+
+
 def add_scatter(figure: Figure, **trace: Any) -> None:
     """Add marks, lines or text."""
     figure["data"].append({"type": "scatter", **trace})
@@ -168,6 +202,8 @@ def add_cells(
     *,
     text: Sequence[Sequence[str]] | None = None,
     numbers: Float[np.ndarray, "rows columns numbers"] | None = None,
+    layers: Stack | None = None,
+    along: str = "y",
     colorbar: Mapping[str, Any] | None = None,
     size: int = 12,
     **trace: Any,
@@ -184,13 +220,18 @@ def add_cells(
         ends: Values of the first and the last colour.
         text: Written in the cells.
         numbers: Further numbers of every cell for its hover text.
+        layers: Layers that rows or columns are, which have their positions in place of row or column.
+        along: "y" where rows are layers, "x" where columns are.
         colorbar: Settings of a key of colours; None for no key.
         size: Of the text in pixels.
         trace: Further settings of the trace.
     """
     rows, columns = np.nonzero(~np.isnan(values))
     shown = values[rows, columns]
-    custom = [rows, columns, shown, *(numbers[rows, columns].T if numbers is not None else ())]
+    places = {"y": rows, "x": columns}
+    if layers is not None:
+        places[along] = layers.positions[places[along]]
+    custom = [places["y"], places["x"], shown, *(numbers[rows, columns].T if numbers is not None else ())]
     marker: dict[str, Any] = {
         "color": shown.astype(np.float32), "cmin": ends[0], "cmax": ends[1], "line": {"width": 0},
         "colorscale": [[place / (len(shade) - 1), colour] for place, colour in enumerate(shade)],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.example import Scores
 from headroles.records.probes import BestHead, ProbeWeight, TrainedProbe
 from headroles.reports.figures.drawing import (
     FAINT,
@@ -17,6 +18,7 @@ from headroles.reports.figures.drawing import (
     add_note,
     add_scatter,
     blank,
+    layer_ticks,
     set_axis,
 )
 from headroles.reports.figures.panel import plain
@@ -173,23 +175,22 @@ def _published_row(trained: TrainedProbe) -> str:
     return f"trained:{classifier_name(trained)}"
 
 
-def weights_figure(
-    weights: Sequence[ProbeWeight], direction: str, grid: tuple[int, int], reach: float
-) -> Figure:
+def weights_figure(weights: Sequence[ProbeWeight], direction: str, scores: Scores, reach: float) -> Figure:
     """Draw layers × heads in one direction, on a scale symmetric around 0.
 
     Args:
-        weights: Of one classifier.
+        weights: Of one classifier, with the positions of their layers.
         direction: "→" or "←".
-        grid: Layers and heads.
+        scores: Of the run, which has its layers and heads.
         reach: Weight at the ends of the scale.
     """
-    layers, heads = grid
-    values = weight_grid(weights, direction, grid)
+    layers, heads = scores.layers, scores.heads
+    values = weight_grid(weights, direction, scores)
     figure = blank(80 + (34 if layers <= 16 else 22) * layers, margin={"l": 44, "r": 8, "t": 34, "b": 48})
     signs = [[_sign(value, reach) for value in row] for row in values.tolist()]
     add_cells(
         figure, values, (NEGATIVE, "var(--panel)", POSITIVE), (-reach, reach), text=signs, size=14,
+        layers=scores.stack,
         colorbar={"tickfont": {"color": SOFT, "size": 12}},
         hovertemplate=f"{direction} layer %{{customdata[0]}} head %{{customdata[1]}}<br>"
         "weight %{customdata[2]:.2f}<extra></extra>",
@@ -199,19 +200,19 @@ def weights_figure(
         figure, f"{direction} {meaning}", size=13, color=INK, x=0, xref="paper", xanchor="left", y=1,
         yref="paper", yanchor="bottom",
     )  # fmt: skip
-    set_axis(figure, "yaxis", title="layer", dtick=_step(layers))
+    set_axis(figure, "yaxis", title="layer", **layer_ticks(scores.stack, _step(layers), by_place=True))
     set_axis(figure, "xaxis", title="head", dtick=_step(heads))
     return figure
 
 
 def weight_grid(
-    weights: Sequence[ProbeWeight], direction: str, grid: tuple[int, int]
+    weights: Sequence[ProbeWeight], direction: str, scores: Scores
 ) -> Float[np.ndarray, "layers heads"]:
     """Return weights in one direction by layer and head; NaN where there is none."""
-    values = np.full(grid, np.nan)
+    values = np.full((scores.layers, scores.heads), np.nan)
     for weight in weights:
         if weight.direction == direction:
-            values[weight.layer, weight.head] = weight.weight
+            values[scores.stack.place(weight.layer), weight.head] = weight.weight
     return values
 
 

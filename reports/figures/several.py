@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headroles.records.assessment import MIDDLE, SeveralRoles
+from headroles.records.layers import Stack
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -12,6 +13,7 @@ from headroles.reports.figures.drawing import (
     add_scatter,
     blank,
     error_bars,
+    layer_axis,
     set_axis,
 )
 from headroles.reports.figures.panel import Panel
@@ -41,24 +43,25 @@ def several(summary: Summary) -> Panel | None:
         title="Heads with several roles",
         sentence=f"{layers_sentence(rows)} {middle_sentence(rows)}".strip(),
         caption=CAPTION,
-        figure=several_figure(rows),
+        figure=several_figure(rows, summary.table.stack),
         header=sheet.header,
         rows=sheet.texts,
     )
 
 
-def several_figure(rows: Sequence[SeveralRoles]) -> Figure:
+def several_figure(rows: Sequence[SeveralRoles], stack: Stack) -> Figure:
     """Draw the rows of the layers, roles a head above the share of heads with several.
 
     Args:
         rows: Those of one run.
+        stack: The layers by their positions.
     """
     layers = layer_rows(rows)
     figure = blank(HEIGHT, margin={"l": 56, "r": 16, "t": 24, "b": 48})
     parts = (("", "Roles a head", (0.58, 1.0)), ("2", "Heads with two or more roles, %", (0.0, 0.42)))
     for part, (axis, title, domain) in enumerate(parts):
         ends = ends_of(layers, part)
-        add_means(figure, ends, yaxis=f"y{axis}", colour=INK)
+        add_means(figure, stack.numbers, ends, yaxis=f"y{axis}", colour=INK)
         top = max(high for _, _, high in ends)
         set_axis(
             figure, f"yaxis{axis}", domain=list(domain), range=[-0.06 * (top or 1), 1.15 * (top or 1)],
@@ -68,10 +71,9 @@ def several_figure(rows: Sequence[SeveralRoles]) -> Figure:
             figure, title, color=SOFT, x=0, xref="paper", xanchor="left", y=1, yref=f"y{axis} domain",
             yanchor="bottom",
         )  # fmt: skip
-    size = len(layers)
-    set_axis(
-        figure, "xaxis", title="layer", showgrid=False, range=[-0.6, size - 0.4], tickmode="linear",
-        dtick=1 if size <= 16 else 4, anchor="free", position=0,
+    layer_axis(
+        figure, stack, showgrid=False, range=[-0.6, stack.blocks - 0.4], tickmode="linear", anchor="free",
+        position=0,
     )  # fmt: skip
     return figure
 
@@ -89,18 +91,24 @@ def ends_of(rows: Sequence[SeveralRoles], part: int) -> list[tuple[float, float,
 
 
 def add_means(
-    figure: Figure, ends: Sequence[tuple[float, float, float]], *, colour: str, **trace: object
+    figure: Figure,
+    layers: Sequence[int],
+    ends: Sequence[tuple[float, float, float]],
+    *,
+    colour: str,
+    **trace: object,
 ) -> None:
     """Add a line of means with their intervals, one per layer.
 
     Args:
         figure: Is changed.
+        layers: Their positions.
         ends: Mean, lower and upper end.
         colour: Of marks and whiskers.
         trace: Further settings of the trace.
     """
     add_scatter(
-        figure, x=list(range(len(ends))), y=[mean for mean, _, _ in ends], mode="lines+markers",
+        figure, x=list(layers), y=[mean for mean, _, _ in ends], mode="lines+markers",
         line={"color": FAINT, "width": 1}, marker={"color": colour, "size": 8},
         error_y=error_bars(ends, color=colour, thickness=1.4, width=3),
         customdata=[[low, high] for _, low, high in ends],

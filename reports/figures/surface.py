@@ -9,7 +9,15 @@ from jaxtyping import Float
 from headroles.records.findings import Labelling
 from headroles.records.surface import LayerMean
 from headroles.reports.figures import drawing
-from headroles.reports.figures.drawing import SOFT, SYMBOLS, add_scatter, blank, error_bars, set_axis
+from headroles.reports.figures.drawing import (
+    SOFT,
+    SYMBOLS,
+    add_scatter,
+    blank,
+    error_bars,
+    layer_axis,
+    set_axis,
+)
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.words.surface import (
     DECISION_WORDS,
@@ -138,7 +146,7 @@ def _figure(
     labelling: Labelling, part: str, name: tuple[str, str], series: tuple[Series, ...]
 ) -> Figure:  # fmt: skip
     """Draw one figure with its words and its table."""
-    layers = labelling.findings.count.shape[1]
+    stack = labelling.scores.stack
     figure = blank(340)
     shifts = [STEP * (column.number - (len(series) - 1) / 2) for column in series]
     rows = {column.column: layers_of(labelling, column.column) for column in series}
@@ -147,14 +155,7 @@ def _figure(
         _heads(figure, labelling, line, shift)
     for line, shift in zip(series, shifts, strict=True):
         _means(figure, line, rows[line.column], shift)
-    set_axis(
-        figure,
-        "xaxis",
-        title="layer",
-        dtick=1 if layers <= 16 else 4,
-        range=[-0.6, layers - 0.4],
-        showgrid=False,
-    )
+    layer_axis(figure, stack, range=[-0.6, stack.blocks - 0.4], showgrid=False)
     title = {ATTENTION: "mean attention", ENTROPY: "entropy (nats)", IMPORTANCE: name[1]}[part]
     steep = part == IMPORTANCE and _steep(labelling, series)
     set_axis(figure, "yaxis", title=title, **(LOGARITHMIC if steep else LINEAR))
@@ -167,7 +168,8 @@ def _heads(figure: drawing.Figure, labelling: Labelling, series: Series, shift: 
     """Draw a mark per head: filled above even attention, open where it is not."""
     findings = labelling.findings
     place = findings.of(series.column)
-    layer, head = (index.ravel() for index in np.indices(findings.mean.shape[1:]))
+    place_of_layer, head = (index.ravel() for index in np.indices(findings.mean.shape[1:]))
+    layer = labelling.scores.stack.positions[place_of_layer]
     scored = ~np.isnan(findings.mean[place].ravel())
     names = ("mean", "low", "high", "null", "q", "q_not")
     values = [getattr(findings, name)[place].ravel() for name in names]
@@ -254,7 +256,7 @@ def _table(
     header, rows = ["layer"], []
     for column in series:
         header += [f"{column.label} [95\u00a0%]"] + ["even"] * (part != IMPORTANCE)
-    for layer in range(labelling.findings.count.shape[1]):
+    for layer in labelling.scores.stack.numbers:
         cells = [str(layer)]
         for column in series:
             layer_row = {row.layer: row for row in layers_of(labelling, column.column)}.get(layer)

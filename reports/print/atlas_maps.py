@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from headroles.records.atlas.atlas import Atlas
+from headroles.records.layers import plain_stack
 from headroles.records.shown.looks import looks_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.atlas import largest_means
@@ -38,7 +39,7 @@ def atlas_maps(atlas: Atlas, width: float) -> Figure:
     roles, runs = atlas.roles, atlas.runs
     wide = pixels(width) - 24
     cell = max(3.0, min(12.0, wide / len(runs) / max(run.heads for run in runs) - 0.6))
-    high = TITLE + FOOT + cell * max(run.layers for run in runs)
+    high = TITLE + FOOT + cell * max(len(run.layers) for run in runs)
     height = TOP + high * len(roles)
     figure = blank(round(height) + 12, margin={"l": 12, "r": 12, "t": 4, "b": 8}, barmode="overlay")
     for column, run in enumerate(runs):
@@ -54,8 +55,8 @@ def atlas_maps(atlas: Atlas, width: float) -> Figure:
             number += 1
             domain = [column / len(runs), (column + 1) / len(runs) - 6 / wide]
             axes = add_map_axes(
-                figure, number, (domain, [bottom, top - TITLE / height]), (run.layers, run.heads), 0.6,
-                visible=False,
+                figure, number, (domain, [bottom, top - TITLE / height]), plain_stack(len(run.layers)),
+                run.heads, 0.6, visible=False,
             )  # fmt: skip
             _map(figure, atlas, column, role, look.tone, axes)
     figure["layout"]["meta"] = {"sentence": _sentence(atlas)}

@@ -226,7 +226,7 @@ def _clusters(labelling: Labelling, summary: Summary) -> dict[str, Figure]:
     if key is None or clustered is None:
         return {}
     held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
-    looks = views(clustered, summary.combinations, held)
+    looks = views(clustered, summary, held)
     legends: dict[str, Iterable[legend.Entry]] = {
         "cluster": legend.clusters(key.named, key.lone),
         "layer": (),

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.findings import DECISIONS
+from headroles.records.layers import Stack
 from headroles.records.shown.controls import explained_list
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.drawing import (
@@ -22,6 +23,7 @@ from headroles.reports.figures.drawing import (
     add_note,
     add_scatter,
     blank,
+    layer_ticks,
     set_axis,
 )
 from headroles.reports.figures.panel import plain, tone
@@ -61,8 +63,7 @@ def maps(summary: Summary, width: float) -> Figure | None:
     """
     if not summary.roles or summary.many:
         return None
-    layers, heads = summary.table.layers, summary.table.heads
-    figure, frames = map_frames((layers, heads), len(summary.roles), width)
+    figure, frames = map_frames(summary.table.stack, summary.table.heads, len(summary.roles), width)
     top = max(float(np.nanmax(_means(summary, role), initial=0.0)) for role in summary.roles) or 1.0
     for place, (role, frame) in enumerate(zip(summary.roles, frames, strict=True)):
         _map(figure, summary, place, top, frame.axes)
@@ -150,15 +151,16 @@ def add_verdicts(
             )  # fmt: skip
 
 
-def map_frames(shape: tuple[int, int], number: int, width: float) -> tuple[Figure, tuple[MapFrame, ...]]:
+def map_frames(stack: Stack, heads: int, number: int, width: float) -> tuple[Figure, tuple[MapFrame, ...]]:
     """Return a figure of empty maps side by side, with layers as rows, and where each map stands.
 
     Args:
-        shape: Layers, and heads of a layer.
+        stack: The layers by their positions.
+        heads: Heads of a layer.
         number: Of maps, at least one.
         width: Of the figure in millimetres.
     """
-    layers, heads = shape
+    layers = len(stack.layers)
     across = min(_across(heads, width), number)
     down = math.ceil(number / across)
     wide = pixels(width) - 24
@@ -171,7 +173,7 @@ def map_frames(shape: tuple[int, int], number: int, width: float) -> tuple[Figur
         left, right = column / across + SIDE / wide, (column + 1) / across - 6 / wide
         upper, lower = 1 - row / down, 1 - (row + 1) / down + FOOT / (down * high)
         domains = [left, right], [lower, upper - TITLE / (down * high)]
-        axes = add_map_axes(figure, place + 1, domains, (layers, heads), **QUIET)
+        axes = add_map_axes(figure, place + 1, domains, stack, heads, **QUIET)
         frames.append(MapFrame(axes, left, upper, right))
     return figure, tuple(frames)
 
@@ -220,7 +222,8 @@ def add_map_axes(
     figure: Figure,
     number: int,
     domains: tuple[list[float], list[float]],
-    shape: tuple[int, int],
+    stack: Stack,
+    heads: int,
     edge: float = 0.5,
     **settings: Any,
 ) -> dict[str, str]:
@@ -230,15 +233,17 @@ def add_map_axes(
         figure: Is changed.
         number: Of the map, from 1.
         domains: Where it lies in the figure, from left to right and from bottom to top.
-        shape: Layers and heads.
+        stack: The layers by their positions.
+        heads: Heads of a layer.
         edge: Cells from the centre of an outer cell to the end of its axis.
         settings: Of both axes, as plotly names them.
     """
-    name, (layers, heads) = number if number > 1 else "", shape
+    name, layers = number if number > 1 else "", len(stack.layers)
     ranges = [-edge, heads - 1 + edge], [layers - 1 + edge, -edge]
-    for along, other, size, domain, ends in zip("xy", "yx", (heads, layers), domains, ranges, strict=True):
+    ticks = {"dtick": _ticks(heads)}, layer_ticks(stack, _ticks(layers), by_place=True)
+    for along, other, steps, domain, ends in zip("xy", "yx", ticks, domains, ranges, strict=True):
         anchors: dict[str, Any] = {"anchor": f"{other}{name}", "domain": domain, "range": ends}
-        set_axis(figure, f"{along}axis{name}", dtick=_ticks(size), **anchors, **settings)
+        set_axis(figure, f"{along}axis{name}", **steps, **anchors, **settings)
     return {"xaxis": f"x{name}", "yaxis": f"y{name}"}
 
 

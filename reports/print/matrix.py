@@ -16,6 +16,7 @@ from headroles.reports.figures.drawing import (
     add_scatter,
     add_shape,
     blank,
+    layer_ticks,
     set_axis,
 )
 from headroles.reports.figures.panel import tone
@@ -58,8 +59,9 @@ def matrix(summary: Summary, width: float) -> Figure | None:
     figure = _counts(summary) if marks is None else marks
     layers, heads = summary.table.layers, summary.table.heads
     steps = {"tickmode": "linear", "tick0": 0, "showgrid": False, "ticks": "", "showline": False}
+    rows = layer_ticks(summary.table.stack, step_of(layers), by_place=True)
     set_axis(figure, "xaxis", title="head", range=[-0.5, heads - 0.5], dtick=step_of(heads), **steps)
-    set_axis(figure, "yaxis", title="layer", range=[layers - 0.5, -0.5], dtick=step_of(layers), **steps)
+    set_axis(figure, "yaxis", title="layer", range=[layers - 0.5, -0.5], **steps | rows)
     figure["layout"]["meta"] = {"sentence": _sentence(summary)}
     return figure
 

@@ -37,9 +37,9 @@ from headroles.reports.sheets import (
     word_cell,
 )
 from headroles.reports.summary.summary import summarise
-from headroles.reports.words.cluster_facts import distances_of, groups_of, head_name
+from headroles.reports.words.cluster_facts import distances_of, groups_of
 from headroles.reports.words.clusters import clustering_text
-from headroles.reports.words.probes import best_by_probe, published_in
+from headroles.reports.words.probes import best_by_probe, probes_of, published_in
 from headroles.reports.words.several import CAPTION, middle_sentence
 from headroles.reports.words.surface import (
     GROUP,
@@ -57,7 +57,7 @@ ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 
 def best_table(labelling: Labelling) -> Sheet:
     """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
-    best = labelling.probed.best if labelling.probed else ()
+    best = probes_of(labelling).best
     columns, values = columns_of_records(BestHead, best)
     published = published_in(labelling.manifest)
     sheets = {probe: best_sheet(probe, rows, published) for probe, rows in best_by_probe(best).items()}
@@ -114,7 +114,7 @@ def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
     findings = labelling.findings
     cells: list[Any] = [column, even_attention(findings, column), *decision_counts(findings, column)]
     if has_scores(findings, column):
-        top = peak(findings, column)
+        top = peak(labelling, column)
         cells += [top.layer, top.head, top.mean.mean, top.mean.low, top.mean.high, top.q]
     else:
         cells += [None] * 6
@@ -130,8 +130,9 @@ def clusters_table(labelling: Labelling) -> Sheet:
     held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
     names = [role.sieve for role in summary.roles]
     groups = groups_of(clustered, distances_of(clustered), names, held)
-    sheet = clusters_sheet(groups, clustered.divergence.heads)
+    sheet = clusters_sheet(groups, labelling.scores)
     how = clustering_text(clustered, groups)
+    layers, heads = labelling.scores.stack.numbers, labelling.scores.heads
     return replace(
         sheet,
         caption=f"Clusters of attention heads{inputs_text(labelling.manifest)}: {how}. "
@@ -139,7 +140,7 @@ def clusters_table(labelling: Labelling) -> Sheet:
         columns=("cluster", "heads", "layer", "head", "within", "silhouette", "stability", "layers", "roles"),
         values=tuple(
             (
-                group.number, len(group.heads), *divmod(group.central, clustered.divergence.heads),
+                group.number, len(group.heads), layers[group.central // heads], group.central % heads,
                 group.within, group.silhouette, group.stability, ";".join(map(str, group.layers)),
                 ";".join(f"{name} {count}" for name, count in group.roles),
             )
@@ -177,7 +178,7 @@ def cluster_tables(labelling: Labelling) -> Sheets:
 
 def probe_tables(labelling: Labelling) -> Sheets:
     """Return tables of a run of probes by name: best heads, where there are any, and those of roles."""
-    best = labelling.probed.best if labelling.probed else ()
+    best = probes_of(labelling).best
     return {**({"best": partial(best_table, labelling)} if best else {}), **role_tables(labelling)}
 
 
@@ -235,7 +236,7 @@ def _roles(labelling: Labelling) -> Sheet:
 def _role_values(summary: Summary, role: Role, probes: bool) -> tuple[Any, ...]:
     """Return one role with all digits; in runs of probes with the difference to the baseline."""
     head, contrast = role.strongest, role.strongest.contrast if role.strongest else None
-    place = (head.layer, head.head) if head else (None, None)
+    place = (summary.table.stack.numbers[head.layer], head.head) if head else (None, None)
     score, beyond = _ends(head.score if head else None), _ends(contrast)
     levels = (role.threshold, role.contrast_threshold)
     return (
@@ -273,7 +274,7 @@ def _ends(ends: Interval | None) -> tuple[float | None, ...]:
 
 def _heads(labelling: Labelling) -> Sheet:
     """Return the roles of every head, and the largest of their effects."""
-    summary = summarise(labelling)
+    summary, stack = summarise(labelling), labelling.scores.stack
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
     shared = key_groups(labelling.manifest.get("model"), summary.table.layers, summary.table.heads)
     groups = None if shared is None else shared.ravel().tolist()
@@ -288,9 +289,9 @@ def _heads(labelling: Labelling) -> Sheet:
         names = [role.sieve for role in roles]
         group = () if groups is None else (groups[place],)
         strongest = Cell(f"{number(effect)} ({name})", effect) if name else MISSING
-        first = Cell(head_name(place, summary.table.heads), place)
+        first = Cell(stack.name(layer, head), place)
         rows.append((first, word_cell(", ".join(names) or "–"), strongest, *map(count_cell, group)))
-        values.append((layer, head, ";".join(names), name, effect, *group))
+        values.append((stack.numbers[layer], head, ";".join(names), name, effect, *group))
     return Sheet(
         "Heads",
         header=("head", "roles", "strongest effect", *["kv group"] * bool(groups)),

@@ -185,13 +185,13 @@ def heads_sheet(atlas: Atlas, places: Sequence[int]) -> Sheet:
     ]
     rows: list[tuple[Cell, ...]] = []
     values: list[tuple[int | str, ...]] = []
-    for layer, head in np.ndindex(first.layers, first.heads):
+    for layer, head in np.ndindex(len(first.layers), first.heads):
         held = [
             [role for number, role in enumerate(roles) if grid[number, layer, head]] for roles, grid in drawn
         ]
         cells = [word_cell(" ".join(marks[role] for role in own) or "–") for own in held]
-        rows.append((place_cell(layer, head), *cells))
-        values.append((layer, head, *(";".join(own) for own in held)))
+        rows.append((place_cell(first.layers[layer], head), *cells))
+        values.append((first.layers[layer], head, *(";".join(own) for own in held)))
     names = [atlas.runs[place].name for place in places]
     return Sheet(
         "Roles of every head", ("head", *names), tuple(rows), columns=("layer", "head", *names),

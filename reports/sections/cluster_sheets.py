@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.clusters import Choice, Claim, ClusterResults, Neighbours
+from headroles.records.example import Scores
 from headroles.reports.figures.drawing import (
     INK,
     add_note,
@@ -16,9 +17,9 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import Panel
-from headroles.reports.records import Role
+from headroles.reports.records import Summary
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, range_cell, word_cell
-from headroles.reports.words.cluster_facts import Group, head_name
+from headroles.reports.words.cluster_facts import Group, head_names
 from headroles.reports.words.clusters import (
     CHOSEN,
     CIRCULAR,
@@ -39,12 +40,12 @@ WIDEST = 30
 """Most clusters in the table of distances between them."""
 
 
-def clusters_sheet(groups: Sequence[Group], heads: int, roles: int = ROLES, members: int = 0) -> Sheet:
+def clusters_sheet(groups: Sequence[Group], scores: Scores, roles: int = ROLES, members: int = 0) -> Sheet:
     """Return one row per cluster.
 
     Args:
         groups: Clusters, and the heads in none.
-        heads: Heads of a layer.
+        scores: Of the run, which has its layers and heads.
         roles: Roles that a cell names at most.
         members: Heads that a cell names at most, the most central first; 0 for no such column.
     """
@@ -52,57 +53,62 @@ def clusters_sheet(groups: Sequence[Group], heads: int, roles: int = ROLES, memb
         "cluster", "heads", "layers (heads)", "roles (heads)", "most central head", "distance within",
         "silhouette", "stability", *["heads in it"] * bool(members),
     )  # fmt: skip
-    return Sheet("Clusters", header, tuple(_cluster(group, heads, roles, members) for group in groups))
+    return Sheet("Clusters", header, tuple(_cluster(group, scores, roles, members) for group in groups))
 
 
-def _cluster(group: Group, heads: int, roles: int, members: int) -> tuple[Cell, ...]:
+def _cluster(group: Group, scores: Scores, roles: int, members: int) -> tuple[Cell, ...]:
     """Return the row of one cluster."""
     first = next(layer for layer, count in enumerate(group.layers) if count)
+    names = head_names(scores.stack, scores.heads)
     none = group.number < 0
     return (
         Cell(cluster_name(group.number), group.number if not none else 10**6),
         count_cell(len(group.heads)),
-        Cell(layers_text(group), f"{first:05}"),
+        Cell(layers_text(group, scores.stack.numbers), f"{first:05}"),
         word_cell(roles_text(group, roles)),
-        MISSING if none else Cell(head_name(group.central, heads), group.central),
+        MISSING if none else Cell(names[group.central], group.central),
         Cell(three_decimals(group.within), group.within),
         *(Cell(two_decimals(value), value) for value in (group.silhouette, group.stability)),
-        *[word_cell(members_text(group, heads, members))] * bool(members),
+        *[word_cell(members_text(group, names, members))] * bool(members),
     )
 
 
-def members_text(group: Group, heads: int, most: int) -> str:
-    """Return the first heads of a cluster, the most central one before the others.
+def members_text(group: Group, names: Sequence[str], most: int) -> str:
+    """Return the names of the first heads of a cluster, the most central one before the others.
 
     Example:
-        >>> members_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 0), ()), 12, 2)
-        '1-0 0-1 …'
+        >>> members_text(Group(0, (0, 1, 3), 1, 0.1, 0.2, 0.9, (2, 1), ()), ("3-0", "3-1", "7-0", "7-1"), 2)
+        '3-1 3-0 …'
     """
     central = [] if group.number < 0 else [group.central]
     others = [head for head in group.heads if head not in central]
-    names = [head_name(head, heads) for head in [*central, *others][:most]]
-    return " ".join(names) + " …" * (len(group.heads) > most)
+    return " ".join(names[head] for head in [*central, *others][:most]) + " …" * (len(group.heads) > most)
 
 
-def layers_text(group: Group) -> str:
+def layers_text(group: Group, layers: Sequence[int]) -> str:
     """Return layers of a cluster with their heads; of many layers, their ranges and the fullest.
 
+    Args:
+        group: The cluster.
+        layers: Position of each layer.
+
     Example:
-        >>> layers_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 0), ()))
-        '0 (1), 1 (2)'
-        >>> layers_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 1, 1, 1, 1, 1, 0, 1), ()))
+        >>> layers_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 0), ()), (3, 7, 11))
+        '3 (1), 7 (2)'
+        >>> layers_text(Group(0, (1, 12, 13), 12, 0.1, 0.2, 0.9, (1, 2, 1, 1, 1, 1, 1, 0, 1), ()), range(9))
         '0–6, 8; most in 1 (2)'
     """
-    occupied = [layer for layer, count in enumerate(group.layers) if count]
+    counts = {layer: count for layer, count in zip(layers, group.layers, strict=True) if count}
+    occupied = [*counts]
     if len(occupied) <= LAYERS:
-        return ", ".join(f"{layer} ({group.layers[layer]})" for layer in occupied)
+        return ", ".join(f"{layer} ({counts[layer]})" for layer in occupied)
     starts = [layer for layer in occupied if layer - 1 not in occupied]
     stops = [layer for layer in occupied if layer + 1 not in occupied]
     runs = [
         f"{start}–{stop}" if stop > start else f"{start}" for start, stop in zip(starts, stops, strict=True)
     ]
-    fullest = max(occupied, key=lambda layer: group.layers[layer])
-    return f"{', '.join(runs)}; most in {fullest} ({group.layers[fullest]})"
+    fullest = max(occupied, key=counts.__getitem__)
+    return f"{', '.join(runs)}; most in {fullest} ({counts[fullest]})"
 
 
 def roles_text(group: Group, most: int = ROLES) -> str:
@@ -155,10 +161,10 @@ def role_claims_sheet(claims: Sequence[Claim]) -> Sheet:
 
 
 def heads_sheet(
-    clustered: ClusterResults, roles: Sequence[Role], held: Bool[np.ndarray, "roles heads"], near: Neighbours
+    clustered: ClusterResults, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Sheet:
     """Return one row per head: the numbers behind the map, folded."""
-    heads = clustered.divergence.heads
+    roles, heads = summary.roles, head_names(summary.table.stack, summary.table.heads)
     lines = []
     for head, cluster in enumerate(clustered.cluster.tolist()):
         held_roles = [role.sieve for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]
@@ -166,7 +172,7 @@ def heads_sheet(
         numbers = (clustered.silhouette[head], clustered.stability[head], *clustered.place[head])
         lines.append(
             (
-                Cell(head_name(head, heads), head),
+                Cell(heads[head], head),
                 Cell(cluster_name(cluster), cluster),
                 word_cell(names),
                 *(Cell(two_decimals(float(value)), round(float(value), 6)) for value in numbers),
@@ -177,12 +183,12 @@ def heads_sheet(
     return Sheet("All heads: the numbers behind the map", header, tuple(lines), folded=True)
 
 
-def _near(near: Neighbours, head: int, heads: int) -> Cell:
+def _near(near: Neighbours, head: int, heads: Sequence[str]) -> Cell:
     """Return the nearest head with its distance."""
     if not near.head.shape[1]:
         return MISSING
     distance = _distance(near, head, 0)
-    return Cell(f"{head_name(int(near.head[head, 0]), heads)}: {distance.text}", distance.key)
+    return Cell(f"{heads[int(near.head[head, 0])]}: {distance.text}", distance.key)
 
 
 def _distance(near: Neighbours, head: int, place: int) -> Cell:
@@ -191,20 +197,20 @@ def _distance(near: Neighbours, head: int, place: int) -> Cell:
     return range_cell(three_decimals, *ends)
 
 
-def pairs_sheet(clustered: ClusterResults, near: Neighbours, most: int) -> Sheet:
+def pairs_sheet(clustered: ClusterResults, near: Neighbours, heads: Sequence[str], most: int) -> Sheet:
     """Return the nearest pairs of heads, each pair once, nearest first.
 
     Args:
         clustered: The clusters.
         near: Nearest heads of each head.
+        heads: Names of the heads.
         most: Pairs at most.
     """
-    heads = clustered.divergence.heads
     seen: dict[tuple[int, ...], tuple[Cell, ...]] = {}
     for flat in np.argsort(near.distance, axis=None, kind="stable").tolist():
         head, place = divmod(flat, near.distance.shape[1])
         pair = (head, int(near.head[head, place]))
-        names = " and ".join(head_name(one, heads) for one in pair)
+        names = " and ".join(heads[one] for one in pair)
         clusters = dict.fromkeys(
             cluster_name(int(clustered.cluster[one])).removeprefix("cluster ") for one in pair
         )

@@ -35,6 +35,7 @@ from headroles.reports.words.cluster_facts import (
     distances_of,
     group_distances,
     groups_of,
+    head_names,
     nearest_of,
 )
 from headroles.reports.words.clusters import (
@@ -78,7 +79,7 @@ def clusters_json(
         "ends": {name: _base64(getattr(near, name), "<f4") for name in ("distance", "low", "high")},
         "order": leaves(clustered.linkage).tolist(),
         "scale": {"low": low, "step": step, "factor": shrink(ordered)[1]},
-        "views": views(clustered, summary.combinations, held),
+        "views": views(clustered, summary, held),
         "symbols": [SYMBOLS[role.symbol] for role in summary.roles],
         "titles": [phrase_of(role.sieve).title for role in summary.roles],
         "files": {"claims.csv": csv_text(Claim, clustered.claims)},
@@ -165,6 +166,7 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
     groups = groups_of(clustered, distance, [role.sieve for role in summary.roles], held)
     roles = claim_sentences([claim for claim in clustered.claims if claim.about_roles])
     near, order = nearest_of(clustered, distance), leaves(clustered.linkage)
+    names = head_names(labelling.scores.stack, labelling.scores.heads)
     return Section(
         far=_sentence(distance_text(clustered)),
         found=_sentence(clustering_text(clustered, groups)),
@@ -172,7 +174,7 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
         roles=roles[:MOST_SENTENCES],
         more=len(roles[MOST_SENTENCES:]),
         map=_map(clustered, summary, held, near),
-        heads=heads_sheet(clustered, summary.roles, held, near),
+        heads=heads_sheet(clustered, summary, held, near),
         named=tuple(
             KeyEntry(cluster_name(group.number), len(group.heads), look_of(group.number))
             for group in groups
@@ -184,8 +186,8 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
         ),
         rare=sum(role_set.heads for role_set in summary.combinations[SETS:]),
         clouds=len(clustered.cloud) if len(clustered.cloud) > 2 else 0,
-        tree=_tree(clustered, distance, order, groups),
-        clusters=clusters_sheet(groups, clustered.divergence.heads),
+        tree=_tree(clustered, distance, order, groups, names),
+        clusters=clusters_sheet(groups, labelling.scores),
         claims=claims_sheet(clustered.claims) if clustered.claims else None,
         choices=choices_panel(clustered),
         near=near.head.shape[1],
@@ -209,7 +211,7 @@ def _map(
     clustered: ClusterResults, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Panel:
     """Return the map of the heads with its words."""
-    hover = hover_texts(clustered, summary.roles, held, near)
+    hover = hover_texts(clustered, summary, held, near)
     summed = clustered.divergence.way == "sum"
     scaled = "summed divergences of their attention" if summed else "distances between their attention"
     return Panel(
@@ -228,6 +230,7 @@ def _tree(
     distance: Float[np.ndarray, "heads heads"],
     order: Int[np.ndarray, " heads"],
     groups: Sequence[Group],
+    names: Sequence[str],
 ) -> Panel:
     """Return tree and distances with their words and table."""
     header, rows = between_rows(groups, group_distances(groups, distance))
@@ -243,7 +246,7 @@ def _tree(
             "Lines within one cluster have its colour; numbers in the band are clusters. "
             f"{precision_note(len(order))}{limit}"
         ).strip(),
-        figure=tree_figure(clustered, distance, order),
+        figure=tree_figure(clustered, distance, order, names),
         header=header,
         rows=rows,
     )

@@ -93,14 +93,14 @@ def _label_values(row: RoleChange | None) -> tuple[Any, ...]:
 
 
 def _largest(comparison: Comparison, place: int) -> tuple[int, int, Interval] | None:
-    """Return the changed head with the largest difference; None where none changed."""
+    """Return the changed head with the largest difference, by its position; None where none changed."""
     differences = comparison.differences
     size = np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), -np.inf)
     if not np.isfinite(size).any():
         return None
     layer, head = (int(index) for index in np.unravel_index(int(size.argmax()), size.shape))
     ends = (float(getattr(differences, name)[place, layer, head]) for name in ("difference", "low", "high"))
-    return layer, head, Interval(*ends)
+    return comparison.stack.numbers[layer], head, Interval(*ends)
 
 
 def _change(largest: tuple[int, int, Interval] | None) -> Cell:
@@ -130,7 +130,7 @@ def changed_sheet(comparison: Comparison, most: int) -> Sheet | None:
         ends = Interval(row["difference"], row["low"], row["high"])
         rows.append(
             (
-                place_cell(layer, head),
+                place_cell(comparison.stack.numbers[layer], head),
                 word_cell(differences.sieves[place]),
                 *(Cell(mean(row[name]), row[name]) for name in ("mean_a", "mean_b")),
                 Cell(interval(ends), ends.mean),
@@ -175,9 +175,9 @@ def layers_sheet(comparison: Comparison) -> Sheet:
     """Return outcomes, mean absolute difference and labels of every layer over its heads and roles."""
     differences, rows = comparison.differences, []
     roles = [rule.role for rule in differences.rules]
-    for layer in range(differences.count.shape[1]):
+    for place, layer in enumerate(comparison.stack.numbers):
         in_layer = [row for row in comparison.layers if row.layer == layer and row.labels_a is not None]
-        size = np.abs(differences.difference[roles, layer])
+        size = np.abs(differences.difference[roles, place])
         known = size[~np.isnan(size)]
         moved = float(known.mean()) if known.size else math.nan
         counts, labels = (

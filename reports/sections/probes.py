@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import BestHead, ProbeResults, ProbeWeight
 from headroles.reports.figures.panel import Panel, SecondPlot
@@ -26,6 +27,7 @@ from headroles.reports.words.probes import (
     count_decisions,
     counts_text,
     probe_title,
+    probes_of,
     published_in,
     scheme_of,
     split_row,
@@ -99,8 +101,8 @@ def section(labelling: Labelling) -> Section | None:
     Args:
         labelling: The result of a run; its manifest's "probe" has halves, windows and published values.
     """
-    probed, facts = labelling.probed, labelling.manifest
-    if probed is None:
+    probed, facts = probes_of(labelling), labelling.manifest
+    if labelling.probed is None:
         return None
     published, counts = published_in(facts), count_decisions(labelling)
     names = scheme_of(facts, (best.row for best in probed.best))
@@ -117,7 +119,7 @@ def section(labelling: Labelling) -> Section | None:
         ),
         trained=_trained(probed, published),
         contests=_contests(probed),
-        weights=tuple(_weights(probed.weights)),
+        weights=tuple(_weights(probed.weights, labelling.scores)),
         gaps=gaps_sheets(probed),
     )
 
@@ -186,12 +188,11 @@ def _contests(probed: ProbeResults) -> Sheet | None:
     return sheet and sheet.pick(name for name in sheet.header if name != "statistic")
 
 
-def _weights(weights: Sequence[ProbeWeight]) -> list[Panel]:
+def _weights(weights: Sequence[ProbeWeight], scores: Scores) -> list[Panel]:
     """Return the weights that each attention-only probe learned for every head, one map per direction."""
     panels = []
     for number, name in enumerate(dict.fromkeys(weight.classifier for weight in weights)):
         learned = [weight for weight in weights if weight.classifier == name]
-        grid = (max(weight.layer for weight in learned) + 1, max(weight.head for weight in learned) + 1)
         reach = (
             max((abs(weight.weight) for weight in learned if weight.weight == weight.weight), default=1.0)
             or 1.0
@@ -202,13 +203,13 @@ def _weights(weights: Sequence[ProbeWeight]) -> list[Panel]:
                 title=f"Learned weights: {name}",
                 sentence=LEARNED,
                 caption=LEARNED_MORE,
-                figure=weights_figure(learned, "→", grid, reach),
+                figure=weights_figure(learned, "→", scores, reach),
                 header=(f"the {WEIGHTS} largest", "direction", "weight"),
                 rows=largest_weights(learned),
                 beside=SecondPlot(
                     f"probe-weights-{number}-back",
                     "The same for attention in the other direction.",
-                    weights_figure(learned, "←", grid, reach),
+                    weights_figure(learned, "←", scores, reach),
                 ),
             )
         )

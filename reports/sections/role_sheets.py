@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from headroles.records.assessment import Depth, ValueDrop
 from headroles.records.findings import DECISIONS
+from headroles.records.layers import by_position
 from headroles.reports.records import Interval, Role, Summary, Support
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell
 from headroles.reports.words.words import interval, mean, p_text, share, two_decimals, with_range
@@ -70,7 +71,7 @@ def _strongest(summary: Summary, role: Role) -> tuple[Cell, ...]:
     if head is None:
         return (Cell("none", math.nan), MISSING, MISSING)
     q = q_of(summary, role)
-    place = Cell(f"{head.layer}-{head.head}", head.layer + head.head / 1000)
+    place = Cell(summary.table.stack.name(head.layer, head.head), head.layer + head.head / 1000)
     return place, _interval(head.score), Cell(p_text(q), q)
 
 
@@ -110,7 +111,7 @@ def values_sheet(summary: Summary, drops: Sequence[ValueDrop]) -> Sheet:
         verdict = "parked" if DECISIONS[code] == "role" else role.verdict if code == 4 else DECISIONS[code]
         lines.append(
             (
-                Cell(f"{row.layer}-{row.head}", cell),
+                Cell(summary.table.stack.name(row.layer, row.head), cell),
                 Cell(mean(row.attention), row.attention),
                 Cell(mean(row.norm), row.norm),
                 Cell(with_range(*map(mean, (row.drop, row.low, row.high))), row.drop),
@@ -118,7 +119,7 @@ def values_sheet(summary: Summary, drops: Sequence[ValueDrop]) -> Sheet:
             )
         )
     header = ("head", "by attention", "by norm", f"drop {ENDS}", "verdict")
-    columns, values = columns_of_records(ValueDrop, drops)
+    columns, values = columns_of_records(ValueDrop, by_position(drops, summary.table.stack))
     return Sheet("Scores by attention and by norm", header, tuple(lines), columns=columns, values=values)
 
 

@@ -16,6 +16,7 @@ from headroles.reports.words.surface import (
     kind_name,
     layer_interval,
     layers_of,
+    noop_of,
     peak,
 )
 from headroles.reports.words.words import number, p_text, two_decimals
@@ -45,7 +46,7 @@ def statistics_sheet(labelling: Labelling, names: Mapping[str, str] | None = Non
         cells = [word_cell(name), _number(even_attention(findings, column))]
         cells += [Cell(str(count), count) for count in numbers]
         if has_scores(findings, column):
-            top = peak(findings, column)
+            top = peak(labelling, column)
             cells += [place_cell(top.layer, top.head), _mean(column, top.mean), _chance(top.q)]
         else:
             cells += [MISSING] * 3
@@ -61,7 +62,7 @@ def statistics_sheet(labelling: Labelling, names: Mapping[str, str] | None = Non
 
 def noop_sheet(labelling: Labelling) -> Sheet | None:
     """Return every test of attention that does not matter, but for kinds no input has; None without any."""
-    noop = labelling.surface.noop if labelling.surface else ()
+    noop = noop_of(labelling)
     kinds = {test.kind for test in noop if test.count}
     noop = tuple(test for test in noop if test.kind in kinds)
     return Sheet("Tests", TESTS, tuple(_test(test) for test in noop)) if noop else None

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from headroles.addresses import last_name
-from headroles.records.assessment import Assessment
-from headroles.records.findings import Findings
+from headroles.records.findings import Findings, Labelling
 from headroles.records.rules.rule import Decision
 from headroles.reports.records import Account, Line
 from headroles.reports.words.words import (
@@ -16,8 +15,10 @@ from headroles.reports.words.words import (
     TESTS,
     correction_words,
     exact,
+    heads_in_layers,
     interval_name,
     isolate,
+    layers_read,
     plural,
     uses_resamples,
 )
@@ -47,37 +48,33 @@ MAIN = (
 )
 MOST = 12
 """Columns named with their margin at most; of more, only their number is stated."""
-ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "heads")}
+ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "blocks"), ("model", "heads")}
 PROBES = {("probe", "published"), ("probe", "windows")}
 """Entries, and beginnings of entries, that the page shows in places of their own."""
 
 
-def account(
-    manifest: Mapping[str, Any], findings: Findings, decision: Decision, assessment: Assessment | None = None
-) -> Account:
-    """Put the manifest into words; missing entries are tolerated and unknown ones shown.
+def account(labelling: Labelling) -> Account:
+    """Put the manifest of a run into words; missing entries are tolerated and unknown ones shown.
 
     Args:
-        manifest: Nested JSON types.
-        findings: The rules and the number of layers and heads are taken from here.
-        decision: Test, correction, family, alpha, resamples and interval.
-        assessment: Its remarks are among the warnings.
+        labelling: The result of a run; remarks of its assessment are among the warnings.
 
     Returns:
         Lines to show at once, and the rest.
     """
+    manifest, findings, assessment = labelling.manifest, labelling.findings, labelling.assessment
+    stack, heads = labelling.scores.stack, labelling.scores.heads
     leaves, preset = dict(_leaves(manifest)), str(manifest.get("preset") or "")
     main = [_line(group, term, leaves[path]) for group, term, path in MAIN if _has_value(leaves.get(path))]
-    layers, heads = findings.count.shape[1:]
     place = next((k for k, line in enumerate(main) if line.group == "inputs"), len(main))
-    main.insert(place, Line("model", "size", f"{plural(layers, 'layer')} × {plural(heads, 'head')}"))
+    main.insert(place, Line("model", "size", f"{layers_read(stack)} × {plural(heads, 'head')}"))
     if "parser" in manifest and manifest["parser"] is None:
         main.append(Line("parser", "name", "none"))
-    main.extend(_rules(findings, decision))
+    main.extend(_rules(findings, labelling.decision))
     notes = [note for note in _notes(manifest.get("notes")) if not _repeats(note, preset)]
     return Account(
         title=_title(leaves),
-        subtitle=_subtitle(leaves, findings),
+        subtitle=_subtitle(leaves, heads_in_layers(stack, heads)),
         command=str(manifest.get("command") or ""),
         statistic=_statistic(str(manifest.get("statistic") or "score")),
         preset=preset,
@@ -190,7 +187,7 @@ def _title(leaves: Mapping[tuple[str, ...], Any]) -> str:
     )
 
 
-def _subtitle(leaves: Mapping[tuple[str, ...], Any], findings: Findings) -> str:
+def _subtitle(leaves: Mapping[tuple[str, ...], Any], size: str) -> str:
     """Return task, inputs, and the numbers of examples, units, heads and layers."""
     parts = [
         isolate(str(leaves[path])) for path in (("task",), ("source", "name")) if _has_value(leaves.get(path))
@@ -199,9 +196,7 @@ def _subtitle(leaves: Mapping[tuple[str, ...], Any], findings: Findings) -> str:
         count = leaves.get(("counts", noun + "s"))
         if isinstance(count, int):
             parts.append(plural(count, noun))
-    layers, heads = findings.count.shape[1:]
-    parts.append(f"{plural(layers * heads, 'head')} in {plural(layers, 'layer')}")
-    return " · ".join(parts)
+    return " · ".join([*parts, size])
 
 
 def _short_name(leaves: Mapping[tuple[str, ...], Any]) -> str:

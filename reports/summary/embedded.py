@@ -44,7 +44,7 @@ def findings_json(summary: Summary, model: object = None) -> str:
     parts = parts_of(names)
     groups = key_groups(model, table.layers, table.heads)
     content = {
-        "layers": table.layers,
+        "layers": table.stack.numbers,
         "heads": table.heads,
         "sieves": table.sieves,
         "alpha": summary.decision.alpha,

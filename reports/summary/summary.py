@@ -38,7 +38,7 @@ def summarise(labelling: Labelling) -> Summary:
     absent = _absent(labelling)
     roles = _roles(labelling, strong.sum(axis=(1, 2)), absent.sum(axis=(1, 2)))
     held = np.stack([findings.decision[role.position] == 0 for role in roles]) if roles else _none(findings)
-    run_account = account(labelling.manifest, findings, labelling.decision, assessed)
+    run_account = account(labelling)
     return Summary(
         account=run_account,
         decision=labelling.decision,
@@ -184,14 +184,13 @@ def _combinations(
 def _table(labelling: Labelling) -> Table:
     """Return all findings and precisions as columns."""
     findings, assessed = labelling.findings, labelling.assessment
-    _, layers, heads = findings.count.shape
     sources: dict[str, np.ndarray] = {name: getattr(findings, name) for name in COLUMNS}
     precision = tuple(field.name for field in fields(Precision)) if assessed else ()
     sources |= {name: getattr(assessed.precision, name) for name in precision} if assessed else {}
     return Table(
         sieves=findings.sieves,
-        layers=int(layers),
-        heads=int(heads),
+        stack=labelling.scores.stack,
+        heads=findings.count.shape[2],
         columns={name: np.asarray(column, dtype=np.float64).ravel() for name, column in sources.items()},
         decision=np.asarray(findings.decision, dtype=np.int64).ravel(),
         precision=precision,

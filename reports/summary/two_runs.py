@@ -32,13 +32,13 @@ INPUTS = (("task",), ("source", "name"))
 
 def subtitle(comparison: Comparison) -> str:
     """Return the inputs, and the numbers of examples, units, heads and layers."""
-    manifest, (layers, heads) = comparison.manifest, comparison.before.count.shape[1:]
+    manifest, heads = comparison.manifest, comparison.before.count.shape[2]
     inputs = [[_within(manifest.get(name, {}), path) for path in INPUTS] for name in ("a", "b")]
     parts = inputs[0] if inputs[0] == inputs[1] else [str(manifest.get("matched") or "")]
     for noun in ("example", "unit"):
         count = manifest.get("counts", {}).get(noun + "s")
         parts.append(words.plural(count, noun) if isinstance(count, int) else "")
-    parts.append(f"{words.plural(layers * heads, 'head')} in {words.plural(layers, 'layer')}")
+    parts.append(words.heads_in_layers(comparison.stack, heads))
     return " · ".join(words.isolate(part) for part in parts if part)
 
 

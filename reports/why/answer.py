@@ -64,7 +64,7 @@ def answer_of(labelling: Labelling) -> Answer:
     Returns:
         Title, line, sentences and warnings. All counts are those of the tables of the run.
     """
-    facts = account(labelling.manifest, labelling.findings, labelling.decision, labelling.assessment)
+    facts = account(labelling)
     origins = origins_of(labelling)
     heads = len({(row.layer, row.head) for row in origins.origins})
     model = f" of {isolate(facts.model)}" if facts.model else ""
@@ -281,12 +281,14 @@ def head_sentence(labelling: Labelling, layer: int, head: int) -> str:
 
     Args:
         labelling: Of a run that asks where roles come from.
-        layer: Its layer, from 0.
+        layer: Place of its layer among those that are read.
         head: Its head within the layer, from 0.
     """
-    rows = [row for row in origins_of(labelling).origins if (row.layer, row.head) == (layer, head)]
+    stack = labelling.scores.stack
+    named = (stack.numbers[layer], head)
+    rows = [row for row in origins_of(labelling).origins if (row.layer, row.head) == named]
     if not rows:
-        return f"{layer}-{head} holds no role that was asked about."
+        return f"{stack.name(layer, head)} holds no role that was asked about."
     return " ".join(role_sentence(labelling, row) for row in rows)
 
 

@@ -143,7 +143,7 @@ def _data(labelling: Labelling) -> dict[str, Any]:
     heads: dict[int, list[Any]] = {}
     width = labelling.findings.count.shape[2]
     for row in origins.origins:
-        cell = row.layer * width + row.head
+        cell = labelling.scores.stack.place(row.layer) * width + row.head
         tests = [
             test
             for test in origins.knockouts
@@ -163,11 +163,11 @@ def _data(labelling: Labelling) -> dict[str, Any]:
 
 def _role(labelling: Labelling, one: RoleCounts) -> dict[str, Any]:
     """Return one role for its map: its column, title, a digit per head, and the heads with few neurons."""
-    findings = labelling.findings
+    findings, place = labelling.findings, labelling.scores.stack.place
     shape = findings.count.shape[1:]
     codes = np.full(shape, NO_ROLE, dtype=object)
     for row in one.rows:
-        codes[row.layer, row.head] = str(code_of(row.verdict))
+        codes[place(row.layer), row.head] = str(code_of(row.verdict))
     name = f"{VERTICAL_COLUMN}{one.role}"
     return {
         "column": findings.of(name),
@@ -175,7 +175,7 @@ def _role(labelling: Labelling, one: RoleCounts) -> dict[str, Any]:
         "title": role_title(one.role),
         "note": f"{one.count(VERTICAL)} of {len(one.rows)} vertical",
         "codes": "".join(codes.ravel().tolist()),
-        "few": [row.layer * shape[1] + row.head for row in one.rows if row.few == FEW],
+        "few": [place(row.layer) * shape[1] + row.head for row in one.rows if row.few == FEW],
     }
 
 

@@ -93,12 +93,12 @@ def maps_figure(labelling: Labelling, width: float) -> Figure | None:
     counts = counts_by_role(origins_of(labelling))
     if not 0 < len(counts) <= MOST_MAPS:
         return None
-    layers, heads = labelling.findings.count.shape[1:]
-    figure, frames = map_frames((layers, heads), len(counts), width)
+    stack, heads = labelling.scores.stack, labelling.scores.heads
+    figure, frames = map_frames(stack, heads, len(counts), width)
     for one, frame in zip(counts, frames, strict=True):
-        codes = np.full((layers, heads), -1)
+        codes = np.full((len(stack.layers), heads), -1)
         for row in one.rows:
-            codes[row.layer, row.head] = code_of(row.verdict)
+            codes[stack.place(row.layer), row.head] = code_of(row.verdict)
         add_verdicts(figure, codes, frame, CELLS)
         words = f"{one.count(VERTICAL)} of {len(one.rows)}"
         map_title(figure, phrase_of(one.role).title, words, frame)

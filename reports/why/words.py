@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from headroles.records.causal.origins import (
     Origins,
 )
 from headroles.records.findings import Labelling
+from headroles.records.layers import Stack, by_position
 from headroles.records.rules.rule import Decision
 from headroles.reports.words.words import number, plural, share, two_decimals
 
@@ -74,14 +76,25 @@ class RoleCounts:
 
 
 def origins_of(labelling: Labelling) -> Origins:
-    """Return the origins of the roles of heads of a run.
+    """Return the origins of the roles of heads of a run, with the positions of their layers.
 
     Raises:
         ValueError: When the run is of another kind.
     """
     if labelling.origins is None:
         raise ValueError("the run did not ask where roles come from")
-    return labelling.origins
+    stack = labelling.scores.stack
+    return labelling.origins if stack.whole else _by_position(labelling.origins, stack)
+
+
+@lru_cache(maxsize=1)
+def _by_position(origins: Origins, stack: Stack) -> Origins:
+    return replace(
+        origins,
+        origins=by_position(origins.origins, stack),
+        dimensions=by_position(origins.dimensions, stack),
+        knockouts=by_position(origins.knockouts, stack),
+    )
 
 
 def counts_by_role(origins: Origins) -> tuple[RoleCounts, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.clusters import ClusterResults, Neighbours
+from headroles.records.layers import Stack
 
 NEAREST = 8
 """Nearest heads shown for every head."""
@@ -25,7 +26,7 @@ class Group:
         within: Mean distance between its heads; NaN where it has one.
         silhouette: Mean over its heads; NaN where there is none.
         stability: Mean over its heads; NaN where there is none.
-        layers: Heads in each layer.
+        layers: Heads in each layer that is read.
         roles: Number of heads with each role that any of its heads holds, most frequent first.
     """
 
@@ -39,14 +40,19 @@ class Group:
     roles: tuple[tuple[str, int], ...]
 
 
-def head_name(head: int, heads: int) -> str:
-    """Return layer and head of a head's number.
+def head_names(stack: Stack, heads: int) -> tuple[str, ...]:
+    """Return the name of every head, layer by layer.
+
+    Args:
+        stack: The layers by their positions.
+        heads: Heads of a layer.
 
     Example:
-        >>> head_name(13, heads=12)
-        '1-1'
+        >>> from headroles.records.layers import StackLayer
+        >>> head_names(Stack((StackLayer(3), StackLayer(7)), 8), 2)
+        ('3-0', '3-1', '7-0', '7-1')
     """
-    return f"{head // heads}-{head % heads}"
+    return tuple(stack.name(*divmod(cell, heads)) for cell in range(len(stack.layers) * heads))
 
 
 def square_of(values: Float[np.ndarray, " pairs"], size: int) -> Float[np.ndarray, "heads heads"]:

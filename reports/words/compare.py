@@ -67,9 +67,10 @@ def score_change_sentence(comparison: Comparison) -> str:
     if not np.nanmax(layers):
         return "No mean score differs."
     most, least = int(np.nanargmax(layers)), int(np.nanargmin(layers))
+    numbers = comparison.stack.numbers
     return (
-        f"Scores moved most in layer {most} (mean absolute difference {mean(float(layers[most]))} over its "
-        f"heads and roles) and least in layer {least} ({mean(float(layers[least]))})."
+        f"Scores moved most in layer {numbers[most]} (mean absolute difference {mean(float(layers[most]))} "
+        f"over its heads and roles) and least in layer {numbers[least]} ({mean(float(layers[least]))})."
     )
 
 
@@ -158,7 +159,7 @@ def _largest(comparison: Comparison, place: int) -> str:
     value = Interval(
         float(differences.difference[at]), float(differences.low[at]), float(differences.high[at])
     )
-    return f"Largest: layer {layer} head {head}, {interval(value)}."
+    return f"Largest: layer {comparison.stack.numbers[layer]} head {head}, {interval(value)}."
 
 
 def glossary(comparison: Comparison) -> tuple[tuple[str, str], ...]:

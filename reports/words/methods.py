@@ -14,6 +14,7 @@ import numpy as np
 from headroles.kinds import kind_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
+from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings, Labelling
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import CONTROLS, VALUES, control_of
@@ -34,6 +35,7 @@ from headroles.reports.words.words import (
     is_e_bh,
     isolate,
     join_names,
+    layers_of_heads,
     plural,
     uses_resamples,
 )
@@ -102,7 +104,7 @@ def _run(run: Labelling) -> list[str]:
     }.get(kind, _roles)  # fmt: skip
     stop = stop_sentences(manifest)
     return [
-        _model(manifest, run.findings),
+        _model(manifest, run.scores),
         *_inputs(manifest),
         *stop,
         *_annotation(manifest),
@@ -116,9 +118,9 @@ def _run(run: Labelling) -> list[str]:
     ]
 
 
-def _model(manifest: Mapping[str, Any], findings: Findings) -> str:
+def _model(manifest: Mapping[str, Any], scores: Scores) -> str:
     """Return the model, its heads, and the version of headroles."""
-    model, (layers, heads) = _part(manifest, "model"), findings.count.shape[1:]
+    model = _part(manifest, "model")
     facts = [str(model[name]) for name in ("architecture", "dtype") if model.get(name)]
     facts += [f"revision {model['revision']}"] if model.get("revision") else []
     facts += [f"weights SHA-256 {model['weights_sha256'][:HASH]}"] if model.get("weights_sha256") else []
@@ -126,7 +128,7 @@ def _model(manifest: Mapping[str, Any], findings: Findings) -> str:
     stack = f" {STACKS[model['kind']]}" if model.get("kind") in STACKS else ""
     stack += " from stored attention maps" * (model.get("capture") == STORED)
     with_version = f" with headroles {manifest['headroles']}" if manifest.get("headroles") else ""
-    size = f"{plural(layers * heads, 'attention head')} ({plural(layers, 'layer')} of {heads})"
+    size = layers_of_heads(scores.stack, scores.heads, "attention head")
     return f"We examined the {size}{name}{_in_brackets(facts)}{stack}{with_version}."
 
 
@@ -443,14 +445,13 @@ def _software(manifest: Mapping[str, Any]) -> str:
 def _comparison(comparison: Comparison) -> list[str]:
     """Return the sentences of a comparison."""
     manifest, decision, bound = comparison.manifest, comparison.decision, _number(comparison.bound)
-    layers, heads = comparison.before.count.shape[1:]
+    size = layers_of_heads(comparison.stack, comparison.before.count.shape[2], "attention head")
     version = f" with headroles {manifest['headroles']}" if manifest.get("headroles") else ""
     cited = f" ({CITED_TESTS[decision.test]})" if decision.test in CITED_TESTS else ""
     test = TEST_NAMES.get(decision.test, decision.test).removeprefix("a ").replace("one-sided ", "")
     names = comparison.before.roles
     return [
-        f"We compared {_sides(manifest)} over {plural(layers * heads, 'attention head')} "
-        f"({plural(layers, 'layer')} of {heads}){version}.",
+        f"We compared {_sides(manifest)} over {size}{version}.",
         *_inputs(manifest),
         f"{plural(len(names), 'role')} {'was' if len(names) == 1 else 'were'} compared: {_names(names)}"
         f"{_cited(names)}.",

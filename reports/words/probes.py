@@ -7,10 +7,11 @@ published values) comes from the manifest.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headroles.records.findings import DECISIONS, Labelling
+from headroles.records.layers import by_position
 from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
@@ -98,6 +99,15 @@ def beyond_rule(best: Sequence[BestHead]) -> str:
     margins = sorted({row.margin for row in best if not math.isnan(row.margin)})
     text = " or ".join(f"{100 * margin:g}" for margin in margins)
     return "beyond: difference significantly above the margin" + f" of {text} points" * bool(margins)
+
+
+def probes_of(labelling: Labelling) -> ProbeResults:
+    """Return the results of probes of a run, with the positions of their layers; empty in other runs."""
+    probed, stack = labelling.probed or ProbeResults(None), labelling.scores.stack
+    if stack.whole:
+        return probed
+    best, gaps, weights = (by_position(rows, stack) for rows in (probed.best, probed.gaps, probed.weights))
+    return replace(probed, best=best, gaps=gaps, weights=weights)
 
 
 def head_name(best: BestHead) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headroles.records.findings import Findings, Labelling
+from headroles.records.layers import by_position
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
 from headroles.reports.records import Interval
@@ -96,7 +97,7 @@ class Peak:
     """The head with the largest or smallest mean of a column.
 
     Attributes:
-        layer: Its layer.
+        layer: Position of its layer.
         head: Its head within the layer.
         mean: Its mean with the 95 % interval.
         q: Of the test above even attention; NaN where nothing was tested.
@@ -180,22 +181,29 @@ def even_attention(findings: Findings, column: str) -> float:
     return float(np.nanmean(null)) if column.startswith(GROUP) and not np.isnan(null).all() else math.nan
 
 
-def peak(findings: Findings, column: str, *, largest: bool = True) -> Peak:
+def peak(labelling: Labelling, column: str, *, largest: bool = True) -> Peak:
     """Return the head with the largest (or smallest) mean of a column with scores; the first of equals."""
+    findings = labelling.findings
     place = findings.of(column)
     means = findings.mean[place]
     flat = np.nanargmax(means) if largest else np.nanargmin(means)
     layer, head = (int(index) for index in np.unravel_index(int(flat), means.shape))
     at = (place, layer, head)
     ends = Interval(float(findings.mean[at]), float(findings.low[at]), float(findings.high[at]))
-    return Peak(layer, head, ends, float(findings.q[at]))
+    return Peak(labelling.scores.stack.numbers[layer], head, ends, float(findings.q[at]))
 
 
 def layers_of(labelling: Labelling, column: str) -> tuple[LayerMean, ...]:
-    """Return the layers of one column that have a mean, in their order."""
+    """Return the layers of one column that have a mean, by their positions and in their order."""
     rows = labelling.surface.layers if labelling.surface else ()
-    rows_with_mean = [row for row in rows if row.column == column and not math.isnan(row.mean)]
-    return tuple(sorted(rows_with_mean, key=lambda row: row.layer))
+    with_mean = [row for row in rows if row.column == column and not math.isnan(row.mean)]
+    return by_position(sorted(with_mean, key=lambda row: row.layer), labelling.scores.stack)
+
+
+def noop_of(labelling: Labelling) -> tuple[NoOp, ...]:
+    """Return the tests of attention that does not matter, with the positions of their layers."""
+    rows = labelling.surface.noop if labelling.surface else ()
+    return by_position(rows, labelling.scores.stack)
 
 
 def layer_interval(row: LayerMean) -> Interval:
@@ -216,10 +224,10 @@ def column_sentence(labelling: Labelling, column: str) -> str:
     if not has_scores(findings, column):
         return "Not applicable to these inputs and this model."
     if column in ENTROPIES:
-        return " ".join([_spread(findings, column), *_extreme(labelling, column, largest=False)])
+        return " ".join([_spread(labelling, column), *_extreme(labelling, column, largest=False)])
     if not column.startswith(GROUP):
-        return " ".join([*_extreme(labelling, column), f"Largest in head {_peak(findings, column)}."])
-    last = f"Strongest: head {_peak(findings, column)}."
+        return " ".join([*_extreme(labelling, column), f"Largest in head {_peak(labelling, column)}."])
+    last = f"Strongest: head {_peak(labelling, column)}."
     return " ".join([_count_sentence(findings, column), *_extreme(labelling, column), last])
 
 
@@ -236,10 +244,11 @@ def _count_sentence(findings: Findings, column: str) -> str:
     return ", ".join(parts) + "."
 
 
-def _spread(findings: Findings, column: str) -> str:
+def _spread(labelling: Labelling, column: str) -> str:
     """Return the most focused and the broadest head of an entropy."""
+    findings = labelling.findings
     _, below, *_ = decision_counts(findings, column)
-    low, high = (peak(findings, column, largest=largest) for largest in (False, True))
+    low, high = (peak(labelling, column, largest=largest) for largest in (False, True))
     heads = plural(findings.mean[0].size, "head")
     return (
         f"From {interval_text(column, low.mean)} nats in head {low.place}, the most focused, to "
@@ -248,9 +257,9 @@ def _spread(findings: Findings, column: str) -> str:
     )
 
 
-def _peak(findings: Findings, column: str) -> str:
+def _peak(labelling: Labelling, column: str) -> str:
     """Return the head with the largest mean, with its interval."""
-    head = peak(findings, column)
+    head = peak(labelling, column)
     return f"{head.place}, {interval_text(column, head.mean)}"
 
 
@@ -265,16 +274,16 @@ def _extreme(labelling: Labelling, column: str, *, largest: bool = True) -> list
     return [f"The mean over a layer is {which} in layer {extreme.layer}, {mean}."]
 
 
-def noop_sentence(rows: Sequence[NoOp], layers: int) -> str:
+def noop_sentence(rows: Sequence[NoOp], layers: Sequence[int]) -> str:
     """Return the layers in which attention to one kind matters less than to other tokens, and the rest.
 
     Args:
         rows: The layers of one measure and kind.
-        layers: Of the model.
+        layers: Positions of all layers that are read.
 
     Example:
         >>> row = NoOp("gradient", "separator", 4, 50, 0.9, 0.8, 1.0, 30.0, 1e-9, 2e-9, "less important")
-        >>> noop_sentence([row], 6)
+        >>> noop_sentence([row], range(6))
         'In layer 4, changing the attention to separators matters less than changing that to other tokens.'
     """
     kind = kind_name(rows[0].kind)
@@ -298,21 +307,22 @@ def noop_sentences(labelling: Labelling) -> list[str]:
     Kinds that no input has are left out.
     """
     rows: dict[tuple[str, str], list[NoOp]] = {}
-    for test in labelling.surface.noop if labelling.surface else ():
+    for test in noop_of(labelling):
         rows.setdefault((test.measure, test.kind), []).append(test)
-    layers = labelling.findings.count.shape[1]
+    layers = labelling.scores.stack.numbers
     return [noop_sentence(tests, layers) for tests in rows.values() if any(test.count for test in tests)]
 
 
-def _span(places: Sequence[int], layers: int) -> str:
+def _span(places: Sequence[int], layers: Sequence[int]) -> str:
     """Return layers in words, runs of three and more by their ends.
 
     Example:
-        >>> _span([0, 1, 2, 5], 6), _span([1], 6), _span([0, 1], 2)
+        >>> _span([0, 1, 2, 5], range(6)), _span([1], range(6)), _span([3, 7], (3, 7))
         ('layers 0–2 and 5', 'layer 1', 'both layers')
     """
-    if len(places) == layers and layers > 1:
-        return "both layers" if layers == 2 else f"all {layers} layers"
+    count = len(layers)
+    if len(places) == count and count > 1:
+        return "both layers" if count == 2 else f"all {count} layers"
     runs: list[list[int]] = []
     for place in places:
         if runs and place == runs[-1][-1] + 1:

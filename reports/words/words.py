@@ -3,6 +3,7 @@
 import math
 import unicodedata
 
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import BOTH as BOTH
 from headroles.records.shown.notebook import FAMILIES as FAMILIES
@@ -195,6 +196,46 @@ def plural(count: int, one: str, many: str = "") -> str:
         ('1 head', '1,200 heads')
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def layers_read(stack: Stack) -> str:
+    """Return the number of layers that are read, and that of all layers where these are more.
+
+    Example:
+        >>> from headroles.records.layers import StackLayer, plain_stack
+        >>> layers_read(plain_stack(2)), layers_read(Stack((StackLayer(3),), 4))
+        ('2 layers', '1 of 4 layers')
+    """
+    count = len(stack.layers)
+    return plural(count, "layer") if stack.whole else f"{count:,} of {plural(stack.blocks, 'layer')}"
+
+
+def heads_in_layers(stack: Stack, heads: int) -> str:
+    """Return the number of all heads, and where they are.
+
+    Args:
+        stack: The layers by their positions.
+        heads: Heads of a layer.
+
+    Example:
+        >>> from headroles.records.layers import StackLayer, plain_stack
+        >>> heads_in_layers(plain_stack(2), 3), heads_in_layers(Stack((StackLayer(3),), 4), 3)
+        ('6 heads in 2 layers', '3 heads, attention in 1 of 4 layers')
+    """
+    count, layers = plural(len(stack.layers) * heads, "head"), plural(len(stack.layers), "layer")
+    return f"{count} in {layers}" if stack.whole else f"{count}, {stack.words}"
+
+
+def layers_of_heads(stack: Stack, heads: int, noun: str) -> str:
+    """Return the number of all heads, with layers and heads of each in brackets, as methods state them.
+
+    Example:
+        >>> from headroles.records.layers import StackLayer, plain_stack
+        >>> layers_of_heads(plain_stack(2), 3, "head"), layers_of_heads(Stack((StackLayer(3),), 4), 3, "head")
+        ('6 heads (2 layers of 3)', '3 heads (1 of 4 layers, of 3)')
+    """
+    comma = "" if stack.whole else ","
+    return f"{plural(len(stack.layers) * heads, noun)} ({layers_read(stack)}{comma} of {heads})"
 
 
 def join_names(names: list[str]) -> str:

@@ -17,15 +17,12 @@ const cards = (() => {
   const examples = examplesOf(data);
   const evidenceTable = evidenceOf(data).table;
   const spread = chooser && spreadOf(data);
-  const size = findings.layers * findings.heads;
   const MOST_LISTED = 15;
   let cell = -1;
   let preferred = "";
   let sentences;
 
   const rowOfRole = (role, head) => role.sieve * perSieve + head;
-  const nameOf = (head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`;
-  const longNameOf = (head) => `Layer ${Math.floor(head / findings.heads)}, head ${head % findings.heads}`;
 
   /* Heads that hold each role: few heads make a role telling. */
   const holders = new Map(findings.roles.map((role) => {
@@ -60,7 +57,7 @@ const cards = (() => {
     const start = cell - (cell % findings.heads);
     const heads = Array.from({ length: findings.heads }, (_, head) => start + head);
     const others = heads.filter((head) => head !== cell && findings.shared[head] === findings.shared[cell]);
-    const sharedWith = others.length > MOST_LISTED ? `${others.length} other heads of its layer` : others.map(nameOf).join(", ");
+    const sharedWith = others.length > MOST_LISTED ? `${others.length} other heads of its layer` : others.map(headName).join(", ");
     return others.length ? ` It shares keys and values with ${sharedWith}.` : "";
   }
 
@@ -93,8 +90,8 @@ const cards = (() => {
     const held = heldRoles();
     const drawn = withoutWholes(held);
     const own = [...drawn, ...held.filter((role) => !drawn.includes(role))];
-    title.textContent = longNameOf(cell);
-    link.href = `#head-${nameOf(cell)}`;
+    title.textContent = titleOf(cell);
+    link.href = `#head-${headName(cell)}`;
     link.textContent = link.hash;
     describe();
     examples.show(cell, own, drawn);
@@ -108,7 +105,7 @@ const cards = (() => {
   function open(to) {
     cell = to;
     fillCard();
-    setHash(`#head-${nameOf(cell)}`);
+    setHash(`#head-${headName(cell)}`);
     if (!side.isOpen) {
       side.show();
       title.focus();
@@ -129,7 +126,8 @@ const cards = (() => {
 
   function follow() {
     const [, layer, head] = /^#head-(\d+)-(\d+)$/.exec(location.hash)?.map(Number) ?? [];
-    if (layer < findings.layers && head < findings.heads) open(layer * findings.heads + head);
+    const named = cellNamed(layer, head);
+    if (named >= 0) open(named);
     else if (side.isOpen) side.close();
   }
 
@@ -138,7 +136,7 @@ const cards = (() => {
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -findings.heads, ArrowDown: findings.heads }[event.key];
     const busy = event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
     if (!step || busy || event.target.closest("select, input, .scroll, [role='toolbar']")) return;
-    goTo((cell + step + size) % size);
+    goTo((cell + step + perSieve) % perSieve);
     event.preventDefault();
   }
 
@@ -149,14 +147,14 @@ const cards = (() => {
     navigator.clipboard?.writeText(link.href).then(() => { link.textContent = "link copied"; }, () => {});
   });
   document.getElementById("card-close").addEventListener("click", side.close);
-  document.getElementById("card-previous").addEventListener("click", () => open((cell + size - 1) % size));
-  document.getElementById("card-next").addEventListener("click", () => open((cell + 1) % size));
+  document.getElementById("card-previous").addEventListener("click", () => open((cell + perSieve - 1) % perSieve));
+  document.getElementById("card-next").addEventListener("click", () => open((cell + 1) % perSieve));
   document.getElementById("card-near")?.addEventListener("click", (event) => {
     const to = event.target.closest("a");
     if (!to) return;
     event.preventDefault();
-    const [, layer, head] = to.hash.split("-").map(Number);
-    goTo(layer * findings.heads + head);
+    const [, layer, head] = to.hash.split("-");
+    goTo(cellNamed(layer, head));
   });
   chooser?.addEventListener("input", () => {
     preferred = chooser.value;
@@ -170,4 +168,4 @@ const cards = (() => {
 })();
 
 /* Opens the panel of a head; for every other script of the page. */
-const openHead = (layer, head) => cards.open(layer * findings.heads + head);
+const openHead = (cell) => cards.open(cell);

@@ -86,7 +86,7 @@ const examplesOf = (data) => {
     const name = number === NONE ? `Input ${rank}` : RANKS[rank] ?? `Rank ${rank}`;
     caption.append(create("strong", name), number === NONE ? " " : `: score ${score.toFixed(3).replace("-", "−")} `, create("bdi", "", "count"));
     const frame = create("div", undefined, "card-host");
-    const label = `${number === NONE ? "no role" : nameOf(number)}, layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}, ${name.toLowerCase()}`;
+    const label = `${number === NONE ? "no role" : nameOf(number)}, layer ${layerAt(cell)}, head ${cell % findings.heads}, ${name.toLowerCase()}`;
     frame.wanted = { map, label, role: number };
     coming.observe(frame);
     figure.append(caption, create("p", undefined, "card-links"), frame);

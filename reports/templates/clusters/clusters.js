@@ -8,7 +8,6 @@ function clustersOf(data) {
   const near = new Uint32Array(bytes(data.near).buffer);
   const ends = Object.fromEntries(Object.entries(data.ends).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
   const nearestCount = near.length / perSieve;
-  const nameOf = (head) => `${Math.floor(head / findings.heads)}-${head % findings.heads}`;
   const clusterOf = (head) => (data.cluster[head] < 0 ? "no cluster" : `cluster ${data.cluster[head]}`);
   const holds = (role, head) => decisions[role.sieve * perSieve + head] === 0;
   /* Roles of a head in words; a role of which it holds a part is left out. */
@@ -73,7 +72,7 @@ function clustersOf(data) {
   }
 
   function selectHead(head) {
-    pickers[0].value = Math.floor(head / findings.heads);
+    pickers[0].value = layerAt(head);
     pickers[1].value = head % findings.heads;
     const places = Array.from({ length: nearestCount }, (_, place) => head * nearestCount + place);
     for (const table of [document.getElementById("nearest"), document.getElementById("card-near")]) {
@@ -97,7 +96,7 @@ function clustersOf(data) {
     const [far, low, high] = ["distance", "low", "high"].map((name) => three(ends[name][place]));
     const name = create("th");
     name.scope = "row";
-    const link = create("a", nameOf(near[place]));
+    const link = create("a", headName(near[place]));
     link.href = `#head-${link.textContent}`;
     name.append(link);
     line.append(name, create("td", low === "–" ? far : `${far} [${low}, ${high}]`), create("td", clusterOf(near[place]), "words"));
@@ -135,7 +134,7 @@ function clustersOf(data) {
     if (Math.min(row, column) < 0 || Math.max(row, column) >= size) return;
     const heads = (cell) => {
       const [first, last] = [cell * factor, Math.min((cell + 1) * factor, data.order.length) - 1];
-      return factor === 1 ? nameOf(data.order[first]) : `${nameOf(data.order[first])} … ${nameOf(data.order[last])}`;
+      return factor === 1 ? headName(data.order[first]) : `${headName(data.order[first])} … ${headName(data.order[last])}`;
     };
     const z = distances[row * size + column];
     const far = step ? low + step * z : z;
@@ -155,7 +154,7 @@ function clustersOf(data) {
     const names = Object.keys(data.columns);
     const numbers = names.map(columnOf);
     const lines = data.cluster.map((cluster, head) => [
-      Math.floor(head / findings.heads), head % findings.heads, cluster, ...numbers.map((values) => numberText(values[head], false)),
+      layerAt(head), head % findings.heads, cluster, ...numbers.map((values) => numberText(values[head], false)),
     ].join(","));
     return `${["layer", "head", "cluster", ...names].join(",")}\n${lines.join("\n")}\n`;
   }
@@ -169,11 +168,11 @@ function clustersOf(data) {
     else colour("role", roleView(Number(holders.value)));
   });
   for (const picker of pickers) {
-    picker.addEventListener("input", () => selectHead(Number(pickers[0].value) * findings.heads + Number(pickers[1].value)));
+    picker.addEventListener("input", () => selectHead(cellNamed(pickers[0].value, pickers[1].value)));
   }
   listen(map, "plotly_click", (points) => {
     const point = points.find(({ data: trace }) => trace.name === "heads");
-    if (point) openHead(Math.floor(point.pointNumber / findings.heads), point.pointNumber % findings.heads);
+    if (point) openHead(point.pointNumber);
   });
   document.addEventListener("head", ({ detail }) => selectHead(detail));
   tree.addEventListener("mousemove", showDistance);

@@ -7,7 +7,7 @@ const scoreText = (row) => {
   const [mean, low, high] = ["mean", ...ENDS].map((name) => cellText(name, row));
   return low === "–" ? mean : `${mean} [${low}, ${high}]`;
 };
-const chooseHead = (cell) => openHead(Math.floor(cell / findings.heads), cell % findings.heads);
+const chooseHead = (cell) => openHead(cell);
 headMaps(document.getElementById("cluster-heads"), [
   { title: "Cluster of every head", name: "", note: `${[...clusterSizes.keys()].filter((number) => number >= 0).length} clusters` },
 ], {

@@ -1,4 +1,3 @@
 /* Names that the table of all findings needs in a run without a matrix of roles. */
 const WORDS = ["role", "not", "undetermined", "untestable", "explained", "contrast"];
-const titleOf = (cell) => `Layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}`;
 const rowOf = (role, cell) => role.sieve * perSieve + cell;

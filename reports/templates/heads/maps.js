@@ -10,7 +10,6 @@ function shape(tag, attributes, text) {
   return element;
 }
 
-const headName = (cell) => `${Math.floor(cell / findings.heads)}-${cell % findings.heads}`;
 /* The look of a cell by its mean and decision; marks by the code of the decision. */
 function decidedLook({ sieve, largest }, cell, marks = { 0: "•" }) {
   const row = sieve * perSieve + cell;
@@ -22,14 +21,14 @@ const atOf = (cell) => [SIDE + CELL * (cell % findings.heads), CELL * Math.floor
 
 /* The drawing of one map. A look has a shade from 0 to 1 with its class, a mark, and whether the cell is held or open. */
 function mapDrawing(map, look) {
-  const [width, height] = [SIDE + CELL * findings.heads, CELL * findings.layers + 14];
+  const [width, height] = [SIDE + CELL * findings.heads, CELL * findings.layers.length + 14];
   const drawing = shape("svg", {
     viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "application",
-    "aria-label": `${map.title}: map of ${findings.layers} layers and ${findings.heads} heads; ${map.note}. Arrow keys read the heads.`,
+    "aria-label": `${map.title}: map of ${findings.layers.length} layers and ${findings.heads} heads; ${map.note}. Arrow keys read the heads.`,
   });
   const every = findings.heads <= 16 ? 1 : 4;
-  for (let layer = 0; layer < findings.layers; layer += findings.layers <= 16 ? 1 : 4) {
-    drawing.append(shape("text", { class: "axis", x: SIDE - 5, y: CELL * layer + 13, "text-anchor": "end" }, layer));
+  for (let layer = 0; layer < findings.layers.length; layer += findings.layers.length <= 16 ? 1 : 4) {
+    drawing.append(shape("text", { class: "axis", x: SIDE - 5, y: CELL * layer + 13, "text-anchor": "end" }, findings.layers[layer]));
   }
   for (let head = 0; head < findings.heads; head += every) {
     drawing.append(shape("text", { class: "axis", x: SIDE + CELL * head + 9, y: height - 2, "text-anchor": "middle" }, head));
@@ -83,7 +82,7 @@ function readable(drawing, map, lines, choose) {
     const scale = drawing.viewBox.baseVal.width / box.width;
     const head = Math.floor(((event.clientX - box.left) * scale - SIDE) / CELL);
     const layer = Math.floor(((event.clientY - box.top) * scale) / CELL);
-    const inside = head >= 0 && head < findings.heads && layer >= 0 && layer < findings.layers;
+    const inside = head >= 0 && head < findings.heads && layer >= 0 && layer < findings.layers.length;
     return inside ? layer * findings.heads + head : -1;
   }
   drawing.addEventListener("pointermove", (event) => {
@@ -172,8 +171,9 @@ function headPanel(rowsOf, tell = () => "") {
   }
   function follow() {
     const [, layer, head] = /^#head-(\d+)-(\d+)$/.exec(location.hash) ?? [];
-    if (layer !== undefined && Number(layer) < findings.layers && Number(head) < findings.heads) {
-      open(Number(layer) * findings.heads + Number(head));
+    const cell = cellNamed(layer, head);
+    if (cell >= 0) {
+      open(cell);
     }
   }
   document.getElementById("head-close").addEventListener("click", () => side.close());

@@ -22,7 +22,7 @@
     const text = Math.abs(value).toFixed(digits);
     return (value < 0 && Number(text) ? "−" : "") + text;
   };
-  const nameOf = (cell) => `${Math.floor(cell / heads)}-${cell % heads}`;
+  const nameOf = (cell) => `${layers[Math.floor(cell / heads)]}-${cell % heads}`;
   const verdictOf = (role, cell) => {
     const code = Number(role.code[cell]);
     return words[code] + (code === EXPLAINED ? role.verdict : "");
@@ -86,11 +86,11 @@
     table.style.setProperty("--tone", `var(--tone-${role.tone})`);
     table.style.setProperty("--size", `${size}px`);
     const map = { cells: [], stop: 0 };
-    for (let layer = 0; layer < layers; layer += 1) {
+    for (let layer = 0; layer < layers.length; layer += 1) {
       const row = element("tr");
-      const number = element("th", size > 9 || layer % 4 === 0 ? String(layer) : "");
+      const number = element("th", size > 9 || layer % 4 === 0 ? String(layers[layer]) : "");
       number.scope = "row";
-      number.setAttribute("aria-label", `layer ${layer}`);
+      number.setAttribute("aria-label", `layer ${layers[layer]}`);
       row.append(number);
       for (let head = 0; head < heads; head += 1) {
         const cell = layer * heads + head, code = Number(role.code[cell]);

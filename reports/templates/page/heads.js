@@ -96,7 +96,7 @@ const headList = (() => {
     const link = event.target.closest("a");
     if (!link) return;
     event.preventDefault();
-    openHead(...link.hash.split("-").slice(1).map(Number));
+    openHead(cellNamed(...link.hash.split("-").slice(1)));
   });
   back.addEventListener("click", () => { start -= LINES; list(); });
   on.addEventListener("click", () => { start += LINES; list(); });
@@ -112,5 +112,6 @@ const headList = (() => {
 document.getElementById("go-to")?.addEventListener("submit", (event) => {
   event.preventDefault();
   const [, layer, head] = /^\s*(\d+)\s*[-. ]\s*(\d+)\s*$/.exec(document.getElementById("go-to-head").value)?.map(Number) ?? [];
-  if (layer < findings.layers && head < findings.heads) openHead(layer, head);
+  const cell = cellNamed(layer, head);
+  if (cell >= 0) openHead(cell);
 });

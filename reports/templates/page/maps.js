@@ -63,7 +63,7 @@ const maps = (() => {
   const RANK = ["is-cell", "is-shade", "is-open", "is-held", "is-role", "is-explained", "is-part", "is-untestable"];
 
   function paintMap(svg, number, unit, figures) {
-    const [width, height] = [LABELS + findings.heads * unit, findings.layers * unit];
+    const [width, height] = [LABELS + findings.heads * unit, findings.layers.length * unit];
     svg.setAttribute("width", width);
     svg.setAttribute("height", height + 1);
     svg.setAttribute("class", `map tone-${findings.roles[number].hue}`);
@@ -73,9 +73,9 @@ const maps = (() => {
       if (!figures || !name.startsWith("is-role")) parts.push(element("path", { class: name, d: text }));
     }
     const step = unit >= 10 ? 1 : Math.ceil(11 / unit);
-    for (let layer = 0; layer < findings.layers; layer += step) {
+    for (let layer = 0; layer < findings.layers.length; layer += step) {
       const label = element("text", { x: LABELS - 4, y: layer * unit + unit / 2 + 3.5 });
-      label.textContent = layer;
+      label.textContent = findings.layers[layer];
       parts.push(label);
     }
     if (figures) parts.push(...numbersOf(number, unit));
@@ -159,7 +159,7 @@ const maps = (() => {
     const most = Math.max(1, Math.min(count, Math.floor((width + 18) / (LEAST + 18))));
     const free = innerHeight - grid.getBoundingClientRect().top - scrollY - 6;
     for (let wanted = Math.min(most, 3); wanted < most; wanted += 1) {
-      if (Math.ceil(count / wanted) * (unitFor(width, wanted) * findings.layers + 32) <= free) return wanted;
+      if (Math.ceil(count / wanted) * (unitFor(width, wanted) * findings.layers.length + 32) <= free) return wanted;
     }
     return most;
   }
@@ -195,7 +195,7 @@ const maps = (() => {
     const box = svg.getBoundingClientRect();
     const { unit } = drawn.get(svg);
     const [head, layer] = [Math.floor((event.clientX - box.left - LABELS) / unit), Math.floor((event.clientY - box.top) / unit)];
-    return head >= 0 && head < findings.heads && layer >= 0 && layer < findings.layers ? layer * findings.heads + head : -1;
+    return head >= 0 && head < findings.heads && layer >= 0 && layer < findings.layers.length ? layer * findings.heads + head : -1;
   }
 
   function boxOf(svg, cell) {
@@ -220,7 +220,7 @@ const maps = (() => {
 
   function openAt(svg, cell) {
     tip.hide();
-    openHead(Math.floor(cell / findings.heads), cell % findings.heads);
+    openHead(cell);
     svg.parentElement.scrollIntoView({ block: "nearest" });
   }
 
@@ -235,7 +235,7 @@ const maps = (() => {
     const next = (step, column) => (all[place + step] ? focusMap(all[place + step], at(layer, column)) : null);
     if (event.key === "ArrowRight") head + 1 < findings.heads ? focusMap(svg, cell + 1) : next(1, 0);
     else if (event.key === "ArrowLeft") head ? focusMap(svg, cell - 1) : next(-1, findings.heads - 1);
-    else if (event.key === "ArrowDown") focusMap(svg, at(Math.min(layer + 1, findings.layers - 1), head));
+    else if (event.key === "ArrowDown") focusMap(svg, at(Math.min(layer + 1, findings.layers.length - 1), head));
     else if (event.key === "ArrowUp") focusMap(svg, at(Math.max(layer - 1, 0), head));
     else if (event.key === "PageDown") next(1, head);
     else if (event.key === "PageUp") next(-1, head);

@@ -70,7 +70,7 @@ function labelOf(cell, passes) {
   const held = findings.roles.filter((role) => passes(rowOf(role, cell)));
   const nameOf = (role) => findings.sieves[role.sieve] + (role.strong.has(cell) ? ` beyond ${role.stronger}` : "");
   const names = held.length > MOST ? `${held.length} roles` : held.map(nameOf).join(", ");
-  return `layer ${Math.floor(cell / findings.heads)} head ${cell % findings.heads}: ${names || "no role"}`;
+  return `layer ${layerAt(cell)} head ${cell % findings.heads}: ${names || "no role"}`;
 }
 
 /* Of one role what it says about the head; of all roles those it holds, and how many are undetermined. */
@@ -97,7 +97,7 @@ matrix.addEventListener("keydown", (event) => {
   if (event.key in STEPS) {
     const [down, right] = STEPS[event.key];
     const inside = (value, size) => Math.min(Math.max(value, 0), size - 1);
-    move(inside(layer + down, findings.layers) * findings.heads + inside(head + right, findings.heads));
+    move(inside(layer + down, findings.layers.length) * findings.heads + inside(head + right, findings.heads));
   } else if (event.key === "Home") move(layer * findings.heads);
   else if (event.key === "End") move(layer * findings.heads + findings.heads - 1);
   else if (event.key === "Enter" || event.key === " ") openCell(cell);
@@ -107,7 +107,7 @@ matrix.addEventListener("keydown", (event) => {
 
 function openCell(cell) {
   tip.hide();
-  openHead(Math.floor(cell / findings.heads), cell % findings.heads);
+  openHead(cell);
 }
 
 matrix.addEventListener("focusin", (event) => { if (event.target.matches("td")) tell(cells.indexOf(event.target)); });

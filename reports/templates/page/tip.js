@@ -11,9 +11,6 @@ function heading(element, scope) {
   return element;
 }
 
-const headName = (cell) => `${Math.floor(cell / findings.heads)}-${cell % findings.heads}`;
-const titleOf = (cell) => `Layer ${Math.floor(cell / findings.heads)}, head ${cell % findings.heads}`;
-
 /* The decision about a head in words, with what a contrast controls for. */
 function verdictWords(role, cell) {
   const code = decisions[rowOf(role, cell)];

@@ -2,7 +2,7 @@
 /* Shared by the other scripts: the findings, numbers as text, elements made without markup. */
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const findings = read("findings-columns");
-const perSieve = findings.layers * findings.heads;
+const perSieve = findings.layers.length * findings.heads;
 const rowCount = perSieve * findings.sieves.length;
 
 function bytes(text) {
@@ -23,9 +23,19 @@ const ENDS = "mean_low" in columns ? ["mean_low", "mean_high"] : ["low", "high"]
 const decisions = bytes(findings.decision);
 const placeOf = (row) => ({
   sieve: Math.floor(row / perSieve),
-  layer: Math.floor((row % perSieve) / findings.heads),
+  layer: layerAt(row % perSieve),
   head: row % findings.heads,
 });
+
+/* Heads are counted layer by layer, over the layers that are read; names have the layer's position in the model. */
+const layerAt = (cell) => findings.layers[Math.floor(cell / findings.heads)];
+const headName = (cell) => `${layerAt(cell)}-${cell % findings.heads}`;
+const titleOf = (cell) => `Layer ${layerAt(cell)}, head ${cell % findings.heads}`;
+/* The number of a head by its name; −1 for none. */
+function cellNamed(layer, head) {
+  const place = findings.layers.indexOf(Number(layer));
+  return place >= 0 && Number(head) < findings.heads ? place * findings.heads + Number(head) : -1;
+}
 
 /* Three significant digits, as in the words of the page. */
 function shortNumber(value) {

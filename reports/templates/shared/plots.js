@@ -21,7 +21,7 @@ function addHeadNumbers(trace) {
   const cells = packed ? new Uint32Array(bytes(packed).buffer) : [];
   trace.customdata = Array.from(cells, (cell) => {
     const row = trace.meta.sieve * perSieve + cell;
-    return [Math.floor(cell / findings.heads), cell % findings.heads, ...HOVER_COLUMNS.map((name) => columns[name][row]), hoverP(columns.p[row])];
+    return [layerAt(cell), cell % findings.heads, ...HOVER_COLUMNS.map((name) => columns[name][row]), hoverP(columns.p[row])];
   });
 }
 

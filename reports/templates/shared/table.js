@@ -226,7 +226,7 @@ function labelsFile() {
     const codes = findings.roles.map((role) => decisions[rowOf(role, cell)]);
     const roles = csvCell(names.filter((_, role) => codes[role] === 0).join(";"));
     const marks = codes.map((code) => ["1", "0"][code] ?? "");
-    lines.push([Math.floor(cell / findings.heads), cell % findings.heads, roles, ...marks, ...shared.slice(cell, cell + 1)].join(","));
+    lines.push([layerAt(cell), cell % findings.heads, roles, ...marks, ...shared.slice(cell, cell + 1)].join(","));
   }
   return lines.join("\n") + "\n";
 }

@@ -16,7 +16,7 @@ function headCell(sieve, cell) {
 
 function headLine(_, cell) {
   const line = create("tr");
-  const place = create("th", `${Math.floor(cell / findings.heads)}-${cell % findings.heads}`);
+  const place = create("th", headName(cell));
   place.scope = "row";
   place.dataset.key = cell;
   line.append(place, ...knownColumns.map((sieve) => headCell(sieve, cell)));
