@@ -75,7 +75,7 @@ class ReadRun:
         """What runs share whose labels can be matched head by head: the model and the rule of decision."""
         margin = (self.facts.get("settings") or {}).get("margin")
         model = self.fact("model", "weights_sha256") or self.fact("model", "name") or self.folder
-        shape = self.labelling.findings.count.shape[1:]
+        shape = self.labelling.scores.stack.numbers, self.labelling.scores.heads
         kind = self.fact("model", "kind")
         rule = (self.facts.get("preset"), self.facts.get("statistic"), self.rule, margin)
         return (model, kind, shape, *rule)

@@ -151,6 +151,7 @@ def concatenate_scores(parts: Sequence[Scores]) -> Scores:
         cells=np.concatenate([part.cells for part in parts], axis=1),
         values=np.concatenate([part.values for part in parts], axis=1),
         null=np.concatenate([part.null for part in parts], axis=1),
+        stack=parts[0].stack,
     )
 
 

@@ -28,7 +28,7 @@ def head_cards(labelling: Labelling) -> dict[str, Any]:
     """
     kind, findings = kind_of(labelling), labelling.findings
     low, high = labelling.mean_intervals()
-    layers, heads = (int(size) for size in findings.count.shape[1:])
+    numbers, heads = labelling.scores.stack.numbers, labelling.scores.heads
     places = {name: findings.of(name) for name in findings.roles}
     rules = {rule.sieve: rule for rule in findings.rules}
 
@@ -48,7 +48,7 @@ def head_cards(labelling: Labelling) -> dict[str, Any]:
         "kind": kind.name,
         "title": title_of(labelling).translate(MARKS),
         "model": dict(labelling.manifest.get("model") or {}).get("name"),
-        "layers": layers,
+        "layers": len(numbers),
         "heads": heads,
         "roles": [
             {"name": name, "title": phrase_of(name).title.translate(MARKS)}
@@ -57,12 +57,12 @@ def head_cards(labelling: Labelling) -> dict[str, Any]:
         ],
         "cards": [
             {
-                "layer": layer,
+                "layer": number,
                 "head": head,
                 "sentence": kind.head_sentence(labelling, layer, head).translate(MARKS),
                 "roles": {name: answer(name, layer, head) for name in places},
             }
-            for layer in range(layers)
+            for layer, number in enumerate(numbers)
             for head in range(heads)
         ],
     }

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.clusters import Choice, Claim, ClusterResults, Divergence, Neighbours
-from headroles.records.layers import Stack, number_layers
+from headroles.records.example import Scores
+from headroles.records.layers import number_layers
 from headroles.records.rules.names import METHODS
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
 from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
@@ -101,14 +102,12 @@ def _neighbour_rows(neighbours: Neighbours, heads: int) -> list[Neighbour]:
     return rows
 
 
-def read_clusters(folder: Path, stack: Stack, heads: int, units: int) -> ClusterResults:
+def read_clusters(folder: Path, scores: Scores) -> ClusterResults:
     """Read distances between heads and clusters from a run folder.
 
     Args:
         folder: Folder of the run.
-        stack: Layers of its model.
-        heads: Heads of each.
-        units: Number of units of its scores.
+        scores: Of the run, which has its layers, heads and units.
 
     Raises:
         KeyError: When an array or a column is missing.
@@ -117,12 +116,14 @@ def read_clusters(folder: Path, stack: Stack, heads: int, units: int) -> Cluster
         BadInput: When arrays do not fit together.
     """
     arrays = read_archive((folder / DIVERGENCE).read_bytes(), DIVERGENCE)
-    grid, layers = tuple(int(number) for number in arrays["grid"]), len(stack.layers)
-    if grid != (layers, heads):
-        raise ValueError(f"{DIVERGENCE} is of {grid} layers and heads, the run of {(layers, heads)}")
+    layers, heads = (int(number) for number in arrays["grid"])
+    if (layers, heads) != (scores.layers, scores.heads):
+        raise ValueError(
+            f"{DIVERGENCE} is of {layers} x {heads} heads, the run of {scores.layers} x {scores.heads}"
+        )
     divergence = record_of(Divergence, arrays, layers=layers, heads=heads)
     older = divergence.way not in arrays  # sums were called "mean", too
-    check_divergence(divergence, arrays["mean" if older else divergence.way], units)
+    check_divergence(divergence, arrays["mean" if older else divergence.way], len(set(scores.units)))
     clustered = record_of(
         ClusterResults,
         arrays,
@@ -132,8 +133,8 @@ def read_clusters(folder: Path, stack: Stack, heads: int, units: int) -> Cluster
         neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
     )
     check_clusters(clustered)
-    table = (folder / CLUSTERS).read_text(encoding="utf-8")
-    if table != number_layers(_heads_text(clustered), stack.numbers):
+    text = number_layers(_heads_text(clustered), scores.stack.numbers)
+    if (folder / CLUSTERS).read_text(encoding="utf-8") != text:
         raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
     return clustered
 

@@ -38,7 +38,7 @@ def show_counts(console: Console, summary: Summary) -> None:
     roles = sorted(summary.roles, key=lambda role: (not role.tally.role, role.tally.role))
     shown = [role for role in roles if role.tally.role] if len(roles) > MOST else roles
     if shown:
-        for line in _lines(shown, summary.table.layers * summary.table.heads, console):
+        for line in _lines(shown, summary, console):
             console.print(line)
     if left := len(roles) - len(shown):
         console.print(Text(f"{plural(left, 'more role')} without a head", style="dim"))
@@ -46,9 +46,9 @@ def show_counts(console: Console, summary: Summary) -> None:
         console.print(Text(meaning, style="dim"))
 
 
-def _lines(roles: Sequence[Role], heads: int, console: Console) -> list[Text]:
+def _lines(roles: Sequence[Role], summary: Summary, console: Console) -> list[Text]:
     """Return headings and a line per role, as wide as the console."""
-    wide = console.width >= 100
+    wide, heads = console.width >= 100, summary.table.layers * summary.table.heads
     headings, columns = _verdicts(roles, wide) if console.width >= ROOM else ([], [])
     gap = 2 if wide else 1
     widths = [
@@ -56,7 +56,7 @@ def _lines(roles: Sequence[Role], heads: int, console: Console) -> list[Text]:
         for heading, column in zip(headings, columns, strict=True)
     ]
     count = max(len(f"{role.tally.role:,}") for role in roles)
-    places = [_place(role) for role in roles]
+    places = [_place(summary, role) for role in roles]
     means = [interval(role.strongest.score) if role.strongest else "" for role in roles]
     place, mean = max(4, *map(len, places)), max(17, *map(len, means))
     mark = max(len(role.code) for role in roles)
@@ -114,9 +114,10 @@ def _explained(role: Role) -> str:
     return f"{role.tally.explained:,}" if role.contrast else "–"
 
 
-def _place(role: Role) -> str:
-    """Return the strongest head of a role."""
-    return f"{role.strongest.layer}-{role.strongest.head}" if role.strongest else ""
+def _place(summary: Summary, role: Role) -> str:
+    """Return the strongest head of a role; "" where there is none."""
+    best = role.strongest
+    return summary.table.stack.name(best.layer, best.head) if best else ""
 
 
 def _meanings(roles: Sequence[Role]) -> list[str]:
@@ -161,16 +162,16 @@ def show_grid(console: Console, summary: Summary) -> None:
         summary: Of the run.
     """
     chosen = rarest(summary)
-    layers, heads = chosen.shape
-    side = max(5, len(str(layers - 1)))
+    heads, numbers = chosen.shape[1], summary.table.stack.numbers
+    side = max(5, len(str(numbers[-1])))
     fitting = max(1, (console.width - side - 1) // CELL)
     for start in range(0, heads, fitting):
         block = range(start, min(heads, start + fitting))
         console.print(
             Text(f"{'layer':>{side}} " + "".join(f"{head:^{CELL}}" for head in block).rstrip(), style="dim")
         )
-        for layer in range(layers):
-            line = Text.assemble((f"{layer:>{side}} ", "dim"))
+        for layer, number in enumerate(numbers):
+            line = Text.assemble((f"{number:>{side}} ", "dim"))
             for head in block:
                 role = int(chosen[layer, head])
                 if role < 0:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.records.assessment import Assessment, RoleOverlap
+from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary, Support
@@ -64,7 +65,7 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     if CONTROLS[VALUES] in controls:
         lines.append(("words", f"explained, for parked: the head attends there, and {TAKES}"))
     strong = [
-        f"{role.sieve}: {counts_beyond(role)}{_places(heads)}"
+        f"{role.sieve}: {counts_beyond(role)}{_places(heads, summary.table.stack)}"
         for role, heads in zip(summary.roles, summary.strong, strict=True)
         if role.stronger and role.tally.role
     ]
@@ -88,9 +89,9 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     return lines
 
 
-def _places(heads: Bool[np.ndarray, "layers heads"]) -> str:
-    """Return heads by layer and number, in brackets; "" where there are none, or too many for a line."""
-    places = [f"{layer}-{head}" for layer, head in np.argwhere(heads).tolist()]
+def _places(heads: Bool[np.ndarray, "layers heads"], stack: Stack) -> str:
+    """Return the names of heads, in brackets; "" where there are none, or too many for a line."""
+    places = [stack.name(layer, head) for layer, head in np.argwhere(heads).tolist()]
     return f" ({', '.join(places)})" if 0 < len(places) <= MOST_PLACES else ""
 
 

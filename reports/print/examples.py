@@ -33,7 +33,8 @@ def examples(labelling: Labelling, summary: Summary, width: float) -> Figure | N
     kept = labelling.exhibited
     if kept is None or not chosen:
         return None
-    panels = [example_panel(kept, exhibit, palette()[tone(role)[6:-1]]) for role, exhibit in chosen]
+    stack = labelling.scores.stack
+    panels = [example_panel(kept, exhibit, stack, palette()[tone(role)[6:-1]]) for role, exhibit in chosen]
     across = max(panel.across for panel in panels)
     panels = [replace(panel, across=across) for panel in panels]
     widest = width / 25.4 * 72 * SIZE / LETTERS

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps, TypicalInput
+from headroles.records.layers import Stack
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Role, Summary
 from headroles.reports.views.panels import EDGE, ROW, SIZE, SOFT, Panel, at
@@ -71,7 +72,7 @@ def chosen_examples(labelling: Labelling, summary: Summary) -> list[tuple[Role, 
     return [row[1:] for row in sorted(furthest, key=lambda row: order[row[1].sieve])]
 
 
-def example_panel(kept: KeptMaps, exhibit: TypicalInput, colour: str) -> Panel:
+def example_panel(kept: KeptMaps, exhibit: TypicalInput, stack: Stack, colour: str) -> Panel:
     """Return one head on one input: lines from words to those they attend to, as strong as the weight.
 
     Weights between words are sums over the pieces attended to, averaged over the pieces that attend. Lines
@@ -82,6 +83,7 @@ def example_panel(kept: KeptMaps, exhibit: TypicalInput, colour: str) -> Panel:
     Args:
         kept: Kept maps of the run.
         exhibit: One of its typical inputs.
+        stack: The layers by their positions.
         colour: Of the role.
     """
     place = int(kept.places[exhibit.map, 0])
@@ -108,7 +110,8 @@ def example_panel(kept: KeptMaps, exhibit: TypicalInput, colour: str) -> Panel:
     frame = (left + 4, right - 4, top + ROW)
     phrase = phrase_of(exhibit.sieve)
     title = shorten(phrase.title, TITLE)
-    where = f"layer {exhibit.layer}, head {exhibit.head}"
+    name = stack.name(exhibit.layer, exhibit.head)
+    where = f"layer {stack.numbers[exhibit.layer]}, head {exhibit.head}"
     spans = dict.fromkeys(f"{start + 1}–{start + size}" for start in (first, second))
     part = f"words {' → '.join(spans)} of {len(units)}" if size < len(units) else ""
     parts = [
@@ -123,7 +126,7 @@ def example_panel(kept: KeptMaps, exhibit: TypicalInput, colour: str) -> Panel:
     ]
     lines = max(width_of(line, SIZE) for line in (title, where, part)) * SNUG
     across = max(right + wide[1], EDGE + lines) + EDGE
-    words = f"Head {exhibit.layer}-{exhibit.head} {phrase.one}: score {exhibit.score:.2f} on this input."
+    words = f"Head {name} {phrase.one}: score {exhibit.score:.2f} on this input."
     strongest = _strongest(of_role, *sides)
     down = top + ROW * (1 + size) + EDGE
     return Panel(across, down, tuple(parts), f"{title}, {where}", f"{words}{strongest}")

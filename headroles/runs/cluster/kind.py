@@ -91,7 +91,7 @@ class ClusterRun(LabelRun):
 
     def read(self, folder: Path, scores: Scores) -> ClusterResults:
         """Read divergences and clusters."""
-        return read_clusters(folder, scores.stack, scores.heads, len(set(scores.units)))
+        return read_clusters(folder, scores)
 
     def page(self, labelling: Labelling) -> str:
         """Return the report of clusters."""
