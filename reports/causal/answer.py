@@ -58,6 +58,7 @@ def answer_of(labelling: Labelling) -> Answer:
         line=" · ".join(
             [
                 *(isolate(fact) for fact in facts.facts if fact),
+                *filter(None, [labelling.scores.stack.words]),
                 f"damage: {measure_of(labelling, arm)}",
                 f"in place of a head: {REPLACED[parse_column(arm).what]}",
                 f"threshold {threshold_text(labelling, arm)}",

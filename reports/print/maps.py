@@ -243,7 +243,7 @@ def add_map_axes(
     ticks = {"dtick": _ticks(heads)}, layer_ticks(stack, _ticks(layers), by_place=True)
     for along, other, steps, domain, ends in zip("xy", "yx", ticks, domains, ranges, strict=True):
         anchors: dict[str, Any] = {"anchor": f"{other}{name}", "domain": domain, "range": ends}
-        set_axis(figure, f"{along}axis{name}", **steps, **anchors, **settings)
+        set_axis(figure, f"{along}axis{name}", **anchors | settings | steps)
     return {"xaxis": f"x{name}", "yaxis": f"y{name}"}
 
 

@@ -81,6 +81,7 @@ def answer_of(labelling: Labelling) -> Answer:
         line=" · ".join(
             [
                 *(isolate(fact) for fact in facts.facts if fact),
+                *filter(None, [labelling.scores.stack.words]),
                 ", ".join(units),
                 error_rate(every, "", "verdicts", "verdict"),
             ]

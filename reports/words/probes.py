@@ -106,8 +106,12 @@ def probes_of(labelling: Labelling) -> ProbeResults:
     probed, stack = labelling.probed or ProbeResults(None), labelling.scores.stack
     if stack.whole:
         return probed
-    best, gaps, weights = (by_position(rows, stack) for rows in (probed.best, probed.gaps, probed.weights))
-    return replace(probed, best=best, gaps=gaps, weights=weights)
+    return replace(
+        probed,
+        best=by_position(probed.best, stack),
+        gaps=by_position(probed.gaps, stack),
+        weights=by_position(probed.weights, stack),
+    )
 
 
 def head_name(best: BestHead) -> str:
