@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.findings import Findings, HeadGrid
-from headroles.records.layers import Stack, stack_of
+from headroles.records.layers import Stack, stored_stack
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.brief import brief
 from headroles.records.shown.notebook import comparison_html
@@ -180,7 +180,8 @@ class Comparison:
     @property
     def stack(self) -> Stack:
         """Return the layers of run A by their positions; both runs have the same."""
-        return stack_of(self.manifest["a"]["model"])
+        model = self.manifest.get("a", {}).get("model") or {}
+        return stored_stack(model, self.differences.count.shape[1])
 
     def frame(self) -> pd.DataFrame:
         """Return one row per sieve × layer × head with the columns of ``differences.csv``."""

@@ -161,11 +161,11 @@ def stack_of(model: Mapping[str, Any]) -> Stack:
 
 
 def stored_stack(model: Mapping[str, Any], layers: int) -> Stack:
-    """Return the stack of stored maps, as their list states it; all blocks where it states none of as many.
+    """Return the stack that is stated of maps or results; all blocks where none of as many layers is.
 
     Args:
-        model: The list's entry of the model, of any types.
-        layers: Layers of the maps.
+        model: The entry of the model, of any types.
+        layers: Layers of the maps or results.
 
     Example:
         >>> stored_stack({"layers": [{"index": 3}], "blocks": 4}, 1).numbers, stored_stack({}, 1).numbers

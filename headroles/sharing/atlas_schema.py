@@ -14,6 +14,7 @@ TYPES: Mapping[type, dict[str, Any]] = {
     int: {"type": "integer"},
     float: {"type": ["number", "null"]},
     str: {"type": "string"},
+    tuple[int, ...]: {"type": "array", "items": {"type": "integer", "minimum": 0}},
 }
 """Schema of a cell by its type; a number without a value is an empty cell, and null in JSON."""
 SHARES = frozenset(
@@ -21,7 +22,7 @@ SHARES = frozenset(
 )
 """Columns in [0, 1]."""
 COUNTS = frozenset(
-    {"layer", "head", "heads", "count", "runs", "held", "at_least", "layers", "examples", "units"}
+    {"layer", "head", "heads", "count", "runs", "held", "at_least", "blocks", "examples", "units"}
 )
 """Columns that are not negative."""
 WORDS = {
@@ -34,7 +35,7 @@ PLACE = {
     "sieve": (str, "The role."),
     "layer": (int, "Layer of the head, from 0."),
     "head": (int, "Index of the head in its layer, from 0."),
-    "depth": (float, "Relative depth of the layer, (layer + 1/2) / layers."),
+    "depth": (float, "Relative depth of the layer, (layer + 1/2) / blocks."),
 }
 NUMBER_MEANINGS = {
     "count": "Units with a score.",

@@ -8,7 +8,6 @@ import numpy as np
 from headroles.records.causal.columns import ACCURACY, parse_column
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep, Pruning
 from headroles.records.causal.statement import amount, statements
-from headroles.records.layers import stack_of
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import MEASURES, OUTCOMES, arm_name, tone
 from headroles.reports.figures.drawing import (
@@ -220,7 +219,7 @@ def _step(pruning: Pruning, step: PruneStep, classes: bool) -> tuple[Cell, ...]:
 def order_sheet(pruning: Pruning) -> Sheet:
     """Return the heads in the order in which they leave, with the damage of each alone."""
     unit = " nats" if parse_column(pruning.arm).outcome == "loss" else ""
-    rows, numbers = [], stack_of(pruning.manifest["model"]).numbers
+    rows, numbers = [], pruning.stack.numbers
     for rank, (layer, head) in enumerate(pruning.order.tolist(), start=1):
         alone = float(pruning.single[layer, head])
         rows.append(

@@ -7,7 +7,6 @@ from typing import Any
 from markupsafe import Markup
 
 from headroles.records.causal.pruning import Pruning
-from headroles.records.layers import stack_of
 from headroles.reports.causal.pruning import (
     LOOKS,
     bound_text,
@@ -20,7 +19,7 @@ from headroles.reports.document import NO_FINDINGS
 from headroles.reports.files import LARGEST, files_json
 from headroles.reports.framed import framed_page
 from headroles.reports.summary.embedded import manifest_json
-from headroles.reports.words.words import share
+from headroles.reports.words.words import layers_read, share
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")
 STYLES = ("heads/maps.css", "causal/causal.css")
@@ -61,7 +60,7 @@ def pruning_page(pruning: Pruning, files: Mapping[str, str] = NO_FILES) -> str:
         looks=[(*look, word) for word, look in LOOKS.items() if word in decided],
         steps=steps_sheet(pruning),
         order=order_sheet(pruning),
-        layers=stack_of(pruning.manifest["model"]).numbers,
+        layers=pruning.stack.numbers,
         heads=heads,
         cell=CELL,
         side=SIDE,
@@ -71,12 +70,21 @@ def pruning_page(pruning: Pruning, files: Mapping[str, str] = NO_FILES) -> str:
         sure=share(1 - pruning.alpha),
         alpha=share(pruning.alpha),
         command=str(pruning.manifest.get("command") or ""),
-        facts=list(_facts(pruning.manifest)),
+        facts=list(_facts(_with_size(pruning))),
         files=(*small, "manifest.json"),
         embedded=Markup(files_json(small)),
         no_findings=Markup(NO_FINDINGS),
         manifest=Markup(manifest_json(pruning.manifest)),
     )  # fmt: skip
+
+
+def _with_size(pruning: Pruning) -> dict[str, Any]:
+    """Return the manifest with the number of layers in place of their list."""
+    model = dict(pruning.manifest.get("model") or {})
+    if "layers" in model:
+        model["layers"] = layers_read(pruning.stack).removesuffix(" layers").removesuffix(" layer")
+        model.pop("blocks", None)
+    return {**pruning.manifest, "model": model}
 
 
 def _facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ def test_layers_of_a_hybrid_are_named_by_the_position_of_their_block(name: str, 
         header, *rows = (line.split(",") for line in texts[file].splitlines())
         assert {row[header.index("layer")] for row in rows} <= {"5", "8"}, file
     page = (folder / "report.html").read_text(encoding="utf-8") if folder.is_dir() else ""
-    if 'id="findings-columns"' in page:
+    if page and not name.startswith("atlas"):
         assert '"layers":[5,8]' in page
         assert "attention in 2 of 9 layers" in texts["page.txt"] + texts["terminal.txt"]
     if name in READ:

@@ -41,7 +41,7 @@ def test_the_embedded_findings_and_precisions_are_those_of_the_run_bit_for_bit(k
     run = result(kind)
     stored = parts_of(usual_page(kind)).islands["findings-columns"]
     shape = run.findings.count.shape
-    assert (stored["layers"], stored["heads"], stored["alpha"]) == (*shape[1:], 0.05)
+    assert (stored["layers"], stored["heads"], stored["alpha"]) == ([*range(shape[1])], shape[2], 0.05)
     assert stored["sieves"] == list(run.findings.sieves)
     assert stored["names"] == list(COLUMNS)
     known = [] if run.assessment is None else [field.name for field in fields(Precision)]

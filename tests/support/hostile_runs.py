@@ -61,15 +61,19 @@ def compared(names: tuple[str, ...] = PLAIN) -> Comparison:
     found = paired_differences(first, other, (rules, rules), decision, 0.05)
     before, after = (judge(each, rules, decision) for each in (first, other))
     moved = tuple(compare_by_swaps(Columns(first, rules), Columns(other, rules), grid, decision, 19))
-    layers = tuple(by_layer(found, before, after))
+    layers = tuple(by_layer(found, before, after, first.stack))
     return Comparison(found, before, after, decision, 0.05, layers, moved, facts, (FACTS["notes"][0],))
 
 
 def atlas_in(folder: Path, names: tuple[str, ...] = NAMES) -> headroles.Atlas:
     """Write three runs of these sieves, one without the last, and their atlas with its page into a folder."""
     model = dict(FACTS["model"] if names[0] == SCRIPT else {"name": "tiny"})
-    facts = {"headroles": "0.1.0", "settings": {}, "model": model | {"layers": SHAPE[1], "heads": SHAPE[2]}}
     runs = [labelled(names), labelled(names, seed=2), labelled(names[:-1], seed=3)]
+    facts = {
+        "headroles": "0.1.0",
+        "settings": {},
+        "model": model | runs[0].scores.stack.described | {"heads": SHAPE[2]},
+    }
     places = [folder / f"{SCRIPT.replace('/', '')} {number}" for number in range(len(runs))]
     for place, run in zip(places, runs, strict=True):
         headroles.save(replace(run, manifest=dict(run.manifest) | facts), place)

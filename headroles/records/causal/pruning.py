@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.arrays import seal_arrays
 from headroles.records.causal.columns import LOSS
-from headroles.records.layers import stack_of
+from headroles.records.layers import Stack, stored_stack
 from headroles.records.shown.brief import brief
 
 if TYPE_CHECKING:
@@ -166,12 +166,15 @@ class Pruning:
         return passed[-1] if passed else None
 
     @property
+    def stack(self) -> Stack:
+        """Return the layers by their positions."""
+        return stored_stack(self.manifest.get("model") or {}, len(self.removed))
+
+    @property
     def heads(self) -> dict[int, list[int]]:
         """Removed heads by the position of their layer, from 0; layers that keep all heads are left out."""
-        numbers = stack_of(self.manifest["model"]).numbers
-        layers = (
-            (number, np.flatnonzero(row).tolist()) for number, row in zip(numbers, self.removed, strict=True)
-        )
+        rows = zip(self.stack.numbers, self.removed, strict=True)
+        layers = ((number, np.flatnonzero(row).tolist()) for number, row in rows)
         return {layer: heads for layer, heads in layers if heads}
 
     def frame(self) -> "pd.DataFrame":
