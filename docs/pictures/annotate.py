@@ -139,7 +139,7 @@ def answer(browser: Browser, report: Path) -> bytes:
 def head_panel(browser: Browser, report: Path) -> bytes:
     """Return a picture of the panel of one head, with one example."""
     page = open_page(browser, report, 1980)
-    page.evaluate("head => openHead(...head)", HEAD)
+    page.evaluate("head => openHead(cellNamed(...head))", HEAD)
     page.locator("#head-card canvas").first.wait_for()
     page.wait_for_timeout(1000)
     page.evaluate(

@@ -88,7 +88,7 @@ def report(browser: Browser, runs: Path) -> bytes:
 def card(browser: Browser, runs: Path) -> bytes:
     """Return a picture of the answer, with one head open in the panel."""
     window = open_page(browser, runs / "label" / "report.html", 900)
-    window.evaluate("head => openHead(...head)", HEAD)
+    window.evaluate("head => openHead(cellNamed(...head))", HEAD)
     window.locator("#head-card canvas").first.wait_for()
     return take_picture(window)
 

@@ -1,11 +1,13 @@
 """Cards of heads in a browser: opened, read, walked through, left again; every test opens its own page."""
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from headroles.records import Stack, StackLayer
 from headroles.reports import page_of, spreads_of
 from tests.support.browser import Opened, serious, wait_until, widening
 from tests.support.card_runs import HOSTILE, NAMES, card_run
@@ -51,7 +53,7 @@ def test_keys_buttons_and_addresses_lead_into_a_card_on_to_others_and_back_to_it
     window.keyboard.press("ArrowRight")
     window.keyboard.press(" ")
     assert title(window) == "Layer 1, head 2"
-    window.evaluate("openHead(0, 0)")
+    window.evaluate("openHead(0)")
     window.click("#card-previous")
     assert title(window) == "Layer 3, head 5"
     window.click("#card-next")
@@ -180,3 +182,21 @@ def test_an_open_card_fits_and_has_no_serious_violation(
     window.locator("#card-examples canvas").first.wait_for()
     assert widening(window) == 0
     assert serious(window, "'#head-card'") == []
+
+
+def test_a_card_of_a_hybrid_is_named_and_addressed_by_the_position_of_its_layer(opened: Opened) -> None:
+    run = card_run()
+    stack = Stack(tuple(StackLayer(3 + 4 * place) for place in range(run.scores.layers)), 16)
+    window = opened(page_of(replace(run, scores=replace(run.scores, stack=stack))))
+    assert window.locator("#matrix tbody th").all_inner_texts() == ["3", "7", "11", "15"]
+    window.fill("#go-to-head", "1-0")
+    window.press("#go-to-head", "Enter")
+    assert title(window) == ""
+    window.fill("#go-to-head", "7-2")
+    window.press("#go-to-head", "Enter")
+    assert (title(window), window.evaluate("location.hash")) == ("Layer 7, head 2", "#head-7-2")
+    window.click("#card-previous")
+    assert title(window) == "Layer 7, head 1"
+    assert window.inner_text("#card-told").startswith("7-1 ")
+    assert window.evaluate("[headName(0), cellNamed(15, 1), cellNamed(1, 0)]") == ["3-0", 19, -1]
+    assert window.evaluate("placeOf(perSieve)") == {"sieve": 1, "layer": 3, "head": 0}
