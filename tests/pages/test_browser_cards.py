@@ -167,7 +167,7 @@ def test_special_tokens_are_hidden_unless_the_role_is_about_them_and_the_stronge
     window.evaluate("location.hash = '#head-3-0'")
     wait_until(window, "document.getElementById('head-card-title').textContent === 'Layer 3, head 0'")
     captions = window.locator("#card-examples figcaption").all_text_contents()
-    assert [text.partition(" in/")[0] for text in captions] == ["Input 1", "Input 2"]
+    assert [text.partition(" in/")[0].strip() for text in captions] == ["Input 1", "Input 2"]
     assert window.locator("#card-examples details").count() == 0
 
 
