@@ -1,7 +1,6 @@
 """Write words with dependency trees, gold or parsed, as input for probes of dependency."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

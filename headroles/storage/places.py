@@ -6,7 +6,6 @@ import io
 import os
 import stat
 from contextlib import suppress
-from io import BufferedReader
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 

@@ -84,6 +84,7 @@ def test_roles_are_decided_on_other_inputs_or_on_one_half_of_the_units(made: Mad
             np.testing.assert_array_equal(held.apart(labelled.scores.units, labelled.scores.examples), ~own)
         decided = [run is not same] * 2
         assert held.apart([*deciding[:2], "new"], ["u", "v", "w"]).tolist() == [*decided, True]
+    assert held is not None
     assert held.apart(["x", "y"], [*held.examples[:1], "new/0"]).tolist() == [False, True]
 
 

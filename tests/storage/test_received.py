@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -53,42 +52,51 @@ def _wait(folder: Path, gone: list[str], new: dict[str, bytes] | None = None) ->
     (folder / AFTER / "journal.json").write_text(json.dumps({"gone": gone, "last": "manifest.json"}))
 
 
-ATTACKS: dict[str, Callable[[Path], None]] = {
-    "a name above": lambda run: _wait(run, ["../victim.txt"]),
-    "an absolute name": lambda run: _wait(run, [str(run.parent / "victim.txt")]),
-    "a name behind a link": lambda run: (
-        (run / "figures").symlink_to(run.parent),
-        _wait(run, ["figures/victim.txt"]),
-    )[1],
-    "a file of somebody else": lambda run: (
-        (run / "thesis.tex").write_text("more"),
-        _wait(run, ["thesis.tex"]),
-    )[1],
-    "a link among new files": lambda run: (
-        _wait(run, []),
-        (run / AFTER / "report.html").symlink_to(run.parent / "victim.txt"),
-    )[0],
-    "a name of control characters": lambda run: _wait(run, ["figures/\x1b[2J\n../../victim.txt"]),
-    "a note among figures": lambda run: (
-        (run / "figures").mkdir(),
-        (run / "figures" / "notes.txt").write_text("mine"),
-        _wait(run, ["figures/notes.txt"]),
-    )[2],
-    "a folder in place of a file": lambda run: (_wait(run, []), (run / AFTER / "a" / "b").mkdir(parents=True),
-        (run / AFTER / "a" / "b" / "c").symlink_to(run.parent))[0],
-    "a linked folder of new files": lambda run: (
-        _wait(run.parent / "other", ["manifest.json"]),
-        (run / AFTER).symlink_to(run.parent / "other" / AFTER),
-    )[0],
-    "many names": lambda run: _wait(run, [f"../{number}" for number in range(50_000)]),
-    "deep nesting": lambda run: (_wait(run, []), (run / AFTER / "journal.json").write_text("[" * 99_999))[0],
-    "a pipe": lambda run: (
-        _wait(run, []),
-        (run / AFTER / "journal.json").unlink(),
-        os.mkfifo(run / AFTER / "journal.json"),
-    )[0],
-    "no journal": lambda run: ((run / AFTER).mkdir(), (run / AFTER / "journal.json").write_text("[1]"))[0],
-}  # fmt: skip
+ATTACKS = (
+    "a name above", "an absolute name", "a name behind a link", "a file of somebody else",
+    "a link among new files", "a name of control characters", "a note among figures",
+    "a folder in place of a file", "a linked folder of new files", "many names", "deep nesting", "a pipe",
+    "no journal",
+)  # fmt: skip
+
+
+def _attack(run: Path, kind: str) -> None:
+    """Leave a journal in a run that would delete or replace what is not its own."""
+    journal, victim = run / AFTER / "journal.json", run.parent / "victim.txt"
+    names = {
+        "a name above": ["../victim.txt"],
+        "an absolute name": [str(victim)],
+        "a name behind a link": ["figures/victim.txt"],
+        "a file of somebody else": ["thesis.tex"],
+        "a name of control characters": ["figures/\x1b[2J\n../../victim.txt"],
+        "a note among figures": ["figures/notes.txt"],
+        "many names": [f"../{number}" for number in range(50_000)],
+    }
+    if kind == "a linked folder of new files":
+        _wait(run.parent / "other", ["manifest.json"])
+        (run / AFTER).symlink_to(run.parent / "other" / AFTER)
+        return
+    _wait(run, names.get(kind, []))
+    match kind:
+        case "a name behind a link":
+            (run / "figures").symlink_to(run.parent)
+        case "a file of somebody else":
+            (run / "thesis.tex").write_text("more")
+        case "a link among new files":
+            (run / AFTER / "report.html").symlink_to(victim)
+        case "a note among figures":
+            (run / "figures").mkdir()
+            (run / "figures" / "notes.txt").write_text("mine")
+        case "a folder in place of a file":
+            (run / AFTER / "a" / "b").mkdir(parents=True)
+            (run / AFTER / "a" / "b" / "c").symlink_to(run.parent)
+        case "deep nesting":
+            journal.write_text("[" * 99_999)
+        case "a pipe":
+            journal.unlink()
+            os.mkfifo(journal)
+        case "no journal":
+            journal.write_text("[1]")
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -96,7 +104,7 @@ def test_a_journal_deletes_no_file_whatever_it_names_and_whoever_reads(
     received: Path, command: Command, attack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    ATTACKS[attack](received)
+    _attack(received, attack)
     before = contents(received.parent)
     for words in READERS:
         code, _, err = command(*(word.replace("{here}", str(received.parent)) for word in words))
@@ -140,7 +148,8 @@ def test_maps_that_are_half_replaced_or_a_pipe_are_refused(
     code, _, err = command(*words)
     assert (code, "it is no plain file" in err) == (1, True), err
     Path("m.npz").unlink()
-    np.savez("m.npz", **{"0": np.full((1, 1, 2, 2), 0.5, np.float32)})
+    maps: Any = {"0": np.full((1, 1, 2, 2), 0.5, np.float32)}
+    np.savez("m.npz", **maps)
     Path(".m.npz.after").mkdir()
     Path(".m.npz.after/journal.json").write_text('{"gone": ["victim.txt"], "last": "m.npz"}')
     code, _, err = command(*words)
@@ -171,6 +180,7 @@ def with_file(label: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def test_no_command_runs_a_file_that_a_stored_run_names(with_file: Path, command: Command) -> None:
+    words: tuple[str, ...]
     for words in (
         ("view", "the cat sat", "--run", "run", "--out", "a.html"),
         ("view", "--run", "run", "--out", "b.html"),
@@ -204,7 +214,11 @@ def test_no_command_runs_what_the_settings_of_a_received_run_add(
     for kind in ("label", "cluster", "surface", "probe", "ablate", "why"):
         run = Path(shutil.copytree(RECORDED / kind / "run", tmp_path / kind))
         roles = {"roles": "label"} if kind == "ablate" else {"folder": "label"} if kind == "why" else {}
-        change_manifest(run, lambda record, more=added | roles: record["settings"].update(more))
+
+        def change(record: Any, more: Any = added | roles) -> None:
+            record["settings"].update(more)
+
+        change_manifest(run, change)
         for words in (
             ("show",), ("verify",), ("table",), ("report",), ("judge", "--alpha", "0.2"), ("share",),
             ("prune", "--bound", "0.1", "--out", "pruned"), ("prune", "--check", "--data", "label"),

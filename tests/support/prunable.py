@@ -63,7 +63,6 @@ def network_of(name: str) -> Any:
                 layers_block_type=["mamba", "hybrid"] * 2,
                 mamba_d_state=8,
                 n_mamba_heads=8,
-                mamba_headdim=8,
                 mamba_ngroups=1,
             )
         ),

@@ -246,8 +246,8 @@ def run_plain_eager(network: Any, inputs: Tensors, layers: int | None = None) ->
                 f"{NOT_FINITE[network.dtype]}"
             )
         check_rows(own, type(network).__name__)
-    layers = getattr(getattr(plain, "past_key_values", None), "layers", ())
-    cached = [_count_key_heads(layer) for layer in layers if getattr(layer, "keys", None) is not None]
+    caches = getattr(getattr(plain, "past_key_values", None), "layers", ())
+    cached = [_count_key_heads(layer) for layer in caches if getattr(layer, "keys", None) is not None]
     home = inputs["input_ids"].device
     weights = [own[0].float().to(home) for own in returned]
     return PlainRun(plain[0], weights, cached, tuple(places), len(every))
@@ -365,14 +365,14 @@ def _hides_later_keys(network: Any, inputs: Tensors, layers: int) -> bool:
     Weights of visible keys can be too small for their type, and 0. A copy of the network with small matrices
     has small logits, and hides the same keys.
     """
-    rule = _rule_of(network, inputs)
+    rule = _rule_of(network, inputs, layers)
     if rule is None:
         even = deepcopy(network)
         with torch.no_grad():
             for weight in even.parameters():
                 if weight.dim() > 1:
                     weight.mul_(SMALL)
-        rule = _rule_of(even, inputs)
+        rule = _rule_of(even, inputs, layers)
     if rule is None:
         raise BadInput(
             f"keys must be hidden in every layer by one rule, all later ones or none, where a model does not "
@@ -382,7 +382,7 @@ def _hides_later_keys(network: Any, inputs: Tensors, layers: int) -> bool:
     return rule
 
 
-def _rule_of(network: Any, inputs: Tensors) -> bool | None:
+def _rule_of(network: Any, inputs: Tensors, layers: int) -> bool | None:
     """Return whether a model hides later keys; None where some of those it hides follow another rule.
 
     A hidden offset is 0 in all heads and places. Single cells show nothing, since small weights become 0
