@@ -77,5 +77,6 @@ def _refusals(name: str, results: Mapping[str, Mapping[str, Any]]) -> Iterator[s
 
 def write_page(figures: Mapping[str, Any]) -> None:
     """Write the figures, and the page with its tables."""
-    FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    rows = (f"{json.dumps(name)}: {json.dumps(kinds, ensure_ascii=False)}" for name, kinds in figures.items())
+    FIGURES.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
     PAGE.write_text(page_of(PAGE.read_text("utf-8"), figures), "utf-8")
