@@ -25,7 +25,7 @@ def read_run_manifest(folder: str) -> Mapping[str, Any]:
             "heads are removed in the order of their damage, which headroles ablate measures, but "
             f"'{folder}' is a run of another kind; make one with headroles ablate"
         )
-    origins = {"model": manifest["model"].get("origin"), "inputs": manifest["source"].get("kind")}
+    origins = {"model": manifest["model"].get("origin"), "inputs": (manifest.get("source") or {}).get("kind")}
     for what, origin in origins.items():
         if origin in OBJECTS:
             raise BadInput(

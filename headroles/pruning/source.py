@@ -61,7 +61,7 @@ class PruneSource:
         ordered = {unit for unit, chosen in zip(units, self.ordering, strict=True) if chosen}
         testing = [self.passages[place] for place in self.testing]
         return {
-            "source": dict(self.run.manifest["source"])
+            "source": dict(self.run.manifest.get("source") or {})
             | {"tested": len(testing), "sha256": fingerprint(testing)},
             "units": {"ordered": len(ordered), "tested": len({*units} - ordered)},
         }
@@ -178,7 +178,7 @@ def read_source(folder: str, outcome: str | None, seed: int) -> PruneSource:
         seen = frozenset().union(*(seen_marks(passage, corpus.identity) for passage in by_key.values()))
     finally:
         corpus.close()
-    stated = run.manifest["source"].get("sha256")
+    stated = (run.manifest.get("source") or {}).get("sha256")
     if survey.sha256 != stated or not {*run.scores.examples} <= by_key.keys():
         raise BadInput(
             f"pruning tests heads on the inputs of the run, but those of '{folder}' were changed since; "

@@ -82,7 +82,8 @@ def _verify(where: Path, oracles: bool) -> Verified:
     place = LocalPlace(where)
     _check_files(where, place, files)
     run = load(where)
-    shards = _check_shards(where, place, files, run.manifest["counts"]["examples"])
+    examples = (run.manifest.get("counts") or {}).get("examples", len(run.scores.examples))
+    shards = _check_shards(where, place, files, examples)
     tables = findings_texts(judge_stored_scores(run))
     for name, text in tables.items():
         if not _same_table(place.read(name).decode(errors="replace"), text):
@@ -93,8 +94,7 @@ def _verify(where: Path, oracles: bool) -> Verified:
                 f"judge"
             )
     checks = recompute(run) if oracles else ()
-    counted = run.manifest["counts"]["examples"], int(run.findings.count.size)
-    return Verified(len(files), shards, *counted, checks)
+    return Verified(len(files), shards, examples, int(run.findings.count.size), checks)
 
 
 def _same_table(stored: str, text: str) -> bool:

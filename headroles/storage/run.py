@@ -143,7 +143,9 @@ def write_results(
     kept = lasting_digests(folder, maps=maps_stay) if files is None else dict(files)
     there = kept.keys() & {*KEPT_MAP_FILES}
     parts = part_files(replace(labelling, exhibited=None) if there else labelling)
+    scores = labelling.scores
     manifest = dict(labelling.manifest) | {
+        "model": {**(labelling.manifest.get("model") or {}), **scores.stack.described, "heads": scores.heads},
         "parts": promised_files(labelling, [*parts, *there]),
         "decision": asdict(labelling.decision),
         "rules": [asdict(rule) for rule in labelling.findings.rules],
@@ -151,9 +153,8 @@ def write_results(
         "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
     }
     tables = assessment_texts(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}
-    numbers = labelling.scores.stack.numbers
     contents: dict[str, str | bytes] = {
-        name: number_layers(text, numbers) if isinstance(text, str) else text
+        name: number_layers(text, scores.stack.numbers) if isinstance(text, str) else text
         for name, text in {**tables, **parts}.items()
     }
     contents |= {**findings_texts(labelling), REPORT: report}

@@ -78,7 +78,7 @@ def surface_run(*, gradients: bool, shape: tuple[int, int, int] = (12, 2, 3)) ->
 
 def with_grid(run: "Labelling") -> "Labelling":
     """Return a run whose manifest says how many layers and heads it has."""
-    grid = {"layers": run.scores.layers, "heads": run.scores.heads}
+    grid = {**run.scores.stack.described, "heads": run.scores.heads}
     return replace(run, folder=None, manifest={**run.manifest, "model": {**run.manifest["model"], **grid}})
 
 
