@@ -71,7 +71,7 @@ def test_a_text_in_a_batch_is_read_as_the_plain_model_reads_it_alone(
 def test_scores_in_place_of_attention_and_layers_of_other_sizes_are_refused_by_name(
     model_of: ModelOf,
 ) -> None:
-    with pytest.raises(BadInput, match=r"layer 0 of SqueezeBertModel gives -.*these are no attention"):
+    with pytest.raises(BadInput, match=r"but SqueezeBertModel gives -.*these are no attention"):
         opened(model_of("squeezebert"))
     with pytest.raises(BadInput, match=r"CanineModel gave \['\(4, 128, 128\)', '\(4, 32, 32\)'\]"):
         opened(model_of("canine"))

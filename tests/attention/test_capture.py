@@ -259,14 +259,14 @@ def _gate(name: str, own: Any, given: Any) -> Any:
     """What stands before each head's projection (examples, queries, heads, 1 or 8), from a model's code."""
     import torch
 
-    if name == "qwen3-next":
+    if name == "qwen3_next":
         return own.q_proj(given).unflatten(-1, (4, 16))[..., 8:].sigmoid()
     if name == "afmoe":
         return own.gate_proj(given).unflatten(-1, (4, 8)).sigmoid()
     return torch.nn.functional.softplus(own.g_proj(given))[..., None]
 
 
-@pytest.mark.parametrize("name", grouped("qwen3-next", "afmoe", "laguna"))
+@pytest.mark.parametrize("name", grouped("qwen3_next", "afmoe", "laguna"))
 def test_weights_by_norms_are_the_norms_of_what_every_key_adds_through_a_gate(
     name: str, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,7 +359,7 @@ def test_projections_with_a_norm_or_packed_weights_are_refused_and_a_gate_is_fou
         own.o_proj = change(own.o_proj)
         with pytest.raises(BadInput, match=sentence):
             extraction.output_projections(model.network, batch_of(model, TEXTS[:1])[0])
-    for name, gated in (("llama", False), ("qwen3-next", True), ("zamba2", False)):
+    for name, gated in (("llama", False), ("qwen3_next", True), ("zamba2", False)):
         model = ready(model_of(name))
         found = extraction.output_projections(model.network, batch_of(model, TEXTS[:1])[0])
         assert [each.gated for each in found] == [gated] * model.layers

@@ -79,7 +79,7 @@ def test_the_embedded_model_is_found_by_its_name_and_by_default_and_its_weights_
 def test_a_folder_is_a_checkpoint_of_its_own_and_lacks_weights_of_the_pooler_alone(folder: Path) -> None:
     assert find_checkpoint(str(folder), None) == Checkpoint(str(folder), str(folder), None, "a local folder")
     described = _loaded(folder)
-    assert (described["architecture"], described["layers"], described["heads"]) == ("BertModel", 2, 4)
+    assert (described["architecture"], described["blocks"], described["heads"]) == ("BertModel", 2, 4)
     assert described["weights_sha256"] == _hash((folder / "model.safetensors").read_bytes())
     assert described["missing_weights"] == []
     assert json.loads(json.dumps(described)) == described

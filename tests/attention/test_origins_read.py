@@ -221,7 +221,7 @@ def rounds_of(model: Any, rounds: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def test_weights_behind_a_gate_are_scored_again_as_they_were(model_of: ModelOf) -> None:
-    whole, (again,) = rounds_of(opened(model_of("qwen3-next"), norms="some"), [])
+    whole, (again,) = rounds_of(opened(model_of("qwen3_next"), norms="some"), [])
     np.testing.assert_allclose(again.values, whole.values, rtol=0, atol=1e-6)
 
 

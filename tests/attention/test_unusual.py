@@ -70,11 +70,6 @@ def test_weights_too_small_for_their_type_are_not_taken_for_hidden_keys(
     assert opened(tmp_path).way.causal is False
 
 
-def test_scores_before_a_softmax_are_no_attention(model_of: ModelOf) -> None:
-    with pytest.raises(BadInput, match=r"layer 0 of SqueezeBertModel gives -.*these are no attention"):
-        opened(model_of("squeezebert"))
-
-
 def test_attention_that_is_no_number_is_refused_with_a_type_that_holds_it(
     model_of: ModelOf, tmp_path: Path
 ) -> None:
@@ -84,7 +79,7 @@ def test_attention_that_is_no_number_is_refused_with_a_type_that_holds_it(
     file = tmp_path / "loud" / "model.safetensors"
     weights = {name: value * (300 if value.dim() > 1 else 1) for name, value in load_file(file).items()}
     save_file(weights, file, metadata={"format": "pt"})
-    with pytest.raises(BadInput, match=r"in float16 layer \d of BertModel holds NaN; its numbers are too"):
+    with pytest.raises(BadInput, match=r"in float16 that of BertModel holds NaN; its numbers are too"):
         opened(tmp_path / "loud", dtype="float16")
 
 
@@ -133,12 +128,6 @@ def test_a_number_without_a_row_in_an_embedding_is_refused(model_of: ModelOf) ->
 def test_what_is_read_of_a_short_text_alone_must_be_the_plain_models(
     model_of: ModelOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried = module_of("choose_batches")
-    for changed, sentence in (
-        (lambda tried, batch: None, "BertModel must run on a short text; it cannot be labelled"),
-        (lambda tried, batch: [], "what is read of a short text must be what the plain model computes"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(tried, "_read", changed)
-            with pytest.raises(BadInput, match=sentence):
-                opened(model_of("bert"))
+    monkeypatch.setattr(module_of("choose_batches"), "_read", lambda tried, batch: [])
+    with pytest.raises(BadInput, match="what is read of a short text must be what the plain model computes"):
+        opened(model_of("bert"))

@@ -78,7 +78,7 @@ def test_the_preset_published_is_the_released_test(label: Label) -> None:
 def test_the_embedded_model_its_samples_and_the_shipped_parser_work_together(tmp_path: Path) -> None:
     found = headroles.label("QNLI", limit=24, out=tmp_path / "run")
     facts = found.manifest
-    assert (facts["model"]["layers"], facts["model"]["heads"]) == (6, 12)
+    assert (facts["model"]["blocks"], facts["model"]["heads"]) == (6, 12)
     assert facts["source"] == facts["source"] | {"kind": "sample", "name": "written for headroles"}
     assert facts["parser"]["shipped"] == "yes"
     assert facts["parser"]["license"]

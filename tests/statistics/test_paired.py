@@ -222,7 +222,7 @@ def test_layers_sum_up_heads_and_labels_and_explained_ones_are_counted() -> None
     rules = (Rule("s0", low=-1.0, high=1.0), Rule("s1", low=-1.0, high=1.0, role=False))
     found = paired_differences(first, second, (rules, rules), Decision(), BOUND)
     runs = judge(first, rules, Decision()), judge(second, rules, Decision())
-    rows = by_layer(found, *runs)
+    rows = by_layer(found, *runs, first.stack)
     assert [(row.sieve, row.layer) for row in rows] == [*product(("s0", "s1"), range(3))]
     assert [[row.changed, row.equivalent, row.undetermined, row.untestable] for row in rows] == [
         [0, 4, 0, 0], [2, 2, 0, 0], [0, 3, 0, 1], *[[0, 4, 0, 0]] * 3,

@@ -44,7 +44,7 @@ headroles         |               | 2 1       | gemma4
 headroles         | causal        |           | gpt-neox opt deepseek-v3
 headroles         | causal        | 1 1       | gemma
 headroles         | causal        | 2 2       | smollm3 granite stablelm qwen2 qwen3 phi phi3 glm
-headroles         | causal        | 2 2       | olmo2 nemotron mixtral qwen3-next afmoe laguna
+headroles         | causal        | 2 2       | olmo2 nemotron mixtral qwen3_next afmoe laguna
 headroles         | causal        | 2 2 2     | llama
 headroles         | causal rigid  |           | gpt2
 headroles         | causal rigid  | 1 1       | gpt-bigcode

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from headroles.extraction.capture.neurons import Call
-from headroles.extraction.capture.plain import run_with_calls
+from headroles.extraction.capture.plain import run_with_calls, same_attention
 from headroles.extraction.capture.stacks import ModelInputs
 from headroles.records.layers import Stack, StackLayer
 
@@ -60,12 +60,8 @@ def find_stack(
             for level in levels:
                 level.calls.append(level.running)
 
-    attention = network.config._attn_implementation
-    with _counted(levels):
-        try:
-            run_with_calls(network, inputs, take)
-        finally:
-            network.set_attn_implementation(attention)
+    with same_attention(network), _counted(levels):
+        run_with_calls(network, inputs, take)
     paths = _shared_paths(network, called)
     for level in levels:
         places = [place for place in level.calls if place is not None]

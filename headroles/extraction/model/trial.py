@@ -212,7 +212,7 @@ def run_plain_eager(network: Any, inputs: Tensors, layers: int | None = None) ->
     Args:
         network: The model.
         inputs: Of one text.
-        layers: Layers that must return attention; None for any number.
+        layers: Layers that must return attention, and no other may return anything; None for any number.
 
     Raises:
         BadInput: When no layer returns attention, or not as many as are asked for, or one returns something
@@ -230,8 +230,9 @@ def run_plain_eager(network: Any, inputs: Tensors, layers: int | None = None) ->
     every = [own if isinstance(own, torch.Tensor) else None for own in every]  # Pegasus-X gives a dictionary
     places = [k for k, own in enumerate(every) if own is not None and tuple(own.shape[2:]) == (n, n)]
     returned = [every[place] for place in places]
-    # Layers of linear attention have other shapes, or none.
-    if layers not in (None, len(returned)) or len({own.shape[1] for own in returned}) != 1:
+    # Layers of linear attention have other shapes, or none; where attention is taken as returned, none may.
+    others = layers is not None and sum(own is not None for own in every) != layers
+    if others or len({own.shape[1] for own in returned}) != 1:
         shapes = {None if own is None else tuple(own.shape[1:]) for own in every}
         raise BadInput(
             f"layers compute (heads, tokens, tokens) attention of one number of heads, but "
