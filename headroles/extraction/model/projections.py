@@ -99,7 +99,8 @@ def output_projections(
             f"output projections are found where a model calls transformers' attention interface, but {name} "
             f"does not; {advice}"
         )
-    return [_checked(name, layer, call, advice) for layer, call in enumerate(search.calls)]
+    paths = {module: path for path, module in network.named_modules()}
+    return [_checked(name, paths[call.attention], call, advice) for call in search.calls]
 
 
 @dataclass(slots=True, eq=False)
@@ -184,7 +185,7 @@ def _is_gated(given: torch.Tensor, output: torch.Tensor) -> bool:
     )
 
 
-def _checked(name: str, layer: int, found: _Found, advice: str) -> Projection:
+def _checked(name: str, path: str, found: _Found, advice: str) -> Projection:
     """Return the projection of one call, after comparing the sum over its heads with its output.
 
     Raises:
@@ -194,18 +195,18 @@ def _checked(name: str, layer: int, found: _Found, advice: str) -> Projection:
         several = f"{len(found.readers)} maps read" if found.readers else "none reads"
         raise BadInput(
             f"one linear map reads the output of all heads, as it is or times a gate, but {several} that of "
-            f"layer {layer} of {name}, as where a norm stands before it; {advice}"
+            f"{path!r} in {name}, as where a norm stands before it; {advice}"
         )
     reader = found.readers[0]
     module = reader.module
     if module.weight.is_meta:
         raise BadInput(
-            f"weights of an output projection are in the memory of a device, but those of layer {layer} of "
+            f"weights of an output projection are in the memory of a device, but those of {path!r} in "
             f"{name} are not; give a --device-map that places all parts, or {advice}"
         )
     if not isinstance(module, torch.nn.Linear | Conv1D) or module.weight.dtype not in FLOATS:
         raise BadInput(
-            f"weights of an output projection are plain numbers of a linear map, but layer {layer} of {name} "
+            f"weights of an output projection are plain numbers of a linear map, but {path!r} in {name} "
             f"has a {type(module).__name__} of {str(module.weight.dtype).removeprefix('torch.')}; give the "
             f"model without quantisation, or {advice}"
         )
@@ -221,6 +222,6 @@ def _checked(name: str, layer: int, found: _Found, advice: str) -> Projection:
         if not float((total - expected).abs().max()) <= CLOSE[module.weight.dtype] * scale:
             raise BadInput(
                 f"the outputs of all heads, each times its part of the projection, add up to the projection's"
-                f" output, but not in layer {layer} of {name}; {advice}"
+                f" output, but not in {path!r} of {name}; {advice}"
             )
     return projection
