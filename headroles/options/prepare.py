@@ -30,9 +30,9 @@ LAYOUTS = ("conllu", "words", "table", "text")
 """Layouts of texts that become trees."""
 CUTS = ("lines", "words")
 CUT = Option(
-    "Where segments end: between lines, as in the script that Clark et al. (2019) released; or between any "
-    "two words, in mid-sentence too, so that each pair is as long as fits.",
+    "Where segments end: between lines, as in the released script of Clark et al. (2019), or between words.",
     "Inputs",
+    detail="Cut between words, in mid-sentence too, each pair is as long as fits.",
     choices=CUTS,
 )
 FILE = Option("Texts to prepare.", "Inputs", path=True, argument=True)

@@ -80,15 +80,17 @@ PATH = Option(
 
 # questions
 SIEVE = Option(
-    "A sieve, or a group of sieves, from the list of headroles sieves; may be repeated.",
+    "A sieve or group of sieves, from the list of headroles sieves or as path/to/file.py:name; may be "
+    "repeated.",
     "Questions",
     default="all built-in sieves",
     python="str | Sieve | Sequence[str | Sieve]",
 )
-OWN_SIEVE = Option(
-    "A sieve of the label run that came from a file, as path/to/file.py:name; may be repeated.",
-    "Questions",
-    detail="A stored run runs no code. So the file is yours, with the code that the run was scored with.",
+OWN_SIEVE = SIEVE.but(
+    detail="It is one of the label run that came from a file. A stored run runs no code. So the file is yours, "
+    "with the code that the run was scored with.",
+    default="",
+    python="",
 )
 PRESET = Option(
     "Scores and tests: calibrated, or published, as in the released code.",

@@ -74,7 +74,7 @@ class ViewOptions:
             in_python="Or the run itself.",
         ),
     ] = None
-    sieve: Annotated[tuple[str, ...], OWN_SIEVE.but(group="Inputs")] = ()
+    sieve: Annotated[tuple[str, ...], OWN_SIEVE] = ()
     also: Annotated[
         tuple[str, ...],
         Option(

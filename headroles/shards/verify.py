@@ -18,7 +18,7 @@ from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.shards.files import find_damaged_file, receipt_of, shard_name
 from headroles.stats.oracles.recompute import Check
-from headroles.storage.folder import MANIFEST, MOMENTS, RUN, SCORES, SHARDS
+from headroles.storage.folder import MOMENTS, RUN, SCORES, SHARDS
 from headroles.storage.integrity.manifest import read_checked_manifest
 from headroles.storage.integrity.reading import read_settled
 from headroles.storage.places import LocalPlace, Place
@@ -73,12 +73,7 @@ def verify(folder: str | Path, *, oracles: bool = False) -> Verified:
 
 def _verify(where: Path, oracles: bool) -> Verified:
     """Verify a folder that no command is changing."""
-    files = read_checked_manifest(where, RUN).get("files")
-    if not isinstance(files, dict):
-        raise BadInput(
-            f"a check needs the SHA-256 of the files in {MANIFEST}, but that of '{where}' has none (it is "
-            "from another version, or no run); make the run again"
-        )
+    files = read_checked_manifest(where, RUN)["files"]
     place = LocalPlace(where)
     _check_files(where, place, files)
     run = load(where)
@@ -164,13 +159,13 @@ def refuse_differences(checks: Sequence[Check], folder: str) -> None:
         )
 
 
-def _check_files(where: Path, place: Place, files: Mapping[str, Any]) -> None:
+def _check_files(where: Path, place: Place, files: Mapping[str, str]) -> None:
     """Refuse a file that is missing or altered, and one among scores and shards that is not of the run.
 
     Raises:
         BadInput: Naming it.
     """
-    wrong = find_damaged_file(place, {name: str(digest) for name, digest in files.items()})
+    wrong = find_damaged_file(place, files)
     if wrong is not None:
         state = "was altered since it was written" if (where / wrong).is_file() else "is missing"
         raise BadInput(f"'{where / wrong}' {state}; start the same command again, and it is made again")

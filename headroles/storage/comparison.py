@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.errors import BadInput
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, RoleChange
 from headroles.records.findings import COLUMNS as FINDINGS_COLUMNS
 from headroles.records.findings import Findings
@@ -68,7 +69,7 @@ def _load_comparison(folder: Path) -> Comparison:
     """Read a comparison from a folder that no command is changing."""
     manifest = read_checked_manifest(folder, COMPARISON)
     try:
-        check_files(folder, manifest.pop("files", None), READ.__contains__)
+        check_files(folder, manifest.pop("files"), READ.__contains__)
         rules = tuple(Rule(**fields) for fields in manifest["rules"])
         with places_of_layers(stack_of(manifest["a"]["model"])):
             differences = _read_differences(folder / DIFFERENCES, rules)
@@ -85,7 +86,7 @@ def _load_comparison(folder: Path) -> Comparison:
             manifest=manifest,
             remarks=tuple(manifest.get("remarks", ())),
         )
-    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+    except (OSError, KeyError, TypeError, ValueError, csv.Error, BadInput) as error:
         raise damaged_error(folder, COMPARISON, error) from error
 
 

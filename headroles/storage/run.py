@@ -183,9 +183,8 @@ def write_report(folder: Path, report: str) -> None:
     """
     manifest = read_checked_manifest(folder, RUN)
     contents: dict[str, str | bytes] = {REPORT: report}
-    if isinstance(manifest.get("files"), dict):
-        manifest["files"] |= digests(contents)
-        contents[MANIFEST] = manifest_text(manifest)
+    manifest["files"] |= digests(contents)
+    contents[MANIFEST] = manifest_text(manifest)
     with write_errors(f"'{folder / REPORT}'"):
         replace_files(folder, contents, (), MANIFEST)
 
@@ -201,8 +200,7 @@ def findings_texts(labelling: Labelling) -> dict[str, str]:
 def load(folder: str | Path) -> Labelling:
     """Read a labelling from its folder or address.
 
-    Each file that is read must have the SHA-256 of the manifest. Folders of older versions without hashes
-    are read as they are.
+    Each file that is read must have the SHA-256 of the manifest.
 
     Raises:
         BadInput: When the folder is no complete run, or a file of it was altered.
@@ -220,8 +218,7 @@ def _load(place: Path) -> Labelling:
     """Read a labelling from a folder that no command is changing."""
     manifest = read_checked_manifest(place, RUN)
     try:
-        files = manifest.pop("files", None)
-        check_files(place, files, _is_read_of(manifest.get("parts")))
+        check_files(place, manifest.pop("files"), _is_read_of(manifest.get("parts")))
         rules = tuple(_parse_rule(fields) for fields in manifest.pop("rules"))
         decision = Decision(**manifest.pop("decision"))
         skipped = tuple(manifest.pop("skipped"))

@@ -14,7 +14,7 @@ import pytest
 
 from headroles import Contrast, Example, Labelling, load, save
 from headroles.cli.main import cli
-from headroles.records import Decision, Rule
+from headroles.records import Decision, Rule, plain_stack
 from headroles.stats import judge, select_examples
 from tests.contract.kinds import prepare_models as prepare_checkpoints
 from tests.contract.recorded import RECORDED as RECORDS
@@ -125,7 +125,7 @@ def labelling_of(rules: list[Rule] | None = None, decision: Decision | None = No
     manifest = {
         "headroles": "0.1.0", "task": "QNLI", "preset": "calibrated", "statistic": "selectivity",
         "source": {"kind": "file", "name": "a.tsv", "sha256": "1"},
-        "model": {"name": "tiny", "weights_sha256": "1", "layers": 2, "heads": 3},
+        "model": {"name": "tiny", "weights_sha256": "1", **plain_stack(2).described, "heads": 3},
         "counts": {"examples": len(own.examples), "units": len({*own.units})},
     }  # fmt: skip
     found = judge(own, rules or usual, chosen)

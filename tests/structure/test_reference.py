@@ -17,6 +17,7 @@ import headroles
 from headroles.catalogue import entries
 from headroles.cli.main import cli
 from headroles.cli.reference import made
+from tests.contract.recorded import unpack
 from tests.support import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,10 +102,7 @@ def test_documented_commands_and_examples_of_help_can_be_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("QNLI-all-MiniLM-L6-v2", "label-qnli", "label-stories"):
-        folder = tmp_path / "runs" / name
-        folder.mkdir(parents=True)
-        settings = {"sieve": ["local"], "task": "QNLI"}
-        (folder / "manifest.json").write_text(json.dumps({"headroles": "0.1.0", "settings": settings}))
+        unpack("label", tmp_path / "runs").rename(tmp_path / "runs" / name)
     monkeypatch.chdir(tmp_path)
     lines = {line for page in PAGES for line in _typed(page)}
     assert len(lines) > 40

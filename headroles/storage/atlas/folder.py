@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.errors import BadInput
 from headroles.records.assessment import SeveralRoles
 from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.atlas.atlas import NUMBERS, Agreement, Atlas, AtlasRun, RunRoles
@@ -70,7 +71,7 @@ def _load_atlas(folder: Path) -> Atlas:
     """Read an atlas from a folder that no command is changing."""
     manifest = read_checked_manifest(folder, ATLAS)
     try:
-        check_files(folder, manifest.pop("files", None), READ.__contains__)
+        check_files(folder, manifest.pop("files"), READ.__contains__)
         runs = tuple(_run(fields) for fields in manifest["runs"])
         rows = read_csv(folder / FINDINGS)
         layers = read_csv(folder / SEVERAL)
@@ -88,7 +89,7 @@ def _load_atlas(folder: Path) -> Atlas:
             manifest,
             tuple(manifest.get("remarks", ())),
         )
-    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+    except (OSError, KeyError, TypeError, ValueError, csv.Error, BadInput) as error:
         raise damaged_error(folder, ATLAS, error) from error
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from headroles.errors import BadInput
 from headroles.records.causal.pruning import FreshCheck, Gain, PruneStep, Pruning
 from headroles.records.causal.statement import statements
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
@@ -137,7 +138,7 @@ def _load(folder: Path) -> Pruning:
     """Read a pruning from a folder that no command is changing."""
     manifest = read_checked_manifest(folder, PRUNING)
     try:
-        check_files(folder, manifest.get("files"), lambda name: not name.startswith(f"{FIGURES}/"))
+        check_files(folder, manifest["files"], lambda name: not name.startswith(f"{FIGURES}/"))
         arrays = read_archive((folder / PRUNE_UNITS).read_bytes(), PRUNE_UNITS)
         given = manifest.get("check")
         check = None
@@ -154,7 +155,7 @@ def _load(folder: Path) -> Pruning:
                 name: value for name, value in manifest.items() if name not in (*FACTS, "files", "kind")
             },
         )
-    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+    except (OSError, KeyError, TypeError, ValueError, csv.Error, BadInput) as error:
         raise damaged_error(folder, PRUNING, error) from error
 
 

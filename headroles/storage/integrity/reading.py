@@ -114,22 +114,18 @@ def _mark(path: Path) -> Mark | None:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def check_files(folder: Path, files: Any, read: Callable[[str], bool]) -> None:
-    """Check that files are those that a manifest names; nothing is checked where it names none.
+def check_files(folder: Path, files: Mapping[str, str], read: Callable[[str], bool]) -> None:
+    """Check that files are those that a manifest names.
 
     Args:
         folder: Their folder.
-        files: SHA-256 by name, as the manifest has them; None for folders of older versions.
+        files: SHA-256 by name, as the manifest has them.
         read: Whether a file of this name is read. Such a file must not lie there unnamed, either.
 
     Raises:
         ValueError: Naming the first file that is missing, was altered, or does not belong to the folder.
         OSError: When a file cannot be read.
     """
-    if files is None:
-        return
-    if not isinstance(files, Mapping):
-        raise ValueError(f"the files in {MANIFEST} are not named")
     for name, digest in files.items():
         if read(name):
             try:

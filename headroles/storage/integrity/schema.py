@@ -41,5 +41,6 @@ def check_manifest(record: Mapping[str, Any]) -> None:
 
     error = best_match(_validator(str(record.get("kind", "run"))).iter_errors(record))
     if error is not None:
-        field = error.json_path.removeprefix("$").removeprefix(".") or "of all fields"
-        raise ValueError(f"the field {field} is wrong: {shorten_quotes(error.message)}")
+        field = error.json_path.removeprefix("$").removeprefix(".")
+        where = f"the field {field}" if field else "the manifest"
+        raise ValueError(f"{where} is wrong: {shorten_quotes(error.message)}")
