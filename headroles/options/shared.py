@@ -87,8 +87,8 @@ SIEVE = Option(
     python="str | Sieve | Sequence[str | Sieve]",
 )
 OWN_SIEVE = SIEVE.but(
-    detail="It is one of the label run that came from a file. A stored run runs no code. So the file is yours, "
-    "with the code that the run was scored with.",
+    detail="It is one of the label run that came from a file. A stored run runs no code. So the file is "
+    "yours, with the code that the run was scored with.",
     default="",
     python="",
 )

@@ -1,7 +1,7 @@
 """Files and receipts of shards: write them, read them, and find the shards that are already done."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from hashlib import sha256
 
@@ -104,7 +104,7 @@ def altered_file_error(name: str) -> BadInput:
     )
 
 
-def find_damaged_file(place: Place, files: dict[str, str]) -> str | None:
+def find_damaged_file(place: Place, files: Mapping[str, str]) -> str | None:
     """Find the first file that is missing or has another SHA-256.
 
     Args:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 

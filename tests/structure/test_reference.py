@@ -1,6 +1,5 @@
 """Pages of the reference are those of the code; commands in documentation and help can be typed."""
 
-import json
 import re
 import shlex
 import subprocess

@@ -108,7 +108,7 @@ def _findings(run: AtlasRun, rows: list[dict[str, str]]) -> RunRoles:
     roles = tuple(dict.fromkeys(row["sieve"] for row in rows))
     shape = (len(roles), len(run.layers), run.heads)
     places = [(roles[role], str(run.layers[layer]), str(head)) for role, layer, head in np.ndindex(shape)]
-    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
+    if not rows or [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
         raise ValueError(f"the rows of {run.name!r} are not every role, layer and head in turn")
     numbers: dict[str, Any] = {
         name: np.array([float(row[name] or "nan") for row in rows]).reshape(shape) for name in NUMBERS
