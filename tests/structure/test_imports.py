@@ -272,7 +272,7 @@ def test_every_public_name_and_every_name_of_a_face_is_there() -> None:
 def _packed(package: str, folder: Path) -> set[str]:
     """Return the files of a package as they belong into a wheel."""
     kinds = {
-        "headroles": ("samples/", "parser/", "sharing/schemas/", "py.typed", "__init__.pyi"),
+        "headroles": ("samples/", "parser/", "storage/schemas/", "py.typed", "__init__.pyi"),
         "headroles.reports": ("templates/",),
     }
     beside = kinds.get(package, ("no such folder",))
