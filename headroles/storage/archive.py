@@ -69,16 +69,21 @@ def check_sizes(archive: "np.lib.npyio.NpzFile", content: int) -> None:
         content: Bytes of that file.
 
     Raises:
-        ValueError: When a header states another size than its file has, or all are too large.
+        ValueError: When an entry is no array or one of objects, a header states another size than its file
+            has, or all are too large.
     """
     total, packed = 0, archive.zip
     assert packed is not None  # it is open
     for info in packed.infolist():
         with packed.open(info) as file:
-            read = READERS[np.lib.format.read_magic(file)]
-            shape, _, kind = read(file)
+            try:
+                shape, _, kind = READERS[np.lib.format.read_magic(file)](file)
+            except (KeyError, ValueError) as error:
+                raise ValueError(f"its entry {info.filename!r} is no array") from error
             total += (size := math.prod(shape) * kind.itemsize)
-            if kind.hasobject or size + file.tell() != info.file_size:
+            if kind.hasobject:
+                raise ValueError(f"its entry {info.filename!r} holds pickled objects, which are never read")
+            if size + file.tell() != info.file_size:
                 raise ValueError(f"{info.filename} has not the size that its header states")
     check_growth(total, content)
 

@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from headroles.addresses import check_place, explain_errors, is_address, no_such_folder
 from headroles.errors import HeadrolesError
 from headroles.storage.folder import MANIFEST
+from headroles.storage.integrity.repair import restore_earlier_run
 from headroles.storage.places import Place, place_of, sha256_of
 
 Given = ParamSpec("Given")
@@ -42,6 +43,7 @@ def local_copy(where: Where, *, back: bool = False, new: bool = False) -> Iterat
             before = fetch_files(place, folder)
             if not (before or new):
                 raise no_such_folder(place.url, "give the address of a finished run")
+            restore_earlier_run(folder)  # in the copy alone
             yield folder
             if back:
                 put_back(place, folder, before)

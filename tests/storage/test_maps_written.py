@@ -197,27 +197,33 @@ def test_attention_that_is_no_number_is_not_stored(
 
 
 @ENDINGS
-@pytest.mark.parametrize("last", ["maps", "list"])
-def test_new_maps_are_never_beside_an_old_list(
-    last: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stop", ["switch", "list", "maps"])
+def test_maps_and_list_are_the_old_ones_or_the_new_ones(
+    stop: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, honest = tmp_path / f"maps{ending}", Path.replace
+    out, beside = tmp_path / f"maps{ending}", tmp_path / "maps.json"
     headroles.write_maps(out, [(EVEN, ABC)])
-    before = out.read_bytes()
+    before, move = contents(tmp_path), "rename" if stop == "switch" else "replace"
+    honest = getattr(Path, move)
 
     def cut(path: Path, target: Path) -> Path:
-        if target == (out if last == "maps" else out.with_suffix(".json")):
+        if stop == "switch" or target == (out if stop == "maps" else beside):
             raise KeyboardInterrupt
-        return honest(path, target)
+        moved: Path = honest(path, target)
+        return moved
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", cut)
+        patched.setattr(Path, move, cut)
         with pytest.raises(KeyboardInterrupt):
             headroles.write_maps(out, [(EVEN[:, :2], ABC)], overwrite=True)
-    assert names(tmp_path) == [out.name]
-    assert (out.read_bytes() == before) == (last == "maps")
-    with pytest.raises(BadInput, match="maps need a list of their inputs"):
-        headroles.label(attention=out, sieve=["local"])
+    if stop == "switch":
+        assert contents(tmp_path) == before
+    else:
+        with pytest.raises(BadInput, match="was stopped while it replaced .*; start it again"):
+            headroles.label(attention=out, sieve=["local"])
+    headroles.write_maps(out, [(EVEN[:, :2], ABC)], overwrite=True)
+    assert names(tmp_path) == [beside.name, out.name]
+    assert arrays(out)[0].shape == (2, 2, 3, 3)
 
 
 @ENDINGS

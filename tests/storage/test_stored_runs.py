@@ -172,29 +172,6 @@ def test_judging_again_leaves_maps_of_roles_no_longer_held(run: Path) -> None:
     assert json.loads((run / "manifest.json").read_text())["settings"]["maps"] == 1000
 
 
-def test_runs_of_older_versions_are_read_and_rewritten(run: Path, copied: Callable[[str], Path]) -> None:
-    before = headroles.load(run)
-    table = rows(run / "precision.csv")
-    kept = [name for name in table[0] if name not in ("mean_low", "mean_high")]
-    lines = [",".join(kept), *(",".join(row[name] for name in kept) for row in table)]
-    (run / "precision.csv").write_text("\n".join(lines) + "\n")
-    hash_again(run)
-    older = headroles.load(run)
-    assert older.assessment is not None
-    assert np.isnan(older.assessment.precision.mean_low).all()
-    np.testing.assert_array_equal(older.mean_intervals(), (older.findings.low, older.findings.high))
-    record = json.loads((run / "manifest.json").read_text())
-    del record["format"], record["sha256"]  # as in format 1
-    (run / "manifest.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    assert headroles.load(run).manifest == before.manifest
-    headroles.judge_again(run)
-    assert json.loads((run / "manifest.json").read_text())["format"] == 2
-    verify(run)
-    folder = copied("cluster")
-    change_manifest(folder, lambda record: record.pop("parts"))  # parts were known by their files
-    assert headroles.load(folder).clustered is not None
-
-
 HOSTILE = ("<script>", "\u202eabc", "👩‍🚀", "a" * 10_000, "\x00", '"', "\n", ",", "'", "=1+1", " ", "nan")
 NUMBERS = (0.1 + 0.2, float("nan"), float("inf"), -float("inf"), 5e-324, -0.0, 1.7976931348623157e308)
 

@@ -68,8 +68,8 @@ def test_a_run_stops_at_the_first_look_by_which_all_heads_are_decided(stopped: S
         f"The run stopped after {record['units']} of {UNITS} units, when all 12 roles × heads were decided."
     )
     assert run.decision.test == "betting"
-    schema = json.loads((resources.files("headroles") / "sharing/schemas/manifest.schema.json").read_text())
-    assert set(record) == set(schema["properties"]["until"]["properties"])
+    schema = json.loads((resources.files("headroles") / "storage/schemas/manifest.schema.json").read_text())
+    assert set(record) == set(schema["$defs"]["run"]["properties"]["until"]["properties"])
     assert len({*(folder / "shards").glob("*.json")}) == len(looks) == run.manifest["shards"]["count"]
     other = until(seed=1, maps=0)  # units are whole, and in an order that the seed fixes
     units = list(dict.fromkeys(run.scores.units))

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ QUICK: dict[str, Any] = {"maps": 2, "sieve": ["local"], "threads": 1}
 
 def order(place: Path | None = None, **given: Any) -> Any:
     """Return instructions for workers."""
-    options = kind_named("label").options({"task": "QNLI"} | given)
+    options = replace(kind_named("label").options({"task": "QNLI"}), **given)
     return ours.Order(options, None if place is None else str(place), True, 1)
 
 

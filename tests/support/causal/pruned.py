@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @cache
 def pruning(*, bound: float = 0.01, classes: bool = True, fresh: bool = True, reason: str = "") -> "Pruning":
     """Return a pruning of 6 layers of 12 heads, tested on 80 units; the reason is why nothing was cut."""
-    from headroles.records import WITHIN, FreshCheck, Gain, PruneStep, Pruning
+    from headroles.records import WITHIN, FreshCheck, Gain, PruneStep, Pruning, plain_stack
 
     chance = np.random.default_rng(4)
     single = chance.gamma(0.5, 0.01, size=(6, 12))
@@ -42,8 +42,12 @@ def pruning(*, bound: float = 0.01, classes: bool = True, fresh: bool = True, re
         "headroles": "0.1.0",
         "kind": "pruning",
         "command": f"headroles prune runs/x --bound {bound}",
-        "model": {"name": "tiny/<i>model</i>", "architecture": "BertForSequenceClassification"},
+        "model": {"name": "tiny/<i>model</i>", "architecture": "BertForSequenceClassification"}
+        | {**plain_stack(6).described, "heads": 12},
         "settings": {"bound": bound},
+        "run": {"command": "headroles label", "settings": {}, "findings": None},
+        "source": {},
+        "units": {"tested": 80},
     }
     return Pruning(
         "loss", "loss:mean", bound, 0.05, order, single, removed, tuple(steps), units,
