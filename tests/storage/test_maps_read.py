@@ -187,7 +187,7 @@ def test_damaged_and_pickled_maps_are_never_read(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"read from a whole \.npz file.*its entry '1' is no array"):
         headroles.label(attention=file, sieve=["local"])
     objects: Any = np.array([{"a": 1}], dtype=object)
-    with pytest.raises(BadInput, match="its entry '0.npy' holds pickled objects"):
+    with pytest.raises(BadInput, match=r"its entry '0\.npy' holds pickled objects"):
         headroles.label(attention=stored(tmp_path / "evil.npz", [objects], rows_of(1, 1)), sieve=["local"])
     file.write_bytes(b"PK\x03\x04 cut")
     with pytest.raises(BadInput, match=r"read from a whole \.npz file"):

@@ -219,7 +219,7 @@ def test_maps_and_list_are_the_old_ones_or_the_new_ones(
     if stop == "switch":
         assert contents(tmp_path) == before
     else:
-        with pytest.raises(BadInput, match="was stopped while it replaced .*; start it again"):
+        with pytest.raises(BadInput, match=r"was stopped while it replaced .*; start it again"):
             headroles.label(attention=out, sieve=["local"])
     headroles.write_maps(out, [(EVEN[:, :2], ABC)], overwrite=True)
     assert names(tmp_path) == [beside.name, out.name]

@@ -17,7 +17,7 @@ import pytest
 import headroles
 from headroles import Labelling
 from headroles.storage import RUN, finish_pruning, load_atlas, load_comparison, load_pruning
-from tests.support.folders import assert_same, change_manifest, contents, hash_again, names, verify
+from tests.support.folders import assert_same, contents, names, verify
 
 Label = Callable[..., Labelling]
 PLAIN = ("local", "delimiter", "block")

@@ -32,8 +32,8 @@ QUICK: dict[str, Any] = {"maps": 2, "sieve": ["local"], "threads": 1}
 
 def order(place: Path | None = None, **given: Any) -> Any:
     """Return instructions for workers."""
-    options = replace(kind_named("label").options({"task": "QNLI"}), **given)
-    return ours.Order(options, None if place is None else str(place), True, 1)
+    options: Any = kind_named("label").options({"task": "QNLI"})
+    return ours.Order(replace(options, **given), None if place is None else str(place), True, 1)
 
 
 def children() -> set[int]:
