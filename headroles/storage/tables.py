@@ -147,14 +147,22 @@ def places_of_layers(stack: Stack) -> Iterator[None]:
         _PLACES.reset(token)
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
+def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
     """Read the rows of a CSV file.
 
+    Args:
+        path: Path of the file.
+        columns: Columns that its header has, also where it has no rows.
+
     Raises:
+        KeyError: When such a column is missing.
         ValueError: When a row does not have one cell per column, or a layer is none of the run's.
     """
     with path.open(encoding="utf-8", newline="") as text:
         header, *rows = [row for row in csv.reader(text) if row] or [[]]
+    for name in columns:
+        if name not in header:
+            raise KeyError(name)
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"a row of {path.name} has not one cell per column")
     places, found = _PLACES.get(), [dict(zip(header, row, strict=True)) for row in rows]
@@ -195,7 +203,8 @@ def read_records(kind: type, path: Path) -> list[Any]:
         ValueError: When a cell is no number.
     """
     parsers = {field.name: CELL_PARSERS[_type_name(field.type)] for field in fields(kind)}
-    return [kind(**{name: parse(row[name]) for name, parse in parsers.items()}) for row in read_csv(path)]
+    rows = read_csv(path, parsers)
+    return [kind(**{name: parse(row[name]) for name, parse in parsers.items()}) for row in rows]
 
 
 def _type_name(annotation: Any) -> str:

@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from jaxtyping import Float, Int
 
 from headroles import storage
 from headroles.errors import BadInput
-from headroles.records import seal_arrays
+from headroles.records import RoleChange, seal_arrays
 from tests.support.folders import assert_same
 
 NAMES = ["", "a", "Größe", "👩‍🚀", "a" * 1000, "\x00"]
@@ -109,3 +110,11 @@ def test_files_are_byte_for_byte_those_of_pyarrow_and_rows_come_back() -> None:
     np.testing.assert_array_equal(storage.numbers_of_rows(part["rows"]).reshape(3, 6), values[[2, 3, 0]])
     np.testing.assert_array_equal(storage.numbers_of(part["place"]), [4, 6, 0])
     assert len(storage.rows(np.zeros((0, 2, 3), dtype=np.float32))) == 0
+
+
+def test_a_table_without_rows_still_has_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(storage.csv_text(RoleChange, []))
+    assert storage.read_records(RoleChange, tmp_path / "a.csv") == []
+    (tmp_path / "a.csv").write_text("x\n")
+    with pytest.raises(KeyError, match="sieve"):
+        storage.read_records(RoleChange, tmp_path / "a.csv")
