@@ -350,7 +350,7 @@ def test_projections_with_a_norm_or_packed_weights_are_refused_and_a_gate_is_fou
         return torch.nn.Sequential(torch.nn.RMSNorm(32), linear)
 
     for sentence, change in (
-        ("add up to the projection's output, but not in layer 1 of LlamaModel", halve),
+        ("add up to the projection's output, but not in 'layers.1.self_attn' of LlamaModel", halve),
         ("but none reads that of 'layers.1.self_attn' in LlamaModel", after_a_norm),
         ("has a Packed of int8; give the model without quantisation", Packed),
     ):

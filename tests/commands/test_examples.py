@@ -114,7 +114,7 @@ def test_the_script_writes_checkpoints_that_headroles_labels(
     assert [folder.name for folder in folders] == ["step-0", "step-1", "step-2"]
     run = label(task="MRPC", data=pairs_file, limit=8, sieve=["local", "block"], model=folders[-1])
     model = run.manifest["model"]
-    assert (model["architecture"], model["layers"], model["heads"]) == ("BertModel", 6, 12)
+    assert (model["architecture"], model["blocks"], model["heads"]) == ("BertModel", 6, 12)
     assert model["missing_weights"] == []
 
 

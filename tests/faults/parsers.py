@@ -135,7 +135,7 @@ def parsers(work: Path) -> tuple[Parser, ...]:
         Parser("gold, a list", "x.json", (_listed("gold.jsonl"),), _gold(None)),
         *(Parser(f"table {file}", file, seeds, _table) for file, seeds in tables),
         Parser("objects", "x.json", objects, _objects),
-        Parser("running text", "x.txt", _seeds("running.txt", "words.txt", "winobias.txt"), running, 8),
+        Parser("running text", "x.txt", _seeds("running.txt"), running, 8),
         Parser("texts of extract", "x.json", (*objects, *_seeds("tokens.jsonl")), texts, 3),
         Parser("word vectors", "x.txt", _seeds("vectors.txt", "plain-vectors.txt"), _vectors),
         Parser("list of maps", "x.json", _seeds("maps.json"), _map_list, 40),

@@ -149,7 +149,8 @@ def _is_whole(prepared: Prepared, now: Files) -> bool:
 
 def _without_leftovers(now: Files) -> Files:
     """Return files without those that are half-written, and without empty folders of new files."""
-    left = [name for name, data in now.items() if data is None and name.endswith(".after")]
+    folders = [name for name, data in now.items() if data is None and name.endswith(".after")]
+    left = [name for name in folders if not any(other.startswith(f"{name}/") for other in now)]
     return {
         path: data
         for path, data in now.items()

@@ -15,10 +15,10 @@ from headroles.extraction.capture.attention import read_attention
 from headroles.extraction.capture.method import EQUAL, PADDED, SINGLE, CaptureMethod
 from headroles.extraction.capture.plain import same_attention
 from headroles.extraction.capture.readers import VisibleArray
+from headroles.extraction.capture.stacks import PADDING_MASKS
 from headroles.extraction.model.trial import (
     BLOCK_TOLERANCE,
     OUTPUT_TOLERANCE,
-    TOLERANCE,
     TRIAL_SENTENCE,
     run_plain_eager,
 )
@@ -34,6 +34,10 @@ PAIRS = (
     Passage("long", (TRIAL_SENTENCE, f"{TRIAL_SENTENCE} {TRIAL_SENTENCE}")),
 )
 """Inputs of two texts, for decoders of encoder-decoders."""
+HALF = 0.1
+"""Largest difference of weights in half precision that may be rounding."""
+OTHER = 5
+"""A token of any vocabulary, in place of padding."""
 MOST_TOKENS = 64
 """Most tokens of a text in the check."""
 
@@ -75,7 +79,9 @@ class _FirstReader:
 def choose_batches(tried: Tried, most: int) -> str:
     """Return which inputs may share a batch: ``PADDED``, ``EQUAL`` lengths alone, or a ``SINGLE`` one.
 
-    A short input is read alone, padded beside a long one, and beside one of its own length.
+    A short input is read alone, padded beside a long one, and beside one of its own length. In half precision
+    rounding adds up over layers, so that only large differences count. There the padding is also made of
+    another token, which must change nothing.
 
     Args:
         tried: The network.
@@ -96,26 +102,35 @@ def choose_batches(tried: Tried, most: int) -> str:
             f"the model must run on a short text, too, but {type(tried.network).__name__} failed at one of "
             f"{short.size} tokens ({type(error).__name__}: {shorten_quotes(error)}); it cannot be labelled"
         ) from error
-    plain = None if pairs else _plain(tried, short)
-    if plain is not None and not _same(alone, plain, BLOCK_TOLERANCE, tried.network.dtype):
+    half = tried.network.dtype != torch.float32
+    plain = None if pairs or half else _plain(tried, short)  # the first check is of half precision, too
+    if plain is not None and not _same(alone, plain, BLOCK_TOLERANCE):
         raise BadInput(
             f"what is read of a short text must be what the plain model computes, but that of "
             f"{type(tried.network).__name__} is not; this architecture cannot be labelled"
         )
     for name, other in ((PADDED, long), (EQUAL, _cut(long, short))):
+        if other is None:
+            continue
         try:
-            beside = [] if other is None else _read(tried, [short, other])
+            beside = _read(tried, [short, other])
         except (RuntimeError, TypeError, ValueError, LookupError):
             continue
-        if _same(beside, alone, OUTPUT_TOLERANCE, tried.network.dtype):
-            return name
+        if not _same(beside, alone, HALF if half else OUTPUT_TOLERANCE):
+            continue
+        if half and not _same(_read(tried, [short, other], fill=OTHER), beside, 0.0):
+            continue
+        return name
     return SINGLE
 
 
-def _read(tried: Tried, batch: Sequence[Tokenised]) -> list[torch.Tensor]:
-    """Return the weights of the first input of a batch by layer."""
+def _read(tried: Tried, batch: Sequence[Tokenised], fill: int | None = None) -> list[torch.Tensor]:
+    """Return the weights of the first input of a batch by layer, with another token as padding if asked."""
     reader, way = _FirstReader(), replace(tried.way, packs=None, norms=None, by_heads=False)
     tensors, lengths = pad_inputs(tried, batch), [given.size for given in batch]
+    for name, mask in PADDING_MASKS.items():
+        if fill is not None and name in tensors and mask in tensors:
+            tensors[name] = tensors[name].where(tensors[mask].bool(), fill)
     read_attention(tried.network, way, tensors, lengths, reader, tried.layers)
     return reader.layers
 
@@ -135,10 +150,7 @@ def _cut(long: Tokenised, short: Tokenised) -> Tokenised | None:
     return replace(long, inputs=inputs, tokens=long.tokens[: short.size])
 
 
-def _same(
-    ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor], close: float, dtype: torch.dtype
-) -> bool:
-    close = max(close, TOLERANCE[dtype])
+def _same(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor], close: float) -> bool:
     return len(ours) == len(theirs) and all(
         a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=close)
         for a, b in zip(ours, theirs, strict=True)
