@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from functools import cache
 from io import BytesIO
+from tokenize import TokenError
 from typing import Any, TypeVar, get_type_hints
 from zipfile import BadZipFile
 
@@ -78,7 +79,7 @@ def check_sizes(archive: "np.lib.npyio.NpzFile", content: int) -> None:
         with packed.open(info) as file:
             try:
                 shape, _, kind = READERS[np.lib.format.read_magic(file)](file)
-            except (KeyError, ValueError) as error:
+            except (KeyError, ValueError, TokenError) as error:
                 raise ValueError(f"its entry {info.filename!r} is no array") from error
             total += (size := math.prod(shape) * kind.itemsize)
             if kind.hasobject:

@@ -177,9 +177,10 @@ def _lengths(atlas: Atlas) -> Iterator[Sentence]:
     """Yield how many roles a head holds on the shortest and on the longest inputs, for every group."""
     parts = []
     for group in atlas.groups:
-        places = sorted(atlas.members(group), key=lambda place: atlas.runs[place].tokens)
+        counted = [place for place in atlas.members(group) if atlas.several[place]]
+        places = sorted(counted, key=lambda place: atlas.runs[place].tokens)
         ends = [(count(atlas.runs[place].tokens), atlas.several[place][0].mean) for place in places]
-        if ends[0][0] != ends[-1][0]:
+        if ends and ends[0][0] != ends[-1][0]:
             lengths = f"{ends[0][0]} to {ends[-1][0]} tokens"
             parts.append(
                 f"from {two_decimals(ends[0][1])} on the shortest inputs to {two_decimals(ends[-1][1])} on "

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -147,7 +148,7 @@ def _load(folder: Path) -> Pruning:
         return record_of(
             Pruning,
             arrays,
-            steps=tuple(read_records(PruneStep, folder / STEPS)),
+            steps=_steps(folder / STEPS),
             gain=_record(Gain, manifest["gain"]),
             check=check,
             remarks=tuple(manifest["remarks"]),
@@ -157,6 +158,20 @@ def _load(folder: Path) -> Pruning:
         )
     except (OSError, KeyError, TypeError, ValueError, csv.Error, BadInput) as error:
         raise damaged_error(folder, PRUNING, error) from error
+
+
+def _steps(path: Path) -> tuple[PruneStep, ...]:
+    """Read the tested sets.
+
+    Raises:
+        ValueError: When a number is infinite.
+    """
+    steps: list[PruneStep] = read_records(PruneStep, path)
+    if any(
+        isinstance(value, float) and math.isinf(value) for step in steps for value in asdict(step).values()
+    ):
+        raise ValueError(f"a number of {path.name} is infinite")
+    return tuple(steps)
 
 
 def _record(kind: type, values: Mapping[str, Any]) -> Any:
