@@ -8,4 +8,7 @@ here are what kinds share. They may import from all folders but ``cli``. Start w
 
 from headroles.public import public_names
 
-__getattr__, __dir__, __all__ = public_names(__name__, {"ablate.columns": "column_rules columns_of"})
+__getattr__, __dir__, __all__ = public_names(
+    __name__,
+    {"ablate.columns": "column_rules columns_of", "probe.trained.models": "randomise_weights"},
+)

@@ -10,6 +10,7 @@ import pytest
 from headroles import extraction
 from headroles.errors import BadInput
 from headroles.records import Passage
+from headroles.runs import randomise_weights
 from tests.support.read_models import TEXTS, Kept, module_of, opened, plain_network, plain_run, ready
 from tests.support.reference import rounding_bound
 
@@ -66,6 +67,23 @@ def test_a_text_in_a_batch_is_read_as_the_plain_model_reads_it_alone(
                 for layer, (own,) in enumerate(plain):
                     close = rounding_bound(n * model.layers)
                     np.testing.assert_allclose(kept.whole(layer, row), own, rtol=0, atol=close)
+
+
+@pytest.mark.parametrize("name", ["bert", "llama", "opt", "got-ocr2", "llava"])
+def test_the_control_of_random_weights_is_read_in_every_part_as_the_model_is(
+    name: str, model_of: ModelOf
+) -> None:
+    model = ready(model_of(name))
+    control = randomise_weights(model, 1)
+    (given,) = extraction.tokenise(model.tokenizer, [Passage("0", (TEXTS[0],))], 96)
+    first, second = Kept(), Kept()
+    for read, kept in ((model, first), (control, second)):
+        extraction.run(read.network, read.way, extraction.pad_inputs(read, [given]), [given.size], kept)
+    for layer in range(model.layers):
+        own, other = first.whole(layer, 0).numpy(), second.whole(layer, 0).numpy()
+        assert own.shape == other.shape
+        assert not np.allclose(own, other)
+        np.testing.assert_allclose(other.sum(axis=-1), 1, rtol=0, atol=1e-5)
 
 
 def test_scores_in_place_of_attention_and_layers_of_other_sizes_are_refused_by_name(

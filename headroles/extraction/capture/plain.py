@@ -51,13 +51,28 @@ def same_attention(network: Any) -> Iterator[None]:
 
     The whole of a composite may have another one than its parts: the library sets it where it is used.
     """
-    parts = [part for part in network.modules() if hasattr(part, "set_attn_implementation")]
-    before = [(part.config, part.config._attn_implementation) for part in parts]
+    before = [(part.config, part.config._attn_implementation) for part in _parts(network)]
     try:
         yield
     finally:
         for config, implementation in before:
             config._attn_implementation_internal = implementation
+
+
+def copy_attention(network: Any, copied: Any) -> None:
+    """Give every part of a copy of a network the attention implementation of that part of the network.
+
+    Args:
+        network: The network, of the library.
+        copied: One of the same class, whose configuration is a copy; it is changed.
+    """
+    for part, same in zip(_parts(network), _parts(copied), strict=True):
+        same.config._attn_implementation_internal = part.config._attn_implementation
+
+
+def _parts(network: Any) -> list[Any]:
+    """Return the modules of a network that have an attention implementation of their own."""
+    return [part for part in network.modules() if hasattr(part, "set_attn_implementation")]
 
 
 def run_with_calls(network: Any, inputs: ModelInputs, taker: CallTaker) -> None:

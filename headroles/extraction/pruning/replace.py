@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from headroles.errors import BadInput
+from headroles.extraction.capture.plain import copy_attention
 from headroles.extraction.capture.stacks import ModelInputs
 from headroles.extraction.model.projections import Projection, output_projections
 
@@ -80,7 +81,7 @@ def with_output_biases(network: Any, projections: Sequence[Projection]) -> Any:
     with torch.no_grad():
         for name in unfilled.missing_keys:
             fresh.get_parameter(name).zero_()
-    fresh.set_attn_implementation(network.config._attn_implementation)
+    copy_attention(network, fresh)
     fresh.requires_grad_(False)
     return fresh
 

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput, UnknownName
+from headroles.extraction.capture.plain import copy_attention
 from headroles.extraction.jobs.word_attention import SPECIAL_UNITS, WordMaps
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
@@ -241,16 +242,20 @@ def randomise_weights(model: Model, seed: int) -> Model:
             if name in kept:
                 tensor.copy_(state[name])
     fresh.to(device=model.device, dtype=network.dtype).eval()
-    fresh.set_attn_implementation(network.config._attn_implementation)
+    copy_attention(network, fresh)
     described = model.described | {"weights": "random but for the embeddings", "seed": seed}
     return replace(model, network=fresh, described=described)
 
 
 def _embedding_weights(network: Any) -> set[str]:
-    """Return the names of the weights of embeddings, and of the block that holds the word embeddings."""
+    """Return the names of the weights of embeddings, and of the block that holds the word embeddings.
+
+    Where the word embeddings lie beside the layers, as in decoders, there is no such block.
+    """
     words = network.get_input_embeddings()
     blocks = [name for name, module in network.named_modules() if isinstance(module, torch.nn.Embedding)]
     block = next(name for name, module in network.named_modules() if module is words).rpartition(".")[0]
-    if block:
+    beside = network.get_submodule(block).modules()
+    if not any(isinstance(module, torch.nn.ModuleList) for module in beside):
         blocks.append(block)
     return {name for name in network.state_dict() if any(name.startswith(f"{block}.") for block in blocks)}
