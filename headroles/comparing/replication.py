@@ -9,6 +9,7 @@ from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
 from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
+from headroles.records.layers import by_position
 from headroles.records.probes import ConditionGap
 from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
 from headroles.records.rules.rule import Decision, Rule
@@ -152,11 +153,7 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
     """Compute all statistics of two runs that can be compared."""
     before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
     outcomes = replicate_roles(before.findings, scores, rules, decision, runs.second.moments)
-    numbers = (*runs.first.scores.stack.numbers, -1)  # the last is that of no head
-
-    def named(rows: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(replace(row, layer=numbers[row.layer]) for row in rows)
-
+    stack = runs.first.scores.stack
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
     rows: dict[str, list[int]] = {}
@@ -169,11 +166,11 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
     names = {rules[k].sieve for k in roles}
     return Replication(
         decision=decision,
-        replicates=named(outcomes),
+        replicates=by_position(outcomes, stack),
         columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
         rows=tuple(counted(name, columns) for name, columns in rows.items()),
-        best=named(_test_best_heads(runs, scores, rules, decision)),
-        gaps=named(replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision)),
+        best=by_position(_test_best_heads(runs, scores, rules, decision), stack),
+        gaps=by_position(replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision), stack),
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )

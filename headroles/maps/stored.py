@@ -59,13 +59,16 @@ def open_stored_maps(file: Path, name: str) -> Iterator[StoredMaps]:
         shown = reader(first.tokenised).visible
         causal = all(visible is not None and not np.triu(visible, 1).any() for visible in shown)
         facts = {"maps_sha256": digest, "list_sha256": sha256_of(file.with_suffix(".json"))}
-        numbers = stored_stack(listed.model, int(shape[0])).numbers
+        stack = stored_stack(listed.model, int(shape[0]))
         yield StoredMaps(
             tokenizer=StoredTokens({key: example.tokenised for key, example in examples.items()}),
             layers=int(shape[0]),
             heads=int(shape[1]),
-            way=CaptureMethod(STORED, causal=causal, numbers=numbers),
-            described=_description(listed.model, file, shape) | facts,
+            way=CaptureMethod(STORED, causal=causal, numbers=stack.numbers),
+            described=_description(listed.model, file)
+            | stack.described
+            | {"heads": int(shape[1]), "capture": STORED}
+            | facts,
             load=reader,
         )
 
@@ -130,8 +133,8 @@ class MapReader:
         return shown
 
 
-def _description(model: Mapping[str, Any], file: Path, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return the description of the model from its list, as far as it can be used, and from the maps."""
+def _description(model: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """Return the description of the model from its list, as far as it can be used."""
     texts = {"name": file.stem, "origin": STORED, "architecture": "unknown", "device": "none"} | {
         "dtype": "as stored", "tokenizer": "unknown"
     }  # fmt: skip
@@ -145,8 +148,7 @@ def _description(model: Mapping[str, Any], file: Path, shape: tuple[int, ...]) -
             facts[name] = value
     if type(facts.get("threads")) is not int:
         facts["threads"] = 1
-    stack = stored_stack(model, int(shape[0]))
-    return facts | stack.described | {"heads": int(shape[1]), "capture": STORED}
+    return facts
 
 
 def annotate_maps(options: Options, selection: Selection, maps: StoredMaps) -> AnnotatedSieves:

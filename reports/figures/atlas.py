@@ -117,7 +117,7 @@ def several_panel(atlas: Atlas) -> Panel:
     for number, (run, several) in enumerate(zip(atlas.runs, atlas.several, strict=True)):
         rows = layer_rows(several)
         shift = (number - (len(atlas.runs) - 1) / 2) * 0.05 / max(len(atlas.runs), 4) / run.blocks
-        depth = [(layer + 0.5) / run.blocks + shift * 6 for layer in run.layers]
+        depth = (run.depths + shift * 6).tolist()
         for part, (axis, _, _) in enumerate(parts):
             ends = ends_of(rows, part)
             tops[part] = max(tops[part], *(high for _, _, high in ends))
@@ -162,12 +162,12 @@ def several_panel(atlas: Atlas) -> Panel:
 def _depth_axis(figure: Figure, atlas: Atlas) -> None:
     """Write the layers below the figure, or relative depth where runs have different ones."""
     stacks = {(run.layers, run.blocks) for run in atlas.runs}
-    layers, blocks = next(iter(stacks))
-    shown = layers[:: 1 if len(layers) <= 16 else 4]
+    first = atlas.runs[0]
+    step = 1 if len(first.layers) <= 16 else 4
     ticks = (
         {
-            "tickvals": [(layer + 0.5) / blocks for layer in shown],
-            "ticktext": [str(layer) for layer in shown],
+            "tickvals": first.depths[::step].tolist(),
+            "ticktext": [str(layer) for layer in first.layers[::step]],
         }
         if len(stacks) == 1
         else {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "0.25", "0.5", "0.75", "1"]}

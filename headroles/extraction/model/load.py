@@ -323,11 +323,16 @@ def _changes_attention(network: Any, names: Sequence[str]) -> bool:
     return len(weights) < len(names) or not every or any(bool(own.isnan().any()) for own in every)
 
 
+def _configuration(checkpoint: Checkpoint) -> Any:
+    """Return the configuration of a checkpoint; code that comes with it is never run."""
+    return AutoConfig.from_pretrained(
+        checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+    )
+
+
 def _check_depth(checkpoint: Checkpoint) -> None:
     """Refuse a configuration with more layers than any model has, which the library would build for hours."""
-    config = AutoConfig.from_pretrained(
-        checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
-    ).to_dict()
+    config = _configuration(checkpoint).to_dict()
     for part in (config, *(inner for inner in config.values() if isinstance(inner, dict))):
         for name, value in part.items():
             if str(name).endswith(("layer", "layers")) and isinstance(value, int) and value > MOST_LAYERS:
@@ -350,7 +355,7 @@ def _other_shapes(checkpoint: Checkpoint, kind: Any, error: Exception) -> str:
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
-        config = AutoConfig.from_pretrained(checkpoint.target, revision=checkpoint.revision or "main")
+        config = _configuration(checkpoint)
     wrong = sorted((str(name), tuple(own), tuple(needed)) for name, own, needed in notes["mismatched_keys"])
     cut = getattr(config, "pruned_heads", None)
     older = "; its pruned_heads were cut out by an older version of the library, which this one ignores"
@@ -422,10 +427,7 @@ def _other_inputs(checkpoint: Checkpoint) -> str:
     """Return what a model reads that does not read text; "" for models of text, and unknown ones."""
     try:
         with silence_library():
-            config = AutoConfig.from_pretrained(
-                checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
-            )
-            kind = MODEL_MAPPING[type(config)]
+            kind = MODEL_MAPPING[type(_configuration(checkpoint))]
     except Exception:  # the error of the tokenizer is the one to tell
         return ""
     first = kind[0] if isinstance(kind, tuple) else kind
@@ -458,10 +460,9 @@ def limit_of(checkpoint: Checkpoint, tokenizer: Any) -> int | None:
         return length_limit(checkpoint.given.network.base_model, tokenizer)
     try:
         with silence_library(), torch.device("meta"):
-            config = AutoConfig.from_pretrained(
-                checkpoint.target, revision=checkpoint.revision or "main", trust_remote_code=False
+            network = AutoModel.from_config(  # type: ignore[no-untyped-call]
+                _configuration(checkpoint), trust_remote_code=False
             )
-            network = AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-untyped-call]
     except Exception as error:  # the library raises many kinds; each becomes one sentence
         reason = " ".join(str(error).split())[:300]
         raise BadInput(

@@ -37,7 +37,7 @@ PAIRS = (
 HALF = 0.1
 """Largest difference of weights in half precision that may be rounding."""
 OTHER = 5
-"""A token of any vocabulary, in place of padding."""
+"""A token of any vocabulary in place of padding; where that is the padding, the next one."""
 MOST_TOKENS = 64
 """Most tokens of a text in the check."""
 
@@ -118,19 +118,20 @@ def choose_batches(tried: Tried, most: int) -> str:
             continue
         if not _same(beside, alone, HALF if half else OUTPUT_TOLERANCE):
             continue
-        if half and not _same(_read(tried, [short, other], fill=OTHER), beside, 0.0):
+        if half and not _same(_read(tried, [short, other], other=True), beside, 0.0):
             continue
         return name
     return SINGLE
 
 
-def _read(tried: Tried, batch: Sequence[Tokenised], fill: int | None = None) -> list[torch.Tensor]:
+def _read(tried: Tried, batch: Sequence[Tokenised], other: bool = False) -> list[torch.Tensor]:
     """Return the weights of the first input of a batch by layer, with another token as padding if asked."""
     reader, way = _FirstReader(), replace(tried.way, packs=None, norms=None, by_heads=False)
     tensors, lengths = pad_inputs(tried, batch), [given.size for given in batch]
     for name, mask in PADDING_MASKS.items():
-        if fill is not None and name in tensors and mask in tensors:
-            tensors[name] = tensors[name].where(tensors[mask].bool(), fill)
+        if other and name in tensors and mask in tensors:
+            ids = tensors[name]
+            tensors[name] = ids.where(tensors[mask].bool(), OTHER + (ids == OTHER).long())
     read_attention(tried.network, way, tensors, lengths, reader, tried.layers)
     return reader.layers
 

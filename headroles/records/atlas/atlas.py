@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import SeveralRoles
 from headroles.records.atlas.across import Consensus, StepTrend
+from headroles.records.layers import Stack, StackLayer
 from headroles.records.shown.brief import brief, brief_lines
 from headroles.records.shown.notebook import answer_html
 
@@ -63,6 +64,11 @@ class AtlasRun:
     examples: int
     units: int
     tokens: float
+
+    @property
+    def depths(self) -> Float[np.ndarray, " layers"]:
+        """Return the relative depth of every layer that is read, 0 to 1."""
+        return Stack(tuple(map(StackLayer, self.layers)), self.blocks).depths()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,8 +191,7 @@ class Atlas:
         for run, found in zip(self.runs, self.findings, strict=True):
             sieve, layer, head = (index.ravel() for index in np.indices(found.held.shape))
             columns: dict[str, Any] = {"run": run.name, "sieve": np.array(found.roles, dtype=object)[sieve]}
-            numbers = np.array(run.layers)[layer]
-            columns |= {"layer": numbers, "head": head, "depth": (numbers + 0.5) / run.blocks}
+            columns |= {"layer": np.array(run.layers)[layer], "head": head, "depth": run.depths[layer]}
             columns |= {name: found.numbers[name].ravel() for name in NUMBERS}
             tables.append(pd.DataFrame(columns | {"verdict": found.verdict.ravel()}))
         return pd.concat(tables, ignore_index=True)
