@@ -210,24 +210,25 @@ def number_layers(table: str, numbers: Sequence[int]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     to_number = {str(place): str(number) for place, number in enumerate(numbers)}
+    named = [name in LAYER_COLUMNS for name in names]
     writer.writerows(
-        [renamed(name, cell, to_number) for name, cell in zip(names, row, strict=True)] for row in rows
+        [other_layer(cell, to_number) if layer else cell for cell, layer in zip(row, named, strict=True)]
+        for row in rows
     )
     return text.getvalue()
 
 
-def renamed(column: str, cell: str, names: Mapping[str, str]) -> str:
-    """Return a cell of a table with the other name of its layer; cells that name no layer as they are.
+def other_layer(cell: str, names: Mapping[str, str]) -> str:
+    """Return a cell of a column of layers with the other name of its layer.
 
     Args:
-        column: Its column.
-        cell: Its text.
-        names: Other name of each layer; the cell "-1", for no layer, stays.
+        cell: Its text; "-1", for no layer, stays.
+        names: Other name of each layer.
 
     Raises:
         ValueError: When it names an unknown layer.
     """
-    if column not in LAYER_COLUMNS or cell == "-1":
+    if cell == "-1":
         return cell
     if cell not in names:
         raise ValueError(f"there is a row of layer {cell!r}, whose attention was not read")

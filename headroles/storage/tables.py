@@ -22,7 +22,7 @@ from headroles.records.assessment import (
     SeveralRoles,
     ValueDrop,
 )
-from headroles.records.layers import Stack, renamed
+from headroles.records.layers import LAYER_COLUMNS, Stack, other_layer
 from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, SEVERAL, TOGETHER, VALUES
 
 
@@ -168,7 +168,10 @@ def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
     places, found = _PLACES.get(), [dict(zip(header, row, strict=True)) for row in rows]
     if places is None:
         return found
-    return [{name: renamed(name, cell, places) for name, cell in row.items()} for row in found]
+    for name in LAYER_COLUMNS.intersection(header):
+        for row in found:
+            row[name] = other_layer(row[name], places)
+    return found
 
 
 def _number(cell: str) -> float:
