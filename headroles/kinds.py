@@ -52,7 +52,6 @@ class RunKind(ABC):
             difference, laid around the mean.
         intervals_of_scores: Whether intervals of findings are those of mean scores, not of the tests.
         absence: Whether heads are tested for a mean near chance ("absent").
-        fewest: Units below which no head is decided.
     """
 
     name: ClassVar[str]
@@ -63,7 +62,6 @@ class RunKind(ABC):
     baselines: ClassVar[bool] = False
     intervals_of_scores: ClassVar[bool] = False
     absence: ClassVar[bool] = True
-    fewest: ClassVar[int] = 0
 
     # a new run
 

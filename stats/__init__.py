@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = public_names(
         "assessment.together": "role_pairs role_sets",
         "causal.certificate": "certify decide_set",
         "causal.judge": "judge_ablation",
+        "claims": "missing_p",
         "clusters.clusters": "choose_clusters",
         "clusters.distance_tests": "mantel_test permanova",
         "clusters.distances": "nearest_heads standard_error",

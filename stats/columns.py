@@ -13,7 +13,7 @@ from headroles.records.rules.rule import Rule
 from headroles.stats.effects import design_effect
 from headroles.stats.methods.closed_form import Outcome, bounded_outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
-from headroles.stats.methods.reliance import UNSEEN, UNSEEN_BY_CONTRAST, reliable_above, reliable_below
+from headroles.stats.methods.reliance import extreme
 from headroles.stats.moments import Sample, describe, unit_means
 from headroles.stats.pooled import pooled_unit_values
 
@@ -31,7 +31,7 @@ class Column:
         rule: How it is judged; means of ``values`` are tested against its margin.
         values: Score minus null per unit and head (all layers in a row); NaN where there is none.
         null: Mean chance value over the units, per head; NaN where a head has no score.
-        low: Smallest value possible; NaN when unknown, and where ``values`` are of random groups.
+        low: Smallest value possible; NaN when unknown.
         high: Largest value possible.
         examples: Count and spread of the examples, where ``values`` are of random groups of them; None
             where they are of units, whose count and spread they then are.
@@ -61,6 +61,14 @@ class Column:
             sample: Moments of ``values``.
         """
         return sample if self.examples is None else self.examples
+
+    def worst(self, side: int) -> Float[np.ndarray, " heads"]:
+        """Return the worst value of a further unit for a claim above the margin (side 1) or below it (−1).
+
+        It is the lowest or highest possible value; where that is not known, that of any unit, per head.
+        """
+        bound = self.low if side > 0 else self.high
+        return extreme(self.values, -side) if np.isnan(bound) else np.full(self.values.shape[1], bound)
 
     def errors_beyond(self) -> Float[np.ndarray, " heads"]:
         """Return how many of its standard errors the mean lies beyond θ, signed; NaN without spread.
@@ -248,7 +256,7 @@ def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample, test: s
     if METHODS[test].bounded is not None:
         return outcome
     still = has_no_spread(column.counted(sample))
-    bounds = _exact_statements(column, sample) if still.any() else outcome
+    bounds = exact_statements(column, sample) if still.any() else outcome
 
     def pick(name: str) -> np.ndarray:
         both = np.where(still, getattr(bounds, name), getattr(outcome, name))
@@ -257,7 +265,7 @@ def handle_flat_scores(outcome: Outcome, column: Column, sample: Sample, test: s
     return Outcome(**{name: pick(name) for name in ("statistic", "p", "p_not", "low", "high")})
 
 
-def _exact_statements(column: Column, sample: Sample) -> Outcome:
+def exact_statements(column: Column, sample: Sample) -> Outcome:
     """Return the statements that hold for scores without spread."""
     return bounded_outcome(sample, column.rule.margin, *possible_scores(column))
 
@@ -267,55 +275,8 @@ def possible_scores(column: Column) -> tuple[float, float]:
 
     Pooled columns and random groups have no such bounds: a unit weighs as many cells or examples as it has.
     """
-    return (float("nan"), float("nan")) if column.rule.pooled else (column.low, column.high)
-
-
-def label_p(
-    p: Float[np.ndarray, "*shape"], column: Column, sample: Sample, test: str
-) -> Float[np.ndarray, "*shape"]:
-    """Return the p by which resamples are labelled: that of the test, and 1 where a role would be withheld.
-
-    Args:
-        p: Of the test.
-        column: The scores.
-        sample: Moments of resamples of them.
-        test: Name of the test.
-    """
-    if METHODS[test].bounded is None:
-        still = has_no_spread(column.counted(sample))
-        p = np.where(still, _exact_statements(column, sample).p, p) if still.any() else p
-        p = np.where(sample.count >= 2, p, np.nan)
-    labelled: np.ndarray = np.where(lets_role(column, sample, test) | np.isnan(p), p, 1.0)
-    return labelled
-
-
-def lets_role(column: Column, sample: Sample, test: str) -> Bool[np.ndarray, "*shape"]:
-    """Return whether heads may be called beyond the margin (``reliable_above``).
-
-    Args:
-        column: The scores.
-        sample: Their moments, or those of resamples of them.
-        test: Name of the test; those of medians and the released test let all heads be. So do pooled
-            columns, whose units (documents) weigh as many cells as they hold: their errors are those of
-            ``stats.pooled``.
-    """
-    if column.rule.pooled or not METHODS[test].guarded:
-        return np.ones(sample.mean.shape, dtype=np.bool_)
-    return reliable_above(sample, column.rule.margin, possible_scores(column)[0])
-
-
-def lets_not(column: Column, sample: Sample, test: str) -> Bool[np.ndarray, " heads"]:
-    """Return whether heads may be called "not", or a contrast below its margin (``reliable_below``).
-
-    Args:
-        column: The scores.
-        sample: Their moments.
-        test: Name of the test; as in ``lets_role``.
-    """
-    if column.rule.pooled or not METHODS[test].guarded:
-        return np.ones(sample.mean.shape, dtype=np.bool_)
-    unseen = UNSEEN if column.rule.role else UNSEEN_BY_CONTRAST
-    return reliable_below(sample, column.rule.margin, possible_scores(column)[1], unseen)
+    unequal = column.rule.pooled or column.examples is not None
+    return (float("nan"), float("nan")) if unequal else (column.low, column.high)
 
 
 def with_margin(column: Column, margin: float) -> Column:

@@ -31,6 +31,8 @@ ENOUGH_FOR_NOT = 50
 
 Of scores kept as moments: equally informative groups of equal weight, which are fewer than the units.
 """
+ENOUGH_WITHOUT_BOUND = 300
+"""The same where the largest possible score is not known."""
 
 
 def check_decision(decision: Decision) -> None:

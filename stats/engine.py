@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
+from headroles.stats.claims import enough_for_not, guarded_p, missing_p, withhold
+from headroles.stats.columns import Column, Columns, handle_flat_scores
 from headroles.stats.correction import significant
-from headroles.stats.decision import BETTING, ENOUGH_FOR_NOT, check_bounds, check_decision
+from headroles.stats.decision import BETTING, check_bounds, check_decision
 from headroles.stats.effects import interval_of
 from headroles.stats.families import (
     adjust_families,
@@ -20,7 +22,6 @@ from headroles.stats.families import (
     contrast_pairs,
     explaining_contrasts,
     family_members,
-    joint_above,
     joint_explained_p,
     joint_role_p,
     stronger_pairs,
@@ -37,9 +38,8 @@ from headroles.stats.resolution import check_resolution, check_rules
 class _ColumnTest:
     sample: Sample
     counted: Sample
-    informative: Float[np.ndarray, " heads"]
-    lets_role: Bool[np.ndarray, " heads"]
-    lets_not: Bool[np.ndarray, " heads"]
+    enough: Bool[np.ndarray, " heads"]
+    missing: tuple[Float[np.ndarray, " heads"], Float[np.ndarray, " heads"]]
     null: Float[np.ndarray, " heads"]
     outcome: Outcome
 
@@ -71,10 +71,10 @@ def judge(
         intervals: Whether intervals are found where that takes long (``betting``); NaN where not.
 
     Returns:
-        Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): where a role
-        or "below" would, p is the test's own, but counts as 1 in the correction. Heads with fewer than 2
-        units, or without spread and without known bounds (or pooled, or from moments), are untestable: NaN,
-        left out of every family.
+        Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): p is the
+        test's own, and counts in the correction as at least that of units that are missing. Below 20 units
+        (or groups) nothing is decided. Heads with fewer than 2 units, or without spread and without known
+        bounds (or pooled, or from moments), are untestable: NaN, left out of every family.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.
@@ -87,19 +87,20 @@ def judge(
     check_resolution(decision, rules, scores.layers, scores.heads)
     columns = evidence_columns(scores, rules, decision, moments)
     tested = [_test(column, decision, intervals) for column in columns]
-    own_p = np.stack([column.outcome.p for column in tested])
-    above = np.stack([column.lets_role for column in tested])
-    p, p_not = joint_role_p(own_p, rules), np.stack([column.outcome.p_not for column in tested])
-    enough = np.stack([column.informative for column in tested]) >= ENOUGH_FOR_NOT
-    lets = np.stack([column.lets_not for column in tested])
-    said = withhold(p_not, lets | ~enough)
-    still = np.stack([has_no_spread(column.counted) for column in tested])
-    label_p = withhold(p, joint_above(above, rules))
-    q, q_not = _adjust_both(columns, still, (label_p, said), (scores.layers, scores.heads), decision)
-    p_explained = joint_explained_p(withhold(own_p, above), said, enough, rules, decision.test == BETTING)
+    own_p, p_not = (np.stack([getattr(column.outcome, name) for column in tested]) for name in ("p", "p_not"))
+    above, below = (np.stack([column.missing[side] for column in tested]) for side in (0, 1))
+    p = joint_role_p(own_p, rules)
+    enough = np.stack([column.enough for column in tested])
+    said = np.where(enough, np.maximum(p_not, below), p_not)
+    layout = (scores.layers, scores.heads)
+    q, q_not = _adjust_both(columns, (own_p, above), (said, below), tested, decision, layout)
+    guarded = np.maximum(own_p, above)
+    p_explained = joint_explained_p(guarded, said, enough, rules, decision.test == BETTING)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     q_explained = adjust_own_families(p_explained, families, decision)
-    outcomes = ((p, q), (p_not, np.where(enough & lets, q_not, np.nan)), (p_explained, q_explained))
+    joint = joint_role_p(guarded, rules)
+    outcomes = ((joint, q), (said, np.where(enough, q_not, np.nan)), (p_explained, q_explained))
+    units = np.stack([column.sample.count for column in tested])
     shape = (len(rules), scores.layers, scores.heads)
 
     def grid(rows: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -124,7 +125,7 @@ def judge(
         q=grid(q),
         p_not=grid(p_not),
         q_not=grid(q_not),
-        decision=grid(_decide(rules, outcomes, decision.alpha)),
+        decision=grid(_decide(rules, outcomes, decision.alpha, units >= FEWEST_UNITS)),
     )
 
 
@@ -206,20 +207,19 @@ def explained_p(
     p_not = findings.p_not.reshape(shape).copy()
     for k, others in explaining_contrasts(columns.rules):
         tested = _test(columns[k], decision)
-        p[k] = withhold(tested.outcome.p, tested.lets_role)
-        enough[k] = tested.informative >= ENOUGH_FOR_NOT
+        p[k] = np.maximum(tested.outcome.p, tested.missing[0])
+        enough[k] = tested.enough
         for other in others:
             column = columns[other]
-            enough[other] = informative_units(column) >= ENOUGH_FOR_NOT
-            lets = lets_not(column, column.sample, decision.test)
-            p_not[other] = withhold(p_not[other], lets)
+            enough[other] = enough_for_not(column, decision.test)
+            p_not[other] = guarded_p(p_not[other], column, column.sample, decision.test, -1)
     return joint_explained_p(p, p_not, enough, columns.rules, decision.test == BETTING)
 
 
 def counted_p(
     columns: Columns, findings: Findings, decision: Decision
 ) -> tuple[Float[np.ndarray, "sieves layers heads"], Float[np.ndarray, "sieves layers heads"]]:
-    """Return p of roles and of nots as their families count them: 1 where a claim would hinge on few units.
+    """Return p of roles and of nots as their families count them, with units that are missing.
 
     Args:
         columns: The columns that were tested.
@@ -227,40 +227,16 @@ def counted_p(
         decision: As they were judged.
 
     Returns:
-        p and p_not of the findings, with the claims that are withheld at 1; NaN stays NaN.
+        p and p_not of the findings, guarded; p_not is 1 below enough units. NaN stays NaN.
     """
     shape = (len(columns), findings.count[0].size)
-    above, below = np.ones(shape, dtype=np.bool_), np.ones(shape, dtype=np.bool_)
+    above, p_not = np.zeros(shape), findings.p_not.reshape(shape).copy()
     for k, column in enumerate(columns):
-        sample = column.sample
-        above[k] = lets_role(column, sample, decision.test)
-        below[k] = lets_not(column, sample, decision.test) & (informative_units(column) >= ENOUGH_FOR_NOT)
-    p = withhold(findings.p.reshape(shape), joint_above(above, columns.rules))
-    p_not = withhold(findings.p_not.reshape(shape), below)
+        above[k] = missing_p(column, column.sample, decision.test, 1)
+        guarded = guarded_p(p_not[k], column, column.sample, decision.test, -1)
+        p_not[k] = withhold(guarded, enough_for_not(column, decision.test))
+    p = np.maximum(findings.p.reshape(shape), joint_role_p(above, columns.rules))
     return p.reshape(findings.p.shape), p_not.reshape(findings.p.shape)
-
-
-def withhold(p: Float[np.ndarray, "*shape"], lets: Bool[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """Return p of a claim as a family counts it: 1 where the claim would hinge on few units.
-
-    Such a head stays a test of its family. Left out after the correction, it would lend its small p to the
-    others; left out before, the others would be corrected for fewer tests, chosen by their scores.
-
-    Args:
-        p: One-sided p; NaN stays NaN.
-        lets: From ``lets_role`` or ``lets_not``.
-
-    Example:
-        >>> withhold(np.array([0.001, 0.001, np.nan]), np.array([True, False, False])).tolist()
-        [0.001, 1.0, nan]
-    """
-    counted: np.ndarray = np.where(lets | np.isnan(p), p, 1.0)
-    return counted
-
-
-def informative_units(column: Column) -> Float[np.ndarray, " heads"]:
-    """Return the number of equally informative units of every head; of groups where sums were kept."""
-    return column.sample.count.astype(np.float64) if column.equal is None else column.equal
 
 
 def _test(column: Column, decision: Decision, intervals: bool = True) -> _ColumnTest:
@@ -273,9 +249,8 @@ def _test(column: Column, decision: Decision, intervals: bool = True) -> _Column
     return _ColumnTest(
         sample=sample,
         counted=column.counted(sample),
-        informative=informative_units(column),
-        lets_role=lets_role(column, sample, decision.test),
-        lets_not=lets_not(column, sample, decision.test),
+        enough=enough_for_not(column, decision.test),
+        missing=tuple(missing_p(column, sample, decision.test, side) for side in (1, -1)),
         null=column.null,
         outcome=outcome,
     )
@@ -283,23 +258,35 @@ def _test(column: Column, decision: Decision, intervals: bool = True) -> _Column
 
 def _adjust_both(
     columns: Columns,
-    still: Bool[np.ndarray, "sieves heads"],
-    p: tuple[np.ndarray, np.ndarray],
-    grid: tuple[int, int],
+    role: tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]],
+    not_role: tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]],
+    tested: Sequence[_ColumnTest],
     decision: Decision,
+    grid: tuple[int, int],
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
     """Return q and q_not: both directions corrected, each over its own families.
 
-    Under maxT a strong role's q, in the row of a second contrast, is that of Holm's correction.
+    Each direction has p of the test and p of missing units, of every column by itself for roles. Under maxT
+    the second is corrected by Holm's method, and a strong role's q, in the row of a second contrast, too.
     """
     rules = columns.rules
     families = family_members(rules, *grid, decision.family)
+    joint = joint_role_p(np.maximum(*role), rules)
     if decision.correction != "maxT":
-        role, not_role = (adjust_families(side, families, decision.correction, decision.alpha) for side in p)
-        return role, not_role
-    q, q_not = max_t(list(columns), dict(contrast_pairs(rules)), families, p, still, decision)
+        return tuple(
+            adjust_families(p, families, decision.correction, decision.alpha) for p in (joint, not_role[0])
+        )
+    still = np.stack([has_no_spread(column.counted) for column in tested])
+    q, q_not = max_t(
+        list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
+    )
+    missing = joint_role_p(np.where(np.isnan(role[0]), np.nan, role[1]), rules), not_role[1]
+    q, q_not = (
+        np.maximum(found, adjust_families(p, families, "holm", decision.alpha))
+        for found, p in zip((q, q_not), missing, strict=True)
+    )
     strong = [other for _, other in stronger_pairs(rules)]
-    q[strong] = adjust_families(p[0], families, "holm", decision.alpha)[strong]
+    q[strong] = adjust_families(joint, families, "holm", decision.alpha)[strong]
     return q, q_not
 
 
@@ -310,11 +297,17 @@ def _effect(sample: Sample, rule: Rule) -> Float[np.ndarray, " heads"]:
 
 
 def _decide(
-    rules: Sequence[Rule], outcomes: Sequence[tuple[np.ndarray, np.ndarray]], alpha: float
+    rules: Sequence[Rule],
+    outcomes: Sequence[tuple[np.ndarray, np.ndarray]],
+    alpha: float,
+    enough: Bool[np.ndarray, "sieves heads"],
 ) -> Int[np.ndarray, "sieves heads"]:
-    """Return decisions from p and adjusted p of roles, of nots and of explained heads, in that order."""
+    """Return decisions from p and adjusted p of roles, of nots and of explained heads, in that order.
+
+    Without enough units nothing is decided.
+    """
     decided = np.where(np.isnan(outcomes[0][0]), 3, 2).astype(np.int8)
     for code, (p, q) in zip((4, 1, 0), reversed(outcomes), strict=True):
-        decided[significant(q, alpha, p)] = code
+        decided[significant(q, alpha, p) & enough] = code
     decided[[not rule.role for rule in rules]] = -1
     return decided

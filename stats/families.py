@@ -52,23 +52,6 @@ def joint_role_p(
     return joined
 
 
-def joint_above(
-    above: Bool[np.ndarray, "sieves *heads"], rules: Sequence[Rule]
-) -> Bool[np.ndarray, "sieves *heads"]:
-    """Return whether heads may get the role, or be a strong one in the row of a second contrast.
-
-    Args:
-        above: Whether each column by itself may be said to lie beyond its margin.
-        rules: One per column.
-    """
-    joint = above.copy()
-    for k, other in contrast_pairs(rules):
-        joint[k] &= above[other]
-    for k, other in stronger_pairs(rules):
-        joint[other] &= joint[k]
-    return joint
-
-
 def joint_explained_p(
     p: Float[np.ndarray, "sieves *heads"],
     p_not: Float[np.ndarray, "sieves *heads"],

@@ -80,8 +80,9 @@ class GroupColumns(Columns):
         level = np.divide(chance, heavy, out=np.full(heavy.shape, np.nan), where=heavy > 0)
         if lowest == highest:
             level[heavy > 0] = lowest
-        over, unbounded = self._over_examples(position, values, heavy), float("nan")
-        return Column(rule, values, level, unbounded, unbounded, examples=over, equal=equal_groups(weight))
+        over = self._over_examples(position, values, heavy)
+        low, high = rule.low - highest, rule.high - lowest
+        return Column(rule, values, level, low, high, examples=over, equal=equal_groups(weight))
 
     def _over_examples(
         self, position: int, values: Float[np.ndarray, "groups heads"], heavy: Float[np.ndarray, " heads"]

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.rules.rule import Decision
-from headroles.stats.columns import Column
+from headroles.stats.columns import Column, possible_scores
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts, flips_are_exact, sign_flips
 from headroles.stats.methods.bets import bounded_p
@@ -261,9 +261,7 @@ def _bounds_p(
 ) -> Float[np.ndarray, " some"]:
     """Return p of some heads from the bounds of their scores; NaN where none are known."""
     values = column.values[:, part][:, heads]
-    if column.rule.pooled:
-        return np.full(values.shape[1], np.nan)
-    return bounded_p(values, column.rule.margin, column.low, column.high)[0 if sign > 0 else 1]
+    return bounded_p(values, column.rule.margin, *possible_scores(column))[0 if sign > 0 else 1]
 
 
 def max_t(

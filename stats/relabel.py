@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped, UInt16
 
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.columns import Column, Columns, label_p
+from headroles.stats.claims import label_p
+from headroles.stats.columns import Column, Columns
 from headroles.stats.correction import significant
 from headroles.stats.draws import BLOCK
 from headroles.stats.families import adjust_families_of_draws, contrast_pairs, family_members, joint_role_p
@@ -92,7 +93,8 @@ def _p_of_sums(
     statistic = METHODS[decision.test].statistic
     assert statistic is not None
     own = role_p_of(sample, statistic(sample, column.rule.margin))
-    p[known] = label_p(own, column, sample, decision.test)
+    worst = np.broadcast_to(column.worst(1), p.shape)[known]
+    p[known] = label_p(own, column, sample, decision.test, worst)
     return p
 
 

@@ -43,11 +43,11 @@ class Differences(HeadGrid):
         high: Upper end.
         statistic: The test statistic of the difference against 0.
         p: Two-sided p of "no change".
-        q: ``p``, set to 1 for heads that are equivalent or have an interval within ± bound, adjusted over
-            its family.
+        q: ``p``, guarded against units that are missing and set to 1 for heads that are equivalent or have an
+            interval within ± bound, adjusted over its family.
         p_equivalent: P of "a change of at least the bound, in either direction": the larger of two
-            one-sided p; below 50 units also that of the bounds of the scores.
-        q_equivalent: ``p_equivalent`` adjusted over its family.
+            one-sided p.
+        q_equivalent: ``p_equivalent``, guarded likewise, adjusted over its family.
         outcome: 0 changed, 1 equivalent, 2 undetermined, 3 untestable (``OUTCOMES``).
     """
 

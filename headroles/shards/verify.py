@@ -127,7 +127,6 @@ def recompute(run: Labelling) -> tuple[Check, ...]:
         moments=run.moments,
         intervals_of_scores=kind.intervals_of_scores,
         absence=kind.absence,
-        fewest=kind.fewest,
     )
     if kind.not_recomputed is None:
         return checks

@@ -8,9 +8,8 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from headroles.records.rules.rule import Decision
+from headroles.stats.claims import enough_for_not, guarded_p
 from headroles.stats.columns import Column, Columns, handle_flat_scores, with_margin
-from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.engine import informative_units
 from headroles.stats.methods.names import METHODS
 
 ABSENT = 0.02
@@ -55,9 +54,11 @@ def _absent_p(column: Column, decision: Decision) -> Float[np.ndarray, " heads"]
         )
         for bound in (-ABSENT, ABSENT)
     )
-    larger = np.maximum(above.p, below.p_not)
-    enough = informative_units(column) >= ENOUGH_FOR_NOT
-    p: np.ndarray = np.where(enough, larger, np.nan)
+    larger = np.maximum(
+        guarded_p(above.p, with_margin(column, -ABSENT), sample, decision.test, 1),
+        guarded_p(below.p_not, with_margin(column, ABSENT), sample, decision.test, -1),
+    )
+    p: np.ndarray = np.where(enough_for_not(column, decision.test), larger, np.nan)
     return p
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
@@ -88,22 +89,25 @@ def remarks(decision: Decision, findings: Findings) -> list[str]:
 
 
 def _few_units(decision: Decision, findings: Findings) -> list[str]:
-    """Return a remark on roles with few units, with the fewest of any of their heads or contrasts."""
-    if decision.test not in SMALL:
-        return []
+    """Return remarks on roles with few units, with the fewest of any of their heads or contrasts."""
     contrast = dict(contrast_pairs(findings.rules))
-    few = []
+    none, few = list[str](), list[str]()
     for k, rule in enumerate(findings.rules):
         count = np.concatenate([findings.count[row].ravel() for row in (k, contrast.get(k, k))])
         least = int(count[count > 1].min(initial=ENOUGH_FOR_NOT))
         if rule.role and least < ENOUGH_FOR_NOT:
-            few.append(f"{rule.sieve} ({least})")
-    if not few:
-        return []
-    return [
-        f"fewer than {ENOUGH_FOR_NOT} units: {join_names(few)}. With so few, {decision.test} errs more often "
-        f"than alpha says {SMALL[decision.test]}."
-    ]
+            (none if least < FEWEST_UNITS else few).append(f"{rule.sieve} ({least})")
+    sentences = []
+    if none:
+        sentences.append(
+            f"fewer than {FEWEST_UNITS} units: {join_names(none)}. With so few, no head gets a label."
+        )
+    if few and decision.test in SMALL:
+        sentences.append(
+            f"fewer than {ENOUGH_FOR_NOT} units: {join_names(few)}. With so few, {decision.test} errs more "
+            f"often than alpha says {SMALL[decision.test]}."
+        )
+    return sentences
 
 
 def _coarse_p(decision: Decision, findings: Findings) -> list[str]:
@@ -221,8 +225,8 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
         return []
     return [
         f"heads near the threshold have outliers (kurtosis above {HEAVY:g}): {join_names(roles)}. In "
-        f"simulations, 8 to 13\u00a0% of such families held an error, not 5\u00a0%. Check these labels "
-        f"with --correction maxT."
+        f"simulations, 8 to 13\u00a0% of such families held an error, not 5\u00a0%. More inputs help. So "
+        f"does --test betting, which holds for scores of any shape between their bounds."
     ]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from headroles.records.assessment import SensitivityRow
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.columns import Columns, label_p
+from headroles.stats.claims import label_p
+from headroles.stats.columns import Columns
 from headroles.stats.correction import significant
 from headroles.stats.engine import counted_p
 from headroles.stats.families import adjust_families, family_members

@@ -43,7 +43,7 @@ def fresh_roles(
     this sample and the fresh one each have an error. Its spread, and so its test, is that of one sample.
     Heads are resampled together, so their dependence is kept. Unit: that of the test. Assumptions:
     independent units, and a fresh sample from the same source. Tests in closed form replace those that
-    resample, as in ``relabel.closed_form_decision``. Labels that hinge on few units are not withheld.
+    resample, as in ``relabel.closed_form_decision``. Labels that hinge on few units are withheld.
 
     Args:
         columns: The run's columns, contrasts included.

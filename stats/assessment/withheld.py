@@ -1,29 +1,29 @@
 """Labels that are withheld because they would hinge on few units, and the remark that names their heads."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Bool
 
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.findings import Findings
 from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.stats.assessment.remarks import join_names
-from headroles.stats.columns import Column, lets_not, lets_role
+from headroles.stats.claims import enough_for_not
+from headroles.stats.columns import Columns
 from headroles.stats.correction import significant
-from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.engine import informative_units
-from headroles.stats.families import adjust_own_families, family_members, joint_above
-from headroles.stats.methods.reliance import UNSEEN
+from headroles.stats.decision import ENOUGH_WITHOUT_BOUND
+from headroles.stats.engine import counted_p
+from headroles.stats.families import adjust_own_families, family_members
+from headroles.stats.methods.names import METHODS
 
 
 def withheld(
-    columns: Sequence[Column], findings: Findings, decision: Decision
+    columns: Columns, findings: Findings, decision: Decision
 ) -> tuple[Bool[np.ndarray, "sieves heads"], Bool[np.ndarray, "sieves heads"]]:
     """Return which heads get no role, and which no "not", because it would hinge on few units.
 
-    A role is withheld where p of its test is at most alpha, and the claim hinges on few units; a "not" where
-    its q would be at most alpha without the guard, by Holm's correction in place of maxT.
+    These are undetermined heads whose q would be at most alpha without the guard, by Holm's correction in
+    place of maxT.
 
     Args:
         columns: The columns that were tested.
@@ -31,30 +31,24 @@ def withheld(
         decision: As they were judged.
     """
     shape = (len(columns), findings.count[0].size)
-    rows = {name: getattr(findings, name).reshape(shape) for name in ("p", "p_not", "decision")}
-    each = [_reliance(column, decision) for column in columns]
-    above, unreliable = (np.stack(rows) for rows in zip(*each, strict=True))
-    role = (rows["p"] <= decision.alpha) & ~joint_above(above, findings.rules) & (rows["decision"] == 2)
-    layers, heads = findings.count.shape[1:]
-    families = family_members(findings.rules, layers, heads, decision.family)
-    q_not = adjust_own_families(rows["p_not"], families, decision)
-    claimed = significant(q_not, decision.alpha, rows["p_not"]) & (rows["decision"] == 2)
-    return role, claimed & unreliable
-
-
-def _reliance(
-    column: Column, decision: Decision
-) -> tuple[Bool[np.ndarray, " heads"], Bool[np.ndarray, " heads"]]:
-    """Return which heads may have a role, and which have enough units for "not" but would hinge on few."""
-    sample = column.sample
-    unreliable = (informative_units(column) >= ENOUGH_FOR_NOT) & ~lets_not(column, sample, decision.test)
-    return lets_role(column, sample, decision.test), unreliable
+    families = family_members(findings.rules, *findings.count.shape[1:], decision.family)
+    enough = np.stack([enough_for_not(column, decision.test) for column in columns])
+    several = findings.count.reshape(shape) >= FEWEST_UNITS
+    undetermined = (findings.decision.reshape(shape) == 2) & several
+    found = []
+    counted = counted_p(columns, findings, decision)
+    for p, guarded, allowed in zip((findings.p, findings.p_not), counted, (several, enough), strict=True):
+        own = p.reshape(shape)
+        q = adjust_own_families(own, families, decision)
+        hinges = guarded.reshape(shape) > own
+        found.append(significant(q, decision.alpha, own) & undetermined & allowed & hinges)
+    return found[0], found[1]
 
 
 def withheld_remarks(
-    columns: Sequence[Column], findings: Findings, decision: Decision, stack: Stack, *, nots: bool = True
+    columns: Columns, findings: Findings, decision: Decision, stack: Stack, *, nots: bool = True
 ) -> list[str]:
-    """Return a remark that names the heads whose labels are withheld; no remark without such heads.
+    """Return remarks that name the heads whose labels are withheld, and columns without stated bounds.
 
     Args:
         columns: The columns that were tested.
@@ -74,9 +68,22 @@ def withheld_remarks(
             if rule.role and row.any():
                 places = join_names([name(cell) for cell in np.flatnonzero(row).tolist()])
                 named.append(f"{rule.sieve} ({label}: {places})")
-    if not named:
-        return []
-    return [
-        f"labels that would depend on few units are withheld, so these heads stay undetermined: "
-        f"{'; '.join(named)}. {UNSEEN} more units with extreme scores could reverse them."
+    sentences = []
+    if named:
+        sentences.append(
+            f"labels that would depend on few units are withheld, so these heads stay undetermined: "
+            f"{'; '.join(named)}. Units with extreme scores may be missing. More inputs help, and so does "
+            f"--test betting."
+        )
+    loose = [
+        column.rule.sieve
+        for column in columns
+        if column.rule.role and np.isnan([column.low, column.high]).any()
     ]
+    if loose and nots and METHODS[decision.test].guarded:
+        sentences.append(
+            f"the scores of {join_names(loose)} have no stated bounds. So the check on few units takes the "
+            f"range of the scores seen, which is weaker, and no head is called 'not' below "
+            f"{ENOUGH_WITHOUT_BOUND} units. Stated bounds (--low, --high) mend both."
+        )
+    return sentences

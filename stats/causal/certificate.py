@@ -11,11 +11,13 @@ from headroles.records.causal.columns import LOSS
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.methods.closed_form import bounded_outcome, has_no_spread, student_skew
-from headroles.stats.methods.reliance import reliable_above, reliable_below
+from headroles.stats.methods.reliance import extreme, missed_p
 from headroles.stats.moments import Sample, describe
 
 COVERED = 0.95
 """Coverage of the two-sided interval of a damage."""
+HINGE = 0.05
+"""Probability to miss units that would reverse a claim, above which the claim hinges on few."""
 WIDEST = 60
 """Most doublings of the distance in which the end of an interval is looked for."""
 
@@ -168,9 +170,8 @@ def hinges_on_few(
 ) -> bool:
     """Return whether "below the bound" may rest on few units, in the sample or missing from it.
 
-    Where the largest possible damage is known, three further units with it must leave the mean below the
-    bound (``reliable_below``, the rule of three). Where it is not, at least 15 units must carry the spread,
-    or the mean lies 6 standard errors below the bound (``reliable_above``, mirrored).
+    Units with the largest possible damage may be missing (``missed_p``); where that is not known, with the
+    largest damage of any unit.
 
     Example:
         >>> rare = np.zeros(100)
@@ -179,10 +180,8 @@ def hinges_on_few(
         (True, False)
     """
     sample = _excess(change, clean, bound)
-    if not np.isnan(worst):
-        return not bool(reliable_below(sample, 0.0, worst - bound)[0])
-    mirrored = Sample(sample.count, -sample.mean, sample.sd, -sample.skew, sample.carriers)
-    return not bool(reliable_above(mirrored, 0.0, float("nan"))[0])
+    most = extreme((change - bound * clean)[:, None], 1) if np.isnan(worst) else worst - bound
+    return bool(missed_p(sample, 0.0, most, -1)[0] > HINGE)
 
 
 def _excess(change: np.ndarray, clean: np.ndarray, bound: float) -> Sample:

@@ -6,18 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.causal.unseen import with_unseen
-from headroles.stats.columns import Column, Columns
-from headroles.stats.comparing.equivalence import adjust_equivalence, equivalence_p, equivalent_heads
-from headroles.stats.engine import judge, withhold
+from headroles.stats.columns import Columns
+from headroles.stats.comparing.equivalence import adjust_equivalence, equivalence_p
+from headroles.stats.correction import significant
+from headroles.stats.engine import judge
 from headroles.stats.families import family_members
-from headroles.stats.methods.closed_form import SPREAD, has_no_spread, student
-from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import Sample
 from headroles.stats.resolution import fewest_resamples
 
 CONTRAST, OWN = ":contrast", ":own"
@@ -230,54 +227,22 @@ def equivalences(
 ) -> Equivalence:
     """Test whether the means of heads lie within a bound around 0 (``comparing.equivalence``).
 
-    Null: the mean is −bound or less, or bound or more. Alternative: it lies between. Unit and assumptions are
-    those of the decision's test. Tests of a mean must refute the null twice: of the units, and of the units
-    with three more as far from 0 as the farthest on that side (``causal.unseen``). p is the largest of these.
-    So right skew, and damage of few units, make fewer false claims. Values without spread beyond rounding are
-    tested as if rounding were their spread (Student's t with a standard deviation of 1e-6): a head whose
-    removal changes nothing is equivalent. Below 75 units nothing is, and p counts as 1 in the correction.
-    What happens in none of n units cannot be known: with a probability of 0.05, it happens in 3 of n others.
-
     Args:
         scores: One value per column, example and head, with a chance value of 0.
         rules: One per column; low and high are used.
         bounds: Bound of each column; without one above 0, nothing is tested.
         decision: Test, correction, family and alpha.
     """
-    plain = [replace(rule, null=0.0, margin=0.0, contrast="") for rule in rules]
-    columns = Columns(scores, plain)
-    lower, upper = (Columns(with_unseen(scores, side), plain) for side in (-1, 1))
-    guarded = METHODS[decision.test].guarded
-    shape = (len(rules), scores.layers * scores.heads)
-    p, still = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-    enough = np.zeros(shape, dtype=np.bool_)
+    columns = list(Columns(scores, [replace(rule, null=0.0, margin=0.0, contrast="") for rule in rules]))
+    p = np.full((len(rules), scores.layers * scores.heads), np.nan)
     for k, bound in enumerate(bounds):
-        column = columns[k]
-        sample = column.sample
-        still[k], enough[k] = has_no_spread(sample), sample.count >= ENOUGH_FOR_LITTLE
         if bound > 0:
-            p[k], _ = equivalence_p(column, sample, decision, bound)
-            if guarded:
-                p[k] = np.maximum(p[k], _unseen_p(lower[k], upper[k], decision, bound))
-            p[k] = np.where(still[k], _flat_p(sample, bound), p[k])
+            p[k] = equivalence_p(columns[k], decision, bound)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     positive = [bound if bound > 0 else 1.0 for bound in bounds]
-    below, above = (list(upper), list(lower)) if guarded else (list(columns), None)
-    q = adjust_equivalence(below, families, withhold(p, enough), still, decision, positive, above)
-    within = equivalent_heads(q, p, enough, decision.alpha)
+    q = adjust_equivalence(columns, families, p, decision, positive)
     grid = (len(rules), scores.layers, scores.heads)
-    return Equivalence(p.reshape(grid), q.reshape(grid), within.reshape(grid))
-
-
-def _unseen_p(lower: Column, upper: Column, decision: Decision, bound: float) -> Float[np.ndarray, " heads"]:
-    """Return p of equivalence with further units at the smallest, and at the largest value of the units."""
-    method = METHODS[decision.test]
-    below, above = (
-        method(column.values, column.sample, margin, decision.resamples, decision.seed)
-        for column, margin in ((upper, bound), (lower, -bound))
-    )
-    p: np.ndarray = np.maximum(above.p, below.p_not)
-    return p
+    return Equivalence(p.reshape(grid), q.reshape(grid), significant(q, decision.alpha, p).reshape(grid))
 
 
 def equivalent_questions(questions: Questions, bounds: Sequence[float], decision: Decision) -> Equivalence:
@@ -295,10 +260,3 @@ def equivalent_questions(questions: Questions, bounds: Sequence[float], decision
     found = equivalences(scores, rules, bounds, _decision_of(decision, rules, scores))
     families, places = questions.families, _places(questions.families)
     return Equivalence(*(grid[:, families, places] for grid in (found.p, found.q, found.within)))
-
-
-def _flat_p(sample: Sample, bound: float) -> Float[np.ndarray, " heads"]:
-    """Return p of equivalence of values without spread, as if rounding were their spread."""
-    rounding = replace(sample, sd=np.maximum(sample.sd, SPREAD * np.maximum(1.0, np.abs(sample.mean))))
-    p: np.ndarray = np.maximum(student(rounding, -bound).p, student(rounding, bound).p_not)
-    return p

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from headroles.records.example import Scores
 from headroles.stats.columns import unit_numbers
-from headroles.stats.methods.reliance import UNSEEN
+from headroles.stats.methods.reliance import UNSEEN, extreme
 from headroles.stats.moments import unit_means
 
 
@@ -40,7 +40,7 @@ def with_unseen(scores: Scores, side: int) -> Scores:
         [0.1, 0.5, 0.3, 0.3, 0.3, 0.3]
     """
     numbers = unit_numbers(scores.units)
-    worst = np.stack([_extreme(unit_means(values, numbers), side) for values in scores.values])
+    worst = np.stack([extreme(unit_means(values, numbers), side) for values in scores.values])
     names = _names(len(scores.examples))
     more = worst[:, None].repeat(UNSEEN, axis=1).astype(np.float32)
     return replace(
@@ -67,18 +67,10 @@ def with_further(
         >>> with_further(np.array([[0.1], [0.5]]), -1)[0].ravel().tolist()
         [0.1, 0.5, 0.1, 0.1, 0.1]
     """
-    worst = _extreme(values, side)
+    worst = extreme(values, side)
     return np.concatenate([values, worst[None].repeat(UNSEEN, axis=0)]), _names(len(values))
 
 
 def _names(count: int) -> tuple[str, ...]:
     """Return names for further units, which no unit has."""
     return tuple(f"{count}+{k} (no unit has this name)" for k in range(UNSEEN))
-
-
-def _extreme(means: np.ndarray, side: int) -> np.ndarray:
-    """Return the largest or smallest mean of a unit, per head; NaN where no unit has one."""
-    known = ~np.isnan(means)
-    largest = np.where(known, side * means, -np.inf).max(axis=0)
-    extreme: np.ndarray = np.where(known.any(axis=0), side * largest, np.nan)
-    return extreme

@@ -17,13 +17,14 @@ Two questions, each corrected by itself at alpha over the families of ``stats.fa
   the two one-sided tests procedure and the power approach", J. Pharmacokin. Biopharm. 15, 657-680.
 
 A head is **equivalent** when its adjusted p of equivalence is at most alpha, even where a change is
-detectable: it lies within ± bound. Below 50 units a spread says too little (with 20, rare or skewed
-differences were called equivalent in up to 35 % of simulated families). There, and for differences that rest
-on few units (``max_t.collapse_rate``), p is at least that of the bounds of the scores (``methods.bets``).
-Below 50 units nothing is called equivalent without bounds. Otherwise a head is **changed**
-when its adjusted p of change is at most alpha and its interval reaches beyond ± bound, else **undetermined**;
-with fewer than two units, or without spread and known bounds, **untestable**. So rounding is no change,
-however certain: the bound is the smallest difference of interest, at any number of units.
+detectable: it lies within ± bound. Otherwise a head is **changed** when its adjusted p of change is at most
+alpha and its interval reaches beyond ± bound, else **undetermined**; with fewer than two units,
+**untestable**. So rounding is no change, however certain: the bound is the smallest difference of interest,
+at any number of units.
+
+Both claims need 75 units, and must hold with units that the sample lacks (``claims``). In the correction p
+is not the test's own, but the largest of that, of p of the units with three more at the worst difference of
+any, and of the probability to miss units at the worst possible difference.
 
 The promise covers each list as it is called: at most alpha false among "equivalent" and, separately, among
 "changed". Heads that are equivalent, or whose interval lies within ± bound, leave the list of changed ones.
@@ -45,15 +46,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
+from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
 from headroles.records.comparison import Differences
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
+from headroles.stats.claims import further, unseen_p, withhold
 from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
 from headroles.stats.comparing.equivalence import (
     Families,
     adjust_equivalence,
     equivalence_p,
-    equivalent_heads,
     negate_column,
 )
 from headroles.stats.correction import significant
@@ -79,7 +81,7 @@ def max_t_change(
     Args:
         columns: Differences, on the same units.
         families: Parts that are corrected together.
-        p: Unadjusted two-sided p; NaN where nothing could be tested.
+        p: Unadjusted two-sided p, 1 where no change may be claimed; NaN where nothing could be tested.
         still: Heads without spread.
         decision: Test, resamples and seed.
 
@@ -87,8 +89,9 @@ def max_t_change(
         Values in [p, 1]; NaN where p is NaN.
     """
     many = len(columns)
-    both = [with_margin(column, 0.0) for column in columns] + [
-        negate_column(column, 0.0) for column in columns
+    both = [
+        *(with_margin(further(column, -1), 0.0) for column in columns),
+        *(negate_column(further(column, 1), 0.0) for column in columns),
     ]
     doubled = [[*family, *((many + k, part) for k, part in family)] for family in families]
     sided = np.concatenate([p, p]) / 2
@@ -120,8 +123,9 @@ class _ColumnTest:
     sample: Sample
     outcome: Outcome
     p: Float[np.ndarray, " heads"]
+    counted: Float[np.ndarray, " heads"]
     p_equivalent: Float[np.ndarray, " heads"]
-    enough: Bool[np.ndarray, " heads"]
+    counted_equivalent: Float[np.ndarray, " heads"]
     within: Bool[np.ndarray, " heads"]
 
 
@@ -199,18 +203,27 @@ def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pa
 
 
 def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
-    sample = column.sample
-    change = _outcome(column, sample, decision)
+    """Test one column, whose margin is 0, in both directions; p of a change is twice the smaller one."""
+    sample, method = column.sample, METHODS[decision.test]
+    change = method(column.values, sample, 0.0, decision.resamples, decision.seed)
     shown = handle_flat_scores(interval_of(decision, column.values, sample, change), column, sample)
-    two_sided = np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not))
-    p_equivalent, enough = equivalence_p(column, sample, decision, bound)
-    within = (shown.low > -bound) & (shown.high < bound)
-    return _ColumnTest(sample, shown, two_sided, p_equivalent, enough, within)
-
-
-def _outcome(column: Column, sample: Sample, decision: Decision) -> Outcome:
-    method = METHODS[decision.test]
-    return method(column.values, sample, column.rule.margin, decision.resamples, decision.seed)
+    sides = [unseen_p(column, decision, side) for side in (1, -1)]
+    enough = sample.count >= (ENOUGH_FOR_LITTLE if method.guarded else FEWEST_UNITS)
+    low, high = (
+        handle_flat_scores(
+            method(column.values, sample, theta, decision.resamples, decision.seed), at, sample
+        )
+        for theta, at in ((theta, with_margin(column, theta)) for theta in (-bound, bound))
+    )
+    return _ColumnTest(
+        sample=sample,
+        outcome=shown,
+        p=np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not)),
+        counted=withhold(np.minimum(1.0, 2 * np.minimum(*sides)), enough),
+        p_equivalent=np.maximum(low.p, high.p_not),
+        counted_equivalent=equivalence_p(column, decision, bound),
+        within=(shown.low > -bound) & (shown.high < bound),
+    )
 
 
 def _effect(sample: Sample) -> Float[np.ndarray, " heads"]:
@@ -223,14 +236,13 @@ def _adjust_both(
 ) -> tuple[Float[np.ndarray, "sieves heads"], Float[np.ndarray, "sieves heads"]]:
     """Return adjusted p of change and of equivalence; heads within the bound enter the first with p = 1."""
     families = family_members([column.rule for column in columns], grid.layers, grid.heads, decision.family)
-    p, p_equivalent = (
-        np.stack([getattr(column, name) for column in tested]) for name in ("p", "p_equivalent")
-    )
-    still = np.stack([has_no_spread(column.sample) for column in tested])
-    bounds = [bound] * len(columns)
-    q_equivalent = adjust_equivalence(columns, families, p_equivalent, still, decision, bounds)
-    no_change = _within_bound(tested, q_equivalent, decision.alpha)
+    equals = np.stack([column.counted_equivalent for column in tested])
+    q_equivalent = adjust_equivalence(columns, families, equals, decision, [bound] * len(columns))
+    within = np.stack([column.within for column in tested]) & ~np.isnan(q_equivalent)
+    no_change = within | _equivalent(tested, q_equivalent, decision.alpha)
+    p = np.stack([column.counted for column in tested])
     if decision.correction == "maxT":
+        still = np.stack([has_no_spread(column.sample) for column in tested])
         q = max_t_change(columns, families, p, still, decision)
         return np.where(no_change, 1.0, q), q_equivalent
     changed = adjust_families(np.where(no_change, 1.0, p), families, decision.correction, decision.alpha)
@@ -240,21 +252,10 @@ def _adjust_both(
 def _equivalent(
     tested: Sequence[_ColumnTest], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
 ) -> Bool[np.ndarray, "sieves heads"]:
-    """Return whether heads are called equivalent: significant, with enough units or known bounds."""
-    p, enough = (
-        np.stack([getattr(column, name) for column in tested]) for name in ("p_equivalent", "enough")
-    )
-    return equivalent_heads(q_equivalent, p, enough, alpha)
-
-
-def _within_bound(
-    tested: Sequence[_ColumnTest], q_equivalent: Float[np.ndarray, "sieves heads"], alpha: float
-) -> Bool[np.ndarray, "sieves heads"]:
-    """Return which heads are not called changed: equivalent ones, and those with intervals within ± bound."""
-    within = np.stack([column.within for column in tested])
-    tested_ones = within & ~np.isnan(q_equivalent)
-    no_change: np.ndarray = tested_ones | _equivalent(tested, q_equivalent, alpha)
-    return no_change
+    """Return whether heads are called equivalent: significant, with enough units."""
+    p = np.stack([column.counted_equivalent for column in tested])
+    equivalent: np.ndarray = significant(q_equivalent, alpha, p)
+    return equivalent
 
 
 def _decide(
@@ -264,7 +265,7 @@ def _decide(
     alpha: float,
 ) -> Int[np.ndarray, "sieves heads"]:
     decided = np.full(q.shape, 2, dtype=np.int8)
-    decided[significant(q, alpha, np.stack([column.p for column in tested]))] = 0
+    decided[significant(q, alpha, np.stack([column.counted for column in tested]))] = 0
     decided[_equivalent(tested, q_equivalent, alpha)] = 1
     decided[np.isnan(q)] = 3
     return decided

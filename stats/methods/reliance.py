@@ -1,26 +1,28 @@
-"""The check whether a claim about a mean hinges on few units, in the sample or missing from it.
+"""The one guard of every one-sided claim about a mean: units that the sample lacks must not reverse it.
 
-Every test of a mean takes its error from the spread of the sample. Two kinds of sample deceive it. In the
-first, a few units hold most of the spread. In the second, rare units that hold much of the mean are missing.
-The sample shows the first. Against the second only the bounds of the score help: an event that none of n
-units shows can have a probability of up to 3/n, at 95 %. Source of this rule of three: Hanley and
-Lippman-Hand (1983), "If nothing goes wrong, is everything all right?", JAMA 249(13), 1743-1745.
+Every test of a mean takes its error from the spread of the sample. Rare units that hold much of the mean
+deceive it: samples without them have an extreme mean and a small spread at once. Only the bounds of the
+scores help. Where the mean is on the wrong side of θ, and yet the units that are seen have the mean m, units
+down to the worst possible value w are a share f of at least (m − θ)/(m − w). Then n units show none of them
+with a probability of at most (1 − f)ⁿ. The p of a claim is at least that, and is corrected over heads with
+it. The claim must also hold with three more units at the worst value: by the rule of three, n units miss a
+share of 3/n with a probability of 0.05.
+
+The rule is the same for both sides, and for labels, contrasts, damages and differences. Where no bound is
+known, the most extreme value of any unit takes its place. That is weaker: units may be rarer and more extreme
+than any that was seen. Tests from stated bounds (``methods.betting``) need no guard.
+
+Source of the rule of three: Hanley and Lippman-Hand (1983), "If nothing goes wrong, is everything all
+right?", JAMA 249(13), 1743-1745.
 """
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.moments import Sample
 
-CARRIERS = 15
-"""Fewest units that must carry the spread, as if equally; below 60 units, a quarter of the units."""
 UNSEEN = 3
-"""Further units at the worst possible score with which a claim must still hold, by the rule of three."""
-FAR = 6.0
-"""Standard errors beyond θ that are enough for a role where no bound of the score is known."""
-UNSEEN_BY_CONTRAST = 1
-"""The same for a contrast below its margin, which is a hundredth of its range."""
+"""Further units at the worst possible value with which a claim must still hold, by the rule of three."""
 
 
 def largest_share(values: Float[np.ndarray, "units *shape"]) -> Float[np.ndarray, "*shape"]:
@@ -46,70 +48,48 @@ def largest_share(values: Float[np.ndarray, "units *shape"]) -> Float[np.ndarray
     return share
 
 
-def reliable_above(sample: Sample, threshold: float, low: float) -> Bool[np.ndarray, "*shape"]:
-    """Return whether "beyond θ" may be claimed: it does not hinge on a few units.
+def missed_p(
+    sample: Sample, threshold: float, worst: Float[np.ndarray, "*#shape"] | float, side: int
+) -> Float[np.ndarray, "*shape"]:
+    """Return the largest probability that a sample lacks the rare units that would reverse a claim.
 
-    It may where at least ``CARRIERS`` units carry the spread, or where ``UNSEEN`` more units at the lowest
-    possible score would leave the mean beyond θ. Without a known bound it may where the mean lies ``FAR``
-    standard errors beyond θ. Scores without spread may: their p rests on bounds alone.
-    Of the rules simulated on real scores (``docs/reference/calibration-tables.md``) this one loses the fewest
-    roles.
-
-    Args:
-        sample: Moments of the scores, one entry per head.
-        threshold: θ, on their scale.
-        low: Lowest possible score; NaN where unknown.
-
-    Example:
-        >>> mean = np.array([0.2, 0.2])
-        >>> rare = Sample(np.array([100, 100]), mean, mean / 2, mean * 40, carriers=np.array([1.2, 50.0]))
-        >>> reliable_above(rare, 0.1, 0.0).tolist(), reliable_above(rare, 0.199, 0.0).tolist()
-        ([True, True], [False, True])
-    """
-    if sample.carriers is None:
-        return np.ones(sample.mean.shape, dtype=np.bool_)
-    carried = sample.carriers >= np.minimum(CARRIERS, sample.count / 4)
-    if np.isnan(low):
-        safe = (sample.mean - threshold) * np.sqrt(sample.count) > FAR * sample.sd
-    else:
-        safe = mean_with(sample, low, UNSEEN) > threshold
-    reliable: np.ndarray = carried | has_no_spread(sample) | safe
-    return reliable
-
-
-def reliable_below(
-    sample: Sample, threshold: float, high: float, unseen: int = UNSEEN
-) -> Bool[np.ndarray, "*shape"]:
-    """Return whether "below θ" may be claimed: it does not hinge on units that the sample lacks by chance.
-
-    It may where ``unseen`` more units at the highest possible score would leave the mean below θ. A spread
-    that rests on many units does not help: where rare units hold the mean, samples without them have the
-    smallest spread. Scores without spread may, as above. Where no bound is known, all may.
+    Null: the mean is on the wrong side of θ, though the units that were seen have the sample's mean m. Then
+    units between θ and the worst value w are a share of at least (m − θ)/(m − w). They are missing from n
+    independent units with a probability of at most ((θ − w)/(m − w))ⁿ, which is also the exact p of n equal
+    scores (``closed_form.bounded_outcome``).
 
     Args:
-        sample: Moments of the scores, one entry per head.
+        sample: Moments of the values, one entry per head.
         threshold: θ, on their scale.
-        high: Highest possible score; NaN where unknown.
-        unseen: Number of further units.
+        worst: The lowest possible value for a claim above θ, the highest for one below; NaN for heads
+            without any value.
+        side: 1 for a claim above θ, −1 for one below.
+
+    Returns:
+        From 0 to 1; 1 where ``UNSEEN`` more units at the worst value would leave the mean on the wrong side.
 
     Example:
-        >>> mean = np.array([0.05, 0.05])
-        >>> reliable_below(Sample(np.array([50, 90]), mean, mean * 2, mean * 40), 0.1, 1.0).tolist()
-        [False, True]
+        >>> mean = np.array([0.12, 0.12])
+        >>> sample = Sample(np.array([20, 90]), mean, mean / 9, mean * 0)
+        >>> missed_p(sample, 0.1, 0.0, 1).round(3).tolist(), missed_p(sample, 0.2, 1.0, -1).round(4).tolist()
+        ([0.026, 0.0], [1.0, 0.0002])
     """
-    if np.isnan(high):
-        return np.ones(sample.mean.shape, dtype=np.bool_)
-    reliable: np.ndarray = has_no_spread(sample) | (mean_with(sample, high, unseen) < threshold)
-    return reliable
+    beyond, room = side * (sample.mean - threshold), side * (threshold - worst)
+    holds = (beyond > 0) & (beyond * sample.count > UNSEEN * room)
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        share = np.where(holds, np.where(room > 0, room / (room + beyond), 0.0), 1.0)
+        missed: np.ndarray = share**sample.count
+    return missed
 
 
-def mean_with(sample: Sample, score: float, units: int) -> Float[np.ndarray, "*shape"]:
-    """Return the mean with more units, all at one score.
+def extreme(values: Float[np.ndarray, "units *shape"], side: int) -> Float[np.ndarray, "*shape"]:
+    """Return the largest value of any unit (side 1) or the smallest (side −1); NaN where there is none.
 
     Example:
-        >>> nothing = np.zeros(1)
-        >>> mean_with(Sample(np.array([9]), nothing, nothing + 0.1, nothing), 1.0, 1).tolist()
-        [0.1]
+        >>> extreme(np.array([[1.0, np.nan], [3.0, np.nan]]), 1).tolist()
+        [3.0, nan]
     """
-    mean: np.ndarray = (sample.mean * sample.count + units * score) / (sample.count + units)
-    return mean
+    known = ~np.isnan(values)
+    largest = np.where(known, side * values, -np.inf).max(axis=0, initial=-np.inf)
+    most: np.ndarray = np.where(known.any(axis=0), side * largest, np.nan)
+    return most

@@ -50,6 +50,10 @@ class Evidence:
         sd: Standard deviation of what is counted: units, or all examples where sums were kept.
         flat: Whether scores have no spread beyond rounding.
         stated: Smallest and largest value that can occur, stated before any data; NaN where none are.
+        worst: Smallest and largest value of a further unit: possible ones, or of any unit where unknown.
+        counted: Number of what is counted: units, or all examples where sums were kept.
+        informative: Number of units, or of groups of equal weight that say as much as these groups.
+        bounded: Whether the largest possible value is known.
     """
 
     values: Float[np.ndarray, " units"]
@@ -59,6 +63,10 @@ class Evidence:
     sd: float
     flat: bool
     stated: tuple[float, float] = (nan, nan)
+    worst: tuple[float, float] = (nan, nan)
+    counted: int = 0
+    informative: float = 0.0
+    bounded: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +99,20 @@ def all_evidence(
         for layer, head in np.ndindex(scores.layers, scores.heads):
             place = (k, layer, head)
             if moments is not None:
-                yield place, _from_sums(moments, place)
+                yield place, _from_sums(moments, rule, place)
                 continue
             values, level = _per_unit(scores, rule, place, unit)
-            bounds = (nan, nan) if rule.pooled else (rule.low - highest, rule.high - lowest)
+            low, high = rule.low - highest, rule.high - lowest
+            bounds = (nan, nan) if rule.pooled else (low, high)
             sd = float(np.std(values, ddof=1)) if len(values) > 1 else nan
             flat = sd <= SPREAD * max(1.0, abs(mean_of(values)))
-            yield place, Evidence(values, level, *bounds, sd, flat, (rule.stated_low, rule.stated_high))
+            yield (
+                place,
+                Evidence(
+                    values, level, *bounds, sd, flat, (rule.stated_low, rule.stated_high),
+                    _worst(values, low, high), len(values), len(values), not isnan(high),
+                ),
+            )  # fmt: skip
 
 
 def _per_unit(
@@ -133,8 +148,15 @@ def _jackknife(
     return shifted
 
 
-def _from_sums(moments: Moments, place: Place) -> Evidence:
-    """Return the random groups of one finding, where sums were kept; no bounds are known of them."""
+def _worst(values: Float[np.ndarray, " units"], low: float, high: float) -> tuple[float, float]:
+    """Return the smallest and largest value of a further unit: a bound, or the extreme one where unknown."""
+    if not len(values):
+        return nan, nan
+    return (float(values.min()) if isnan(low) else low, float(values.max()) if isnan(high) else high)
+
+
+def _from_sums(moments: Moments, rule: Rule, place: Place) -> Evidence:
+    """Return the random groups of one finding, where sums were kept; examples have bounds, groups none."""
     k, layer, head = place
     weight, total = (of[k, :, layer, head] for of in (moments.weight, moments.total))
     heavy, count = float(weight.sum()), int(moments.count[place])
@@ -147,7 +169,12 @@ def _from_sums(moments: Moments, place: Place) -> Evidence:
     )
     still = float(moments.most[place] - moments.least[place]) <= least
     sd = (0.0 if still else sqrt(variance)) if count > 1 else nan
-    return Evidence(values, float(moments.chance[place]) / heavy, nan, nan, sd, sd <= least)
+    low, high = rule.low - float(moments.highest[k]), rule.high - float(moments.lowest[k])
+    return Evidence(
+        values, float(moments.chance[place]) / heavy, nan, nan, sd, sd <= least,
+        worst=_worst(values, low, high), counted=count, informative=heavy**2 / float((weight**2).sum()),
+        bounded=not isnan(high),
+    )  # fmt: skip
 
 
 def mean_of(values: Float[np.ndarray, " units"]) -> float:

@@ -2,7 +2,7 @@
 
 import gc
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf, isnan, log, nan
@@ -27,13 +27,14 @@ from headroles.stats.oracles.one_finding import (
     recompute_test,
 )
 from headroles.stats.oracles.verdicts import (
-    ENOUGH,
-    Allowed,
+    FEWEST,
+    Missing,
     absent_by,
-    claims_allowed,
+    counted,
     decision_by,
     explained_by,
     largest_p,
+    missing_units,
     shares_of,
 )
 
@@ -113,7 +114,6 @@ def recompute_findings(
     moments: Moments | None = None,
     intervals_of_scores: bool = False,
     absence: bool = True,
-    fewest: int = 0,
 ) -> tuple[Check, ...]:
     """Recompute the findings of a run, one at a time, and hold them against those given.
 
@@ -132,7 +132,6 @@ def recompute_findings(
         intervals_of_scores: Whether intervals are of the scores themselves and not of their differences
             from the chance value of each input, as in runs of surface statistics.
         absence: Whether heads were tested for "absent".
-        fewest: Units below which no head is decided.
 
     Returns:
         One row per quantity and oracle, then what was not recomputed, each with the reason.
@@ -159,13 +158,12 @@ def recompute_findings(
             elif own.interval and precision is not None:
                 ledger.compare("mean_low", own.interval, precision.mean_low[place], own.low)
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
-    allowed = claims_allowed(findings.rules, evidences, decision)
+    missing = missing_units(findings.rules, evidences, decision)
     units = {place: len(one.values) for place, one in evidences.items()}
-    turned = {place for place in tests if units[place] >= ENOUGH and not allowed[place].below}
-    _compare_p(ledger, findings, tests, (allowed, turned), decision)
+    p = _compare_p(ledger, findings, tests, missing, decision)
     if precision is not None and not _is_older(precision) and not summed:
         verdicts = {
-            "explained": explained_by(findings.rules, tests, units, allowed, decision.test),
+            "explained": explained_by(findings.rules, tests, missing, decision.test),
             "absent": absent_by(findings.rules, evidences, decision) if absence else {},
         }
         _compare_verdicts(ledger, (findings, precision), verdicts, decision)
@@ -174,9 +172,8 @@ def recompute_findings(
                 oracle = "statsmodels proportion_confint(wilson)"
                 ledger.compare(name, oracle, getattr(precision, name)[place], share)
         for place in evidences:
-            below = units[place] >= ENOUGH and allowed[place].below
-            code = decision_by(place, findings, precision, below, decision)
-            if units[place] < fewest and DECISIONS[code] != "untestable" and code >= 0:
+            code = decision_by(place, findings, precision, p, missing[place].enough, decision)
+            if units[place] < FEWEST and DECISIONS[code] != "untestable" and code >= 0:
                 code = DECISIONS.index("undetermined")
             ledger.compare("decision", "q at most alpha", float(findings.decision[place]), float(code))
     return ledger.checks()
@@ -281,15 +278,14 @@ def _compare_p(
     ledger: _Ledger,
     findings: Findings,
     tests: Mapping[Place, OneTest],
-    guard: tuple[Mapping[Place, Allowed], Container[Place]],
+    missing: Mapping[Place, Missing],
     decision: Decision,
-) -> None:
+) -> Mapping[str, Mapping[Place, float]]:
     """Compare statistics, p of both directions, and q within each family.
 
-    Roles are joint with their contrasts, strong roles with both. A claim that hinges on few units counts as 1
-    in its family.
+    Roles are joint with their contrasts, strong roles with both. In its family a claim counts as at least
+    the p of units that are missing: what is returned.
     """
-    allowed, turned = guard
     position = {rule.sieve: k for k, rule in enumerate(findings.rules)}
     p: dict[str, dict[Place, float]] = {"p": {}, "p_not": {}}
     for place, test in tests.items():
@@ -304,18 +300,20 @@ def _compare_p(
             ours = float(getattr(findings, name)[place])
             if not resampled:
                 ledger.compare(name, oracle, ours, joint[name])
-            counted = ours if resampled else joint[name]
-            p[name][place] = 1.0 if name == "p_not" and place in turned and not isnan(counted) else counted
+            p[name][place] = ours if resampled else joint[name]
         others = [(position[name], *place[1:]) for name in _partners(findings.rules, place[0])]
-        if not all(allowed[one].above for one in (place, *others)) and not isnan(p["p"][place]):
-            p["p"][place] = 1.0
+        above = max(missing[one].above for one in (place, *others))
+        p["p"][place] = counted(p["p"][place], above)
+        if missing[place].enough:
+            p["p_not"][place] = counted(p["p_not"][place], missing[place].below)
     if decision.correction == "maxT":
-        return
+        return p
     for name, adjusted in (("p", "q"), ("p_not", "q_not")):
         q = _adjust(p[name], findings.rules, decision)
         given = getattr(findings, adjusted)
         for place, theirs in q.items():
             ledger.compare(adjusted, _multipletests(decision), given[place], theirs)
+    return p
 
 
 def _multipletests(decision: Decision) -> str:

@@ -16,6 +16,7 @@ from headroles.stats.oracles.one_finding import (
     OneTest,
     Place,
     all_evidence,
+    mean_of,
     recompute_test,
 )
 
@@ -23,6 +24,10 @@ UNGUARDED = ("wilcoxon", "sign", "betting", "t-published")
 """Tests whose labels may hinge on few units (docs/reference/statistics.md)."""
 ENOUGH = 50
 """Fewest units with which a mean may be called below a value (docs/reference/statistics.md)."""
+FEWEST = 20
+"""Units below which nothing is decided (docs/reference/statistics.md)."""
+UNBOUNDED = 300
+"""The same where the largest possible score is not known."""
 BOUND = 0.02
 """Means within ± this are absent (docs/reference/statistics.md)."""
 TIE = 1e-12
@@ -35,51 +40,45 @@ def largest_p(p: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """Claims that do not hinge on few units, of one finding (docs/reference/statistics.md, section 2).
+class Missing:
+    """What missing units leave of the claims of one finding (docs/reference/statistics.md, section 2).
 
     Attributes:
-        above: Whether the mean may be called beyond the margin.
-        below: Whether it may be called below.
+        above: Smallest p of a claim that the mean lies beyond the margin.
+        below: The same of one that it lies below.
+        enough: Whether there are enough units to call it below.
     """
 
-    above: bool
-    below: bool
+    above: float
+    below: float
+    enough: bool
 
 
-def claims_allowed(
+def missing_units(
     rules: Sequence[Rule], evidence: Mapping[Place, Evidence], decision: Decision
-) -> dict[Place, Allowed]:
-    """Return the claims that every finding allows."""
-    free = decision.test in UNGUARDED
-    return {
-        place: Allowed(above=True, below=True)
-        if free or rules[place[0]].pooled or one.flat or len(one.values) < 2
-        else _allowed(one, rules[place[0]])
-        for place, one in evidence.items()
-    }
+) -> dict[Place, Missing]:
+    """Return what missing units leave of every finding."""
+    return {place: _missing(one, rules[place[0]].margin, decision.test) for place, one in evidence.items()}
 
 
-def _allowed(evidence: Evidence, rule: Rule) -> Allowed:
-    """Return the claims that scores with spread allow."""
-    from scipy.stats import kurtosis
-
-    values, n = evidence.values, len(evidence.values)
-    total, margin, unseen = float(values.sum()), rule.margin, 3 if rule.role else 1
-    above = n / float(kurtosis(values, fisher=False)) >= min(15, n / 4)
-    if isnan(evidence.low):
-        above |= (total / n - margin) * n**0.5 > 6 * float(values.std(ddof=1))
-    else:
-        above |= (total + 3 * evidence.low) / (n + 3) > margin
-    below = isnan(evidence.high) or (total + unseen * evidence.high) / (n + unseen) < margin
-    return Allowed(bool(above), bool(below))
+def _missing(evidence: Evidence, margin: float, test_name: str) -> Missing:
+    """Return what missing units leave of the claims about one margin."""
+    n, free = evidence.counted, test_name in UNGUARDED
+    enough = evidence.informative >= ENOUGH and (free or evidence.bounded or n >= UNBOUNDED)
+    if free or evidence.flat or not len(evidence.values):
+        return Missing(0.0, 0.0, enough)
+    mean, (low, high) = mean_of(evidence.values), evidence.worst
+    sides = []
+    for beyond, room in ((mean - margin, margin - low), (margin - mean, high - margin)):
+        holds = beyond > 0 and n * beyond > 3 * room  # three more units at the worst value
+        sides.append((room / (room + beyond)) ** n if holds and room > 0 else float(not holds))
+    return Missing(sides[0], sides[1], enough)
 
 
 def explained_by(
     rules: Sequence[Rule],
     tests: Mapping[Place, OneTest],
-    units: Mapping[Place, int],
-    allowed: Mapping[Place, Allowed],
+    missing: Mapping[Place, Missing],
     test_name: str,
 ) -> dict[Place, float]:
     """Return p of "explained" of every finding: the score lies beyond θ, and a contrast below its margin.
@@ -87,8 +86,7 @@ def explained_by(
     Args:
         rules: One per column.
         tests: Recomputed tests of every finding.
-        units: Units of every finding.
-        allowed: Claims that every finding allows.
+        missing: From ``missing_units``.
         test_name: The test of the run.
     """
     position = {rule.sieve: k for k, rule in enumerate(rules)}
@@ -97,11 +95,11 @@ def explained_by(
         rule = rules[place[0]]
         others = [(position[name], *place[1:]) for name in (rule.contrast, rule.weaker) if name]
         below = [
-            counted(tests[other].p_not, allowed[other].below) for other in others if units[other] >= ENOUGH
+            counted(tests[other].p_not, missing[other].below) for other in others if missing[other].enough
         ]
         below = [one for one in below if not isnan(one)]
-        if units[place] >= ENOUGH and below:
-            own = counted(test.p, allowed[place].above)
+        if missing[place].enough and below:
+            own = counted(test.p, missing[place].above)
             either = len(others) * min(below)
             if test_name == "betting":
                 either = _mean_capital_p(below, len(others))
@@ -117,9 +115,9 @@ def _mean_capital_p(p: Sequence[float], contrasts: int) -> float:
     return contrasts / total if total else 1.0
 
 
-def counted(p: float, allowed: bool) -> float:
-    """Return p as it enters a family: 1 where the claim would hinge on few units (section 2)."""
-    return p if allowed or isnan(p) else 1.0
+def counted(p: float, missing: float) -> float:
+    """Return p as it enters a family: at least that of missing units (section 2); NaN stays NaN."""
+    return p if isnan(p) else max(p, missing)
 
 
 def absent_by(
@@ -130,9 +128,10 @@ def absent_by(
     found = dict.fromkeys(evidence, nan)
     for place, one in evidence.items():
         rule = rules[place[0]]
-        if rule.role and not rule.pooled and place[0] not in elsewhere and len(one.values) >= ENOUGH:
+        sides = [_missing(one, bound, decision.test) for bound in (-BOUND, BOUND)]
+        if rule.role and not rule.pooled and place[0] not in elsewhere and sides[1].enough:
             above, below = (recompute_test(one, bound, decision) for bound in (-BOUND, BOUND))
-            found[place] = largest_p([above.p, below.p_not])
+            found[place] = largest_p([counted(above.p, sides[0].above), counted(below.p_not, sides[1].below)])
     return found
 
 
@@ -148,24 +147,30 @@ def shares_of(scores: Scores, rules: Sequence[Rule]) -> Iterator[tuple[Place, tu
 
 
 def decision_by(
-    place: Place, findings: Findings, precision: Precision, below: bool, decision: Decision
+    place: Place,
+    findings: Findings,
+    precision: Precision,
+    p: Mapping[str, Mapping[Place, float]],
+    below: bool,
+    decision: Decision,
 ) -> int:
-    """Return the code of a decision, from the p and q that a run has.
+    """Return the code of a decision, from the q that a run has.
 
     Args:
         place: The finding.
-        findings: p and q.
+        findings: Their q.
         precision: p and q of "explained".
+        p: p and p_not of every finding, as families count them.
         below: Whether it may be called "not".
         decision: Its alpha.
     """
     if not findings.rules[place[0]].role:
         return -1
-    for name, p, q in (
-        ("role", findings.p[place], findings.q[place]),
-        ("not", findings.p_not[place], findings.q_not[place] if below else nan),
+    for name, own, q in (
+        ("role", p["p"][place], findings.q[place]),
+        ("not", p["p_not"][place], findings.q_not[place] if below else nan),
         ("explained", precision.p_explained[place], precision.q_explained[place]),
     ):
-        if q <= decision.alpha * (1 + TIE) and p <= decision.alpha:
+        if q <= decision.alpha * (1 + TIE) and own <= decision.alpha:
             return DECISIONS.index(name)
     return DECISIONS.index("untestable" if isnan(findings.p[place]) else "undetermined")

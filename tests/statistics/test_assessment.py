@@ -91,13 +91,16 @@ def test_precision_is_told_of_every_head_that_has_scores_and_absence_where_it_is
     assert np.isnan(assess(scores, RULES, Decision("t"), found).precision.bayes_factor).all()
     absent = absent_heads(found, precision, Decision())
     np.testing.assert_array_equal(absent, (found.decision == NOT) & (precision.q_absent <= 0.05))
-    assert 5 < absent.sum() < (found.decision == NOT).sum()
+    assert not absent.any()  # of 70 units, three more at a bound would leave ± 0.02
+
+
+BOUNDED = Rule("s", low=-1.0, high=1.0)
 
 
 @pytest.mark.parametrize(
     ("rule", "units", "tested"),
-    [(Rule("s"), 50, True), (Rule("s"), 49, False), (Rule("s", null=1.0), 80, False),
-     (Rule("s", pooled=True), 80, False)],
+    [(BOUNDED, 50, True), (BOUNDED, 49, False), (Rule("s"), 300, True), (Rule("s"), 299, False),
+     (replace(BOUNDED, null=1.0), 80, False), (replace(BOUNDED, pooled=True), 80, False)],
 )  # fmt: skip
 def test_absence_is_tested_where_chance_is_0_of_enough_units_that_are_not_pooled(
     rule: Rule, units: int, tested: bool
@@ -108,6 +111,9 @@ def test_absence_is_tested_where_chance_is_0_of_enough_units_that_are_not_pooled
     precision = assess(scores, [rule], Decision(), found).precision
     assert np.isnan(precision.p_absent).all() == (not tested)
     assert not np.isnan(precision.prevalence).any()
+    if tested and rule == BOUNDED:  # three more units at a bound would leave ± 0.02
+        assert (precision.p_absent == 1).all()
+    assert absent_heads(found, precision, Decision()).all() == (tested and rule != BOUNDED)
     nothing = assess(scores, [rule], Decision(), found, absence=False)
     assert np.isnan(nothing.precision.q_absent).all()
     assert nothing.several == ()

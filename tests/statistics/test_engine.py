@@ -13,7 +13,7 @@ from tests.support.scores import scored
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED, PART = 0, 1, 2, 3, 4, -1
 BOUNDED = Rule("s0", low=-0.5, high=1.0)
-JOINT = [Rule("s0", contrast="s1"), Rule("s1", margin=0.02, role=False)]
+JOINT = [Rule("s0", contrast="s1", low=-1, high=1), Rule("s1", margin=0.02, role=False, low=-1, high=1)]
 TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "t-published")
 
 
@@ -46,7 +46,7 @@ def test_a_finding_describes_the_scores_on_their_own_scale() -> None:
         "count": [60, 60], "cells": [39.5, 39.5], "null": [1.0, 1.0], "margin": [2.0, 2.0],
         "mean": stored.mean(axis=0), "effect": (beyond.mean(axis=0) - 2) / beyond.std(axis=0, ddof=1),
         "low": ends.low + 1, "high": ends.high + 1, "statistic": above.statistic, "p": above.pvalue,
-        "p_not": below.pvalue, "decision": [NOT, ROLE],
+        "p_not": below.pvalue, "decision": [UNDETERMINED, ROLE],
     }.items():  # fmt: skip
         np.testing.assert_allclose(getattr(found, name)[0, 0], wanted, rtol=1e-7, err_msg=name)
     bent = judge(scores, found.rules, Decision(interval="bca", resamples=999))
@@ -70,13 +70,12 @@ def _edges() -> np.ndarray:
 @pytest.mark.parametrize("test", TESTS)
 def test_edges_are_decided_alike_by_every_test(test: str) -> None:
     values = _edges()[None]
-    decided = [UNTESTABLE, UNTESTABLE, None, ROLE, NOT, UNDETERMINED, ROLE, ROLE]
+    decided = [UNTESTABLE, UNTESTABLE, UNDETERMINED, ROLE, NOT, UNDETERMINED, ROLE, ROLE]
     for bounded in (True, False):
         rule = Rule("s0", low=-0.5, high=1.0) if bounded else Rule("s0")
         found = judge(scored(values), [rule], Decision(test, resamples=1999))
         wanted = decided if bounded else [*decided[:3], *[UNTESTABLE] * 3, *decided[6:]]
-        for head, code in enumerate(wanted):
-            assert code is None or found.decision[0, 0, head] == code, head
+        assert found.decision[0, 0].tolist() == wanted
         assert found.count[0, 0].tolist() == [0, 1, 2, 60, 60, 60, 30, 60]
         tested = [code != UNTESTABLE for code in wanted]
         for name in ("p", "q", "p_not", "q_not"):
@@ -94,7 +93,8 @@ CONSTANTS = """
     # score | units | p           | p_not    | decision
     0.0     | 49    | 1           | 0.9**49  | 2
     0.0     | 50    | 1           | 0.9**50  | 1
-    1.0     | 5     | .4**5       | 1        | 0
+    1.0     | 19    | .4**19      | 1        | 2
+    1.0     | 20    | .4**20      | 1        | 0
     0.11    | 50    | (.6/.61)**50| 1        | 2
     0.11    | 1000  | (.6/.61)**1000 | 1     | 0
     0.1     | 500   | 1           | 1        | 2
@@ -133,7 +133,7 @@ def test_a_head_far_below_the_margin_is_no_role_whatever_the_others_are(correcti
     assert (found.q[0, 0, -1] < 0.05) == (correction == "fdr_tsbh")
 
 
-def test_not_and_explained_need_fifty_units_and_a_role_does_not() -> None:
+def test_not_and_explained_need_fifty_units_or_300_without_bounds_and_a_role_needs_20() -> None:
     for units, enough in ((ENOUGH_FOR_NOT - 1, False), (ENOUGH_FOR_NOT, True)):
         found = _one(_drawn(9, [0.0], units))
         assert found.p_not.item() < 1e-6
@@ -143,7 +143,10 @@ def test_not_and_explained_need_fifty_units_and_a_role_does_not() -> None:
         assert explained == (EXPLAINED if enough else UNDETERMINED)
     grouped = scored(_drawn(10, [0.0], 200), units=[k % 49 for k in range(200)])
     assert judge(grouped, [BOUNDED], Decision()).decision.item() == UNDETERMINED
-    assert _one(_drawn(12, [0.5], 10)).decision.item() == ROLE
+    for units, bounded, decided in ((19, True, UNDETERMINED), (20, True, ROLE), (20, False, ROLE)):
+        assert _one(_drawn(12, [0.5], units), BOUNDED if bounded else Rule("s0")).decision.item() == decided
+    for units, decided in ((299, UNDETERMINED), (300, NOT)):
+        assert _one(_drawn(9, [0.0], units), Rule("s0")).decision.item() == decided
     pair = np.concatenate([_drawn(11, [0.2, 0.0], 80), _drawn(12, [-0.1, -0.1], 80)])
     pair[1, 30:] = np.nan  # 30 units of the contrast explain nothing
     found = judge(scored(pair), JOINT, Decision())
@@ -153,7 +156,7 @@ def test_not_and_explained_need_fifty_units_and_a_role_does_not() -> None:
 
 def test_a_score_beyond_its_margin_is_a_role_or_explained_by_its_contrast() -> None:
     means = np.array([[0.5, 0.5, 0.0, 0.0, 0.5, 0.1, 0.1], [0.2, 0.0, 0.2, 0.0, 0.02, 0.2, 0.0]])
-    values = np.random.default_rng(19).normal(0, 0.03, (2, 200, 7))
+    values = np.random.default_rng(19).normal(0, 0.03, (2, 300, 7))
     values += (means - values.mean(axis=1))[:, None]
     found = judge(scored(values), JOINT, Decision())
     assert found.decision[0, 0].tolist() == [ROLE, EXPLAINED, NOT, NOT] + [UNDETERMINED] * 3

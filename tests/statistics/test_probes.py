@@ -142,10 +142,10 @@ class _Answers:
 def _answers(seed: int) -> _Answers:
     """Six heads and four baselines in sentences of 0 to 6 items, one to four of them in a document."""
     rng, rows = np.random.default_rng(seed), 3
-    document = np.repeat(np.arange(17), rng.integers(1, 5, 17))
+    document = np.repeat(np.arange(80), rng.integers(1, 5, 80))
     units = np.array([f"d{number}" for number in document])
     items = np.tile(rng.integers(0, 7, len(document)), (rows, 1))
-    level = rng.beta(2, 2, (17, 6))[document]
+    level = rng.beta(2, 2, (80, 6))[document]
     right = rng.binomial(items[:, None, :, None], level, (rows, 2, len(document), 6))
     rival = rng.binomial(items[:, :, None], level[:, :4] * 0.6, (rows, len(document), 4))
     return _Answers(items, right, rival, units, selection_half([*units], seed))
@@ -156,10 +156,20 @@ def test_best_heads_are_chosen_on_one_half_and_estimated_on_the_other(jackknifed
     for seed in range(4):
         made = _answers(seed)
         every = made.best(Decision("t", "holm", family="layer"))
-        for kind in ("", "_not"):  # corrected over the rows
+        for side, kind in ((1, ""), (-1, "_not")):  # corrected over the rows, with documents that are missing
             p, q = (np.array([getattr(best, f"{letter}{kind}") for best in every]) for letter in "pq")
-            np.testing.assert_allclose(q, adjust(p, "holm"), rtol=1e-10)
-        assert [best.decision == "beyond" for best in every] == [best.q <= 0.05 for best in every]
+            beyond, units, room = (
+                np.array(numbers)
+                for numbers in zip(
+                    *((side * (best.difference - 0.05), best.units, 1 + side * 0.05) for best in every),
+                    strict=True,
+                )
+            )
+            missing = np.where(beyond * units > 3 * room, (room / (room + beyond)) ** units, 1.0)
+            np.testing.assert_allclose(q, adjust(np.maximum(p, missing), "holm"), rtol=1e-7)
+        assert [best.decision == "beyond" for best in every] == [
+            best.q <= 0.05 and best.units >= 20 for best in every
+        ]
         outcomes |= {best.decision for best in every}
         mine, theirs = made.chosen, ~made.chosen
         groups = np.repeat(made.units[theirs], made.items[0, theirs])
@@ -206,7 +216,7 @@ def test_the_first_of_equals_is_taken_and_rows_that_nothing_tells_of_are_untesta
         return replace(made, items=items, right=right, rival=rival).best(decision, 0.0)
 
     for absent, where in (("test", ~made.chosen), ("selection", made.chosen), ("both", made.chosen | True)):
-        first, row, last = without(1, where, Decision(correction="bonferroni"))
+        first, row, last = without(1, where, Decision("t-published", "bonferroni"))
         assert row.decision == "untestable"
         assert np.isnan([row.p, row.q, row.accuracy, row.difference]).all()
         if absent == "test":

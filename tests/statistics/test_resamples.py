@@ -164,6 +164,7 @@ def test_the_reference_is_the_share_of_all_choices_of_as_many_layers() -> None:
         assert row.p == (1.0 if row.several <= 0 else 0.5)
 
 
+@pytest.mark.usefixtures("unguarded")
 def test_fresh_samples_differ_with_twice_the_variance_of_a_mean() -> None:
     scores = scored(0.1 + 0.1 * np.random.default_rng(0).normal(size=(1, 80, 400)))
     decision = Decision("t", correction="none", alpha=0.5)

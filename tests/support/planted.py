@@ -197,13 +197,12 @@ def unguarded() -> Iterator[None]:
 
 @contextmanager
 def _without_guard() -> Iterator[None]:
-    from headroles.stats import Columns
+    from headroles.stats import missing_p
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("reliable_above", "reliable_below"):
-            patch.setattr(sys.modules[Columns.__module__], name, _everywhere)
+        patch.setattr(sys.modules[missing_p.__module__], "missed_p", _none_missed)
         yield
 
 
-def _everywhere(sample: Any, *_: float) -> np.ndarray:
-    return np.ones(sample.mean.shape, dtype=np.bool_)
+def _none_missed(sample: Any, *_: Any) -> np.ndarray:
+    return np.zeros(sample.mean.shape)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.options.causal.ablate import AblateOptions
 from headroles.options.values import stored_record
-from headroles.records.causal.ablation import FEWEST_UNITS, VERDICTS, Ablation
+from headroles.records.causal.ablation import VERDICTS, Ablation
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
@@ -35,7 +35,6 @@ class AblateRun(NotebookRun):
     files: ClassVar[tuple[str, ...]] = ABLATION_FILES
     outcomes: ClassVar[tuple[str, ...]] = VERDICTS
     absence: ClassVar[bool] = False
-    fewest: ClassVar[int] = FEWEST_UNITS
     not_recomputed: ClassVar[tuple[str, str] | None] = (
         ", ".join(ABLATION_FILES), "they hold tests of equivalence, of units of roles and of random sets"
     )  # fmt: skip

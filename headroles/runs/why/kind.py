@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headroles.options.causal.why import WhyOptions
 from headroles.options.values import stored_record
 from headroles.progress import KNOCK
-from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, Origins
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
@@ -39,7 +38,6 @@ class WhyRun(NotebookRun):
     files: ClassVar[tuple[str, ...]] = ORIGIN_FILES
     outcomes: ClassVar[tuple[str, ...]] = (VERTICAL, BY_QUERY, UNDETERMINED, UNTESTABLE)
     absence: ClassVar[bool] = False
-    fewest: ClassVar[int] = FEWEST_UNITS
     not_recomputed: ClassVar[tuple[str, str] | None] = (
         ", ".join(ORIGIN_FILES), "they hold tests of parts, of rotations and of scores after removals"
     )  # fmt: skip
