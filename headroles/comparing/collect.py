@@ -136,6 +136,8 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
             notes = [] if steps else shared_notes(group, together)  # checkpoints share inputs on purpose
             consensus += consensus_rows(group, together, apart=not steps and not notes)
             sharing += notes
+            if parts and notes:
+                sharing.append(f"{WHOLE} counts what two parts share as units of its own in each of them.")
     alone = [] if steps else _apart(rows, agreement)  # weights of checkpoints differ on purpose
     remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *sharing, *alone)
     manifest = {
