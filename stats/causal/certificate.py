@@ -182,7 +182,7 @@ def small_p(
 
     Example:
         >>> small_p(np.zeros(100), np.ones(100), 0.05, (-1.0, 1.0)).__round__(4)
-        0.0059
+        0.0138
     """
     answers = _answers(change, clean, bounds)
     if answers is not None:

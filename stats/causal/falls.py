@@ -63,8 +63,8 @@ def fall_p(falls: int, rises: int, count: int, fall: float) -> float:
         In [0, 1].
 
     Example:
-        >>> round(fall_p(0, 0, 100, 0.05), 4) == round(0.95**100, 4)
-        True
+        >>> round(fall_p(0, 0, 100, 0.05), 4), round(fall_p(3, 3, 100, 0.05), 3)
+        (0.0138, 0.044)
     """
     if abs(fall) >= 1.0:
         return 1.0 if fall < 0 or falls == count else 0.0
