@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = public_names(
         "assessment.stability": "joint_probability reached_cuts stability",
         "assessment.together": "role_pairs role_sets",
         "causal.certificate": "certify decide_set",
+        "causal.falls": "fall_p",
         "causal.judge": "judge_ablation",
         "claims": "missing_p",
         "clusters.clusters": "choose_clusters",

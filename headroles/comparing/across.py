@@ -11,8 +11,9 @@ from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
 from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.findings import Labelling
+from headroles.reports.words.several import percent
 from headroles.stats.across.conjunction import conjunctions
-from headroles.stats.across.meta import pool_means
+from headroles.stats.across.meta import NOTHING, pool_means
 from headroles.stats.across.replicability import replicability_r
 from headroles.stats.across.steps import emergence, losses, trends
 from headroles.stats.columns import Columns
@@ -58,23 +59,42 @@ def judged_run(name: str, labelling: Labelling) -> JudgedRun:
     return JudgedRun(name, labelling, columns, *counted_p(columns, findings, decision))
 
 
-def share_no_text(runs: Sequence[JudgedRun]) -> bool:
-    """Return whether hashes say that no two runs have a text, an input or a document in common."""
-    pairs = combinations([run.labelling.manifest for run in runs], 2)
-    return all(shared_inputs(first, second)[0] == 0 for first, second in pairs)
+def shared_notes(group: str, runs: Sequence[JudgedRun]) -> list[str]:
+    """Return a sentence where runs of a group share a text, an input, a document or a unit; else [].
+
+    Such runs are not independent: then neither p are multiplied, nor r values given, nor means pooled.
+
+    Args:
+        group: Its name.
+        runs: Two or more.
+    """
+    shared = []
+    for first, second in combinations(runs, 2):
+        manifests = first.labelling.manifest, second.labelling.manifest
+        share, what = shared_inputs(*manifests, (first.labelling.scores.units, second.labelling.scores.units))
+        if share > 0:
+            shared.append(f"{second.name} has about {percent(share)} of its {what} from {first.name}")
+    if not shared:
+        return []
+    more = f", and {len(shared) - 1} more pairs share some" if len(shared) > 1 else ""
+    return [
+        f"Runs of {group} share inputs ({shared[0]}{more}). So they are no independent evidence: p are "
+        "combined by Bonferroni's method, and there are no r values and no pooled means."
+    ]
 
 
-def consensus_rows(group: str, runs: Sequence[JudgedRun]) -> list[Consensus]:
+def consensus_rows(group: str, runs: Sequence[JudgedRun], apart: bool) -> list[Consensus]:
     """Return every role and head over the runs of one group.
 
     Args:
         group: Its name.
         runs: Two or more runs of one model by one rule.
+        apart: Whether no two of them share an input (``shared_notes``).
 
     Returns:
         Roles that two runs or more tested, head after head.
     """
-    combination = "fisher" if share_no_text(runs) else "bonferroni"
+    combination = "fisher" if apart else "bonferroni"
     decision, correction = runs[0].labelling.decision, runs[0].correction
     rows: list[Consensus] = []
     for role in dict.fromkeys(name for run in runs for name in run.labelling.findings.roles):
@@ -88,15 +108,18 @@ def consensus_rows(group: str, runs: Sequence[JudgedRun]) -> list[Consensus]:
         held_in = conjunctions(p, combination, correction, decision.alpha)
         known = (~np.isnan(p)).sum(axis=0)
         p_all, q_all = held_in.p[-1], held_in.q[-1]
-        r = replicability_r(p[0], p[1], decision.alpha) if len(having) == 2 else np.full(p.shape[1], np.nan)
+        r = np.full(p.shape[1], np.nan)
+        if len(having) == 2 and apart:
+            r = replicability_r(p[0], p[1], decision.alpha)
         heads, layers = having[0].labelling.scores.heads, having[0].labelling.scores.stack.numbers
         for head in range(p.shape[1]):
+            pooled = pool_means(means[:, head], errors[:, head]) if apart else NOTHING
             rows.append(
                 Consensus(
                     group, role, layers[head // heads], head % heads,
                     int(known[head]), int(held[:, head].sum()),
                     int(held_in.at_least[head]), float(p_all[head]), float(q_all[head]), combination,
-                    float(r[head]), *astuple(pool_means(means[:, head], errors[:, head])),
+                    float(r[head]), *astuple(pooled),
                 )
             )  # fmt: skip
     return rows

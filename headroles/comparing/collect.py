@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headroles.addresses import last_name
-from headroles.comparing.across import JudgedRun, consensus_rows, judged_run, step_rows
+from headroles.comparing.across import JudgedRun, consensus_rows, judged_run, shared_notes, step_rows
 from headroles.comparing.parts import WHOLE, merge_parts
 from headroles.errors import BadInput
 from headroles.kinds import kind_of
@@ -126,14 +126,20 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
     several = tuple(_several(run.labelling, own) for run, own in zip(runs, drawn, strict=True))
     agreement: list[Agreement] = []
     consensus: list[Consensus] = []
+    sharing: list[str] = []
     own_inputs = range(1 if parts else 0, len(runs))  # the whole has those of its parts
     for group in dict.fromkeys(labels):
         members = [place for place in own_inputs if labels[place] == group]
         agreement += agreements(group, [drawn[place] for place in members])
         if len(members) > 1:
-            consensus += consensus_rows(group, [judged[place] for place in members])
+            together = [judged[place] for place in members]
+            notes = [] if steps else shared_notes(group, together)  # checkpoints share inputs on purpose
+            consensus += consensus_rows(group, together, apart=not steps and not notes)
+            sharing += notes
+            if parts and notes:
+                sharing.append(f"{WHOLE} counts what two parts share as units of its own in each of them.")
     alone = [] if steps else _apart(rows, agreement)  # weights of checkpoints differ on purpose
-    remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *alone)
+    remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *sharing, *alone)
     manifest = {
         "headroles": version("headroles"),
         "kind": "atlas",

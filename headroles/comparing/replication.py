@@ -92,12 +92,15 @@ def replicate_run(
         BadInput: When the models or settings differ, the inputs are the same, or no column is in both.
     """
     runs = _matched_runs(first, second)
-    replication = _replication(runs, decision)
+    shared = _shared_texts(runs)
+    if shared:
+        decision = replace(decision, correction="bonferroni")
+    replication = _replication(runs, decision, alone=not shared)
     facts = {
         name: {"folder": folder} | {key: run.manifest[key] for key in MANIFEST_FIELDS if key in run.manifest}
         for name, folder, run in (("a", folders[0], first), ("b", folders[1], second))
     }
-    return replace(replication, manifest=facts, notes=tuple(_notes(runs, replication)))
+    return replace(replication, manifest=facts, notes=tuple(_notes(runs, replication, shared)))
 
 
 def _matched_runs(first: Labelling, second: Labelling) -> _Runs:
@@ -149,10 +152,10 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
             )
 
 
-def _replication(runs: _Runs, decision: Decision) -> Replication:
-    """Compute all statistics of two runs that can be compared."""
+def _replication(runs: _Runs, decision: Decision, alone: bool) -> Replication:
+    """Compute all statistics of two runs that can be compared; ``alone``: A and B share no input."""
     before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
-    outcomes = replicate_roles(before.findings, scores, rules, decision, runs.second.moments)
+    outcomes = replicate_roles(before.findings, scores, rules, decision, runs.second.moments, alone)
     stack = runs.first.scores.stack
     means = (before.findings.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
@@ -164,13 +167,18 @@ def _replication(runs: _Runs, decision: Decision) -> Replication:
         return count_replicates(name, columns, outcomes, means, rules)
 
     names = {rules[k].sieve for k in roles}
+    best = _test_best_heads(runs, scores, rules, decision)
+    gaps = replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision)
+    if not alone:  # A chose them by inputs that B has, too
+        best = tuple(replace(row, q=math.nan, decision="") for row in best)
+        gaps = tuple(replace(row, q=math.nan, decision="undetermined") for row in gaps)
     return Replication(
         decision=decision,
         replicates=by_position(outcomes, stack),
         columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
         rows=tuple(counted(name, columns) for name, columns in rows.items()),
-        best=by_position(_test_best_heads(runs, scores, rules, decision), stack),
-        gaps=by_position(replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision), stack),
+        best=by_position(best, stack),
+        gaps=by_position(gaps, stack),
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )
@@ -201,10 +209,10 @@ def _test_best_heads(
     return replicate_best_heads([best for _, best in shared], [k for k, _ in shared], scores, rules, decision)
 
 
-def _notes(runs: _Runs, replication: Replication) -> list[str]:
+def _notes(runs: _Runs, replication: Replication, shared: list[str]) -> list[str]:
     """Return notes for the reader, one sentence each."""
     notes = _differences(runs.first, runs.second)
-    notes += _shared_texts(runs)
+    notes += shared
     notes += replication_remarks(runs.second.scores, runs.rules, replication.decision, runs.second.moments)
     margins = [rule.margin for rule in runs.rules]
     margins_of_b = [runs.second.findings.rules[k].margin for k in runs.other]
@@ -223,20 +231,16 @@ def _notes(runs: _Runs, replication: Replication) -> list[str]:
 
 
 def _shared_texts(runs: _Runs) -> list[str]:
-    """Return a note where runs share inputs, by hash; by names of inputs where hashes are not known."""
-    share, what = shared_inputs(runs.first.manifest, runs.second.manifest)
-    if share > 0:
-        return [
-            f"about {percent(share)} of the {what} of B are those of A, by their hashes: B is no independent "
-            "test."
-        ]
-    names = set(runs.first.scores.examples) & set(runs.second.scores.examples)
-    if math.isnan(share) and names:
-        return [
-            f"{plural(len(names), 'example')} of A and B have the same names: if they are the same texts, B "
-            f"is no independent test."
-        ]
-    return []
+    """Return a note where runs share inputs, by hash; by names of units where hashes are not known."""
+    named = runs.first.scores.units, runs.second.scores.units
+    share, what = shared_inputs(runs.first.manifest, runs.second.manifest, named)
+    if not share:
+        return []
+    return [
+        f"about {percent(share)} of the {what} of B are those of A: B is no independent test. So its p are "
+        "corrected by Bonferroni's method over all heads, and not over the roles of A alone. Best heads and "
+        "gaps are not decided."
+    ]
 
 
 def _differences(first: Labelling, second: Labelling) -> list[str]:

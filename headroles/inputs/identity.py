@@ -23,7 +23,10 @@ WAYS = {
     "tokens": "inputs, as the tokenizer reads them,",
     "groups": "documents or paragraphs, by their names,",
 }
+
 """What inputs of two runs can have in common, in words."""
+BY_NAMES = "units, by their names,"
+"""The same where hashes of a run are not known."""
 
 
 class Identity:
@@ -115,19 +118,23 @@ def sketches_of(manifest: Mapping[str, Any]) -> dict[str, str]:
     return {way: str(known.get(way) or "") for way in WAYS}
 
 
-def shared_inputs(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[float, str]:
+def shared_inputs(
+    first: Mapping[str, Any], second: Mapping[str, Any], units: tuple[Iterable[str], Iterable[str]]
+) -> tuple[float, str]:
     """Return the largest share of inputs of a second run that a first one has, too, and in which way.
 
     Args:
         first: Manifest of the first run.
         second: Manifest of the second run.
+        units: Names of the units of both, which are compared where the texts of a run are not known.
 
     Returns:
-        In [0, 1], NaN where texts are not known; and what is shared, in words.
+        In [0, 1]; and what is shared, in words.
     """
     known, asked = sketches_of(first), sketches_of(second)
     shares = {way: shared_share(known[way], asked[way]) for way in WAYS}
     if shares["texts"] != shares["texts"]:
-        return float("nan"), WAYS["texts"]
+        there, here = map(set, units)
+        return len(there & here) / max(len(here), 1), BY_NAMES
     way = max(WAYS, key=lambda way: shares[way] if shares[way] == shares[way] else -1.0)
     return shares[way], WAYS[way]

@@ -26,8 +26,8 @@ def check_pruning(options: PruneOptions, phases: Phases) -> Pruning:
     """Measure the damage of a finished pruning on fresh inputs, and write the result into its folder.
 
     Both models run: the one that was pruned, and the one in the folder. Null, alternative and unit are those
-    of the certificate, on the new inputs: one test, so nothing is corrected. Inputs are left out where one of
-    their texts was used before.
+    of the certificate, on the new inputs: one test, so nothing is corrected. Units are left out where an
+    input of theirs shares a text, its tokens or a document with one that was used before.
 
     Args:
         options: With ``check`` and ``data``.
@@ -92,24 +92,25 @@ def _fresh_inputs(pruning: Pruning, options: AblateOptions) -> tuple[list[Passag
         everything, given, identity = list(corpus), corpus.units, corpus.identity
     finally:
         corpus.close()
+    names = given or unit_names(
+        [passage.group for passage in everything],
+        [identity.unit_marks(passage) for passage in everything],
+        [passage.key for passage in everything],
+    )
     seen = {*pruning.seen}
-    places = [
-        place for place, passage in enumerate(everything) if seen.isdisjoint(seen_marks(passage, identity))
-    ]
+    used = {
+        name
+        for name, passage in zip(names, everything, strict=True)
+        if not seen.isdisjoint(seen_marks(passage, identity))
+    }
+    places = [place for place, name in enumerate(names) if name not in used]
     if not places:
         raise BadInput(
-            f"a check needs inputs that were never used, but all {len(everything)} of --data share a text, "
-            "their tokens or a document with those of the run; give other inputs"
+            f"a check needs inputs that were never used, but all {len(everything)} of --data are in units "
+            "that share a text, tokens or a document with the run; give other inputs"
         )
-    passages = [everything[place] for place in places]
-    if given is not None:
-        return passages, len(everything) - len(places), [given[place] for place in places]
-    names = unit_names(
-        [passage.group for passage in passages],
-        [identity.unit_marks(passage) for passage in passages],
-        [passage.key for passage in passages],
-    )
-    return passages, len(everything) - len(places), names
+    units = [names[place] for place in places]
+    return [everything[place] for place in places], len(everything) - len(places), units
 
 
 def _measure(

@@ -10,7 +10,7 @@ from headroles.extraction.pruning.damage import DamageMeter, Measured
 from headroles.extraction.pruning.replace import HeadRemover
 from headroles.records.causal.columns import LOSS
 from headroles.records.causal.pruning import NOT_TESTED, PruneStep
-from headroles.stats.causal.certificate import in_sequence, largest_damage, measure_set
+from headroles.stats.causal.certificate import in_sequence, measure_set, possible_damage
 from headroles.stats.columns import unit_numbers
 from headroles.stats.moments import unit_means
 
@@ -26,7 +26,7 @@ class UnitDamage:
         self._meter, self._outcome = meter, outcome
         self._numbers = unit_numbers(units)
         self.names = tuple(dict.fromkeys(units))
-        self.worst = largest_damage(outcome)
+        self.bounds = possible_damage(outcome)
 
     @property
     def clean(self) -> Float[np.ndarray, " units"]:
@@ -44,7 +44,7 @@ class UnitDamage:
 
     def step(self, size: int, measured: Measured, bound: float, alpha: float) -> PruneStep:
         """Return the test of one set of heads, with accuracy over inputs where there are classes."""
-        step = measure_set(size, self.by_unit(measured), self.clean, bound, alpha, self.worst)
+        step = measure_set(size, self.by_unit(measured), self.clean, bound, alpha, self.bounds)
         known = not np.isnan(measured.right).any()
         return replace(
             step,

@@ -16,7 +16,7 @@ from headroles.storage.integrity.manifest import AGAIN, check_run_folder, read_c
 from headroles.storage.integrity.reading import kind_of_folder
 from headroles.storage.places import LocalPlace
 
-NUMBERS = ("damage", "mean", "low", "high", "upper", "p")
+NUMBERS = ("damage", "mean", "low", "high", "upper", "p", "missed")
 """Numbers of a step that follow from the damage of units."""
 
 
@@ -58,13 +58,13 @@ def _check_steps(pruning: Pruning, place: Path) -> None:
     """Refuse a table of steps that does not follow from the damage of units.
 
     Raises:
-        BadInput: When a number or decision differs.
+        BadInput: When a number or decision differs, or an interval lacks its mean.
     """
-    from headroles.stats.causal.certificate import certify, largest_damage
+    from headroles.stats.causal.certificate import certify, possible_damage
 
-    worst = largest_damage(pruning.outcome)
+    bounds = possible_damage(pruning.outcome)
     sizes = [step.size for step in pruning.steps]
-    again = certify(sizes, pruning.change, pruning.clean, pruning.bound, pruning.alpha, worst)
+    again = certify(sizes, pruning.change, pruning.clean, pruning.bound, pruning.alpha, bounds)
     for step, other in zip(pruning.steps, again, strict=True):
         pairs = [(getattr(step, name), getattr(other, name)) for name in NUMBERS]
         same = all(isclose(a, b, rel_tol=ROUNDING) or (isnan(a) and isnan(b)) for a, b in pairs)
@@ -72,4 +72,11 @@ def _check_steps(pruning: Pruning, place: Path) -> None:
             raise BadInput(
                 f"'{place / STEPS}' is not what the damage of the units gives for {step.size} heads; prune "
                 "the run again"
+            )
+    fresh = () if pruning.check is None else (pruning.check.step,)
+    for step in (*pruning.steps, *fresh):
+        if step.mean < step.low or step.mean > step.high:
+            raise BadInput(
+                f"an interval holds its mean, but that of {step.size} heads in '{place}' does not; prune the "
+                "run again"
             )

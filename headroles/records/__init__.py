@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = public_names(
         "causal.columns": "CLEAN NORM SITES parse_column",
         "causal.origins": "Knocked Origins Products",
         "causal.pruning": "FreshCheck Gain PruneStep Pruning WITHIN",
+        "causal.statement": "statements",
         "clusters": "Choice Claim Divergence",
         "comparison": "Comparison Differences RoleChange",
         "documents": "Document Window",

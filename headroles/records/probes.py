@@ -169,7 +169,7 @@ class TrainedProbe:
         classifier: "attention", "attention+words", "distances+words", "right-branching", "left-branching".
         weights: "trained" model or "random" weights (the control); "" where no model is read.
         uas: Words with the right head over all words but punctuation, 0 to 1.
-        low: Lower end of its 95 % interval, documents resampled.
+        low: Lower end of its 95 % interval over documents; NaN below 20 documents.
         high: Upper end.
         words: Words of the test.
         units: Documents of the test.
@@ -197,7 +197,7 @@ class ProbeComparison:
     Attributes:
         first: First classifier, with " (random weights)" for the control.
         second: Second classifier, likewise.
-        difference: UAS of the first minus the second.
+        difference: UAS of the first minus the second; below 20 documents, all that follows is NaN.
         low: Lower end of its 95 % interval.
         high: Upper end.
         statistic: Test statistic of no difference.

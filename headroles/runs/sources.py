@@ -5,6 +5,7 @@ Torch is imported when a model or maps are opened, after the options and files w
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +20,14 @@ from headroles.options.run import CommonOptions
 
 if TYPE_CHECKING:
     from headroles.extraction.source import AttentionSource
+    from headroles.extraction.texts.tokens import Tokenised
 
 
 class MapsCorpus(ListCorpus):
     """The inputs of stored maps, with the maps, whose file stays open.
 
     An input is told by its key: names of tokens say nothing about it, such as those of the patches of images.
-    Inputs of one group are one unit, as everywhere, and so are those with an equal text in the list.
+    Inputs of one group are one unit, as everywhere, and so are those with equal tokens of a text.
 
     Attributes:
         maps: The maps.
@@ -47,14 +49,29 @@ class MapsCorpus(ListCorpus):
         self.maps = self._stack.enter_context(open_stored_maps(Path(file), name))
         passages = list(self.maps.passages)
         source = {"kind": "maps", "name": file, "rows": len(passages), "sha256": fingerprint(passages)}
-        inputs = self.maps.tokenizer.inputs.values()
-        texts = [given.passage.texts if given.spans.any() else () for given in inputs]
+        marks = [_marks_of(given) for given in self.maps.tokenizer.inputs.values()]
         groups, keys = [passage.group for passage in passages], [passage.key for passage in passages]
-        super().__init__(passages, source, unit_names(groups, texts, keys))
+        super().__init__(passages, source, unit_names(groups, marks, keys))
 
     def close(self) -> None:
         """Close the file of maps."""
         self._stack.close()
+
+
+def _marks_of(given: Tokenised) -> list[str]:
+    """Return what tells an input of stored maps: its tokens, and those of each text; [] without a text.
+
+    Inputs of one unit share one of them. Tokens without characters, such as patches of images, tell nothing.
+    """
+    if not given.spans.any():
+        return []
+    numbers = given.texts.tolist()
+    parts = [
+        [token for token, text in zip(given.tokens, numbers, strict=True) if text == number]
+        for number in range(len(given.passage.texts))
+    ]
+    whole = list(zip(given.tokens, numbers, strict=True))
+    return [json.dumps(whole), *(json.dumps(part) for part in parts if len(parts) > 1)]
 
 
 def corpus_of(options: InputOptions, needs: frozenset[str]) -> Corpus:

@@ -7,7 +7,7 @@ import numpy as np
 
 from headroles.records.causal.columns import ACCURACY, parse_column
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep, Pruning
-from headroles.records.causal.statement import amount, statements
+from headroles.records.causal.statement import amount, missed_sentence, statements
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import MEASURES, OUTCOMES, arm_name, tone
 from headroles.reports.figures.drawing import (
@@ -34,7 +34,7 @@ CURVE = "pruning"
 def measure_text(pruning: Pruning) -> str:
     """Return what the damage of a set is, as a noun phrase."""
     if pruning.outcome == ACCURACY:
-        return "fall of the accuracy in percentage points"
+        return "fall of the accuracy in percentage points (negative: a rise)"
     if pruning.relative:
         return "rise of the loss, as a share of it"
     return MEASURES[pruning.outcome].replace("the head", "the heads")
@@ -143,10 +143,11 @@ def pruning_panel(pruning: Pruning) -> Panel:
         if certified
         else "No set is certified"
     )
+    missed = f" {missed_sentence(certified)}" if certified else ""
     return Panel(
         key=CURVE,
         title="Damage of removing heads",
-        sentence=f"Damage of removing growing sets of heads. {chosen}.",
+        sentence=f"Damage of removing growing sets of heads. {chosen}.{missed}",
         caption=(
             "Solid line: the bound. Band: 95\u00a0% intervals. Dashed: the largest damage that the test "
             "leaves possible (one-sided). Dotted: the certified set. Sets after the first failure are drawn, "

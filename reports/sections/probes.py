@@ -174,7 +174,8 @@ def _trained(probed: ProbeResults, published: Mapping[str, Published]) -> Panel 
             "Words whose head a trained probe finds (UAS, punctuation left out), on sentences it never saw."
         ),
         caption=(
-            "Intervals: 95\u00a0%, documents resampled. Random weights: the same probe on an untrained model."
+            "Intervals: 95\u00a0%, over documents; none below 20 of them. Random weights: the same probe on "
+            "an untrained model."
         ),
         figure=trained_figure(probed.trained, published),
         header=sheet.header,

@@ -5,8 +5,8 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.reports.words.words import isolate, join_names, plural
 
 COMBINATIONS = {
-    "fisher": "Fisher's method, because no two runs have a text in common",
-    "bonferroni": "Bonferroni's method, because runs may have texts in common",
+    "fisher": "Fisher's method, because no two runs share a text, an input or a document",
+    "bonferroni": "Bonferroni's method, because runs share inputs",
 }
 """Ways to combine p of runs, with the reason, in words."""
 

@@ -7,17 +7,21 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
-from headroles.records.causal.columns import LOSS
+from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
+from headroles.records.causal.columns import ACCURACY, LOSS
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep
-from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.causal.falls import fall_end, fall_p
+from headroles.stats.causal.unseen import with_further
 from headroles.stats.methods.closed_form import bounded_outcome, has_no_spread, student_skew
-from headroles.stats.methods.reliance import extreme, missed_p
+from headroles.stats.methods.reliance import missed_p
 from headroles.stats.moments import Sample, describe
 
 COVERED = 0.95
 """Coverage of the two-sided interval of a damage."""
-HINGE = 0.05
-"""Probability to miss units that would reverse a claim, above which the claim hinges on few."""
+MISSED = 0.05
+"""Probability with which harm of rare inputs may be missing from the test units."""
+UNKNOWN = (float("nan"), float("nan"))
+"""Smallest and largest possible damage of an outcome without bounds, such as a loss."""
 WIDEST = 60
 """Most doublings of the distance in which the end of an interval is looked for."""
 
@@ -28,7 +32,7 @@ def certify(
     clean: Float[np.ndarray, " units"],
     bound: float,
     alpha: float,
-    worst: float = float("nan"),
+    bounds: tuple[float, float] = UNKNOWN,
 ) -> tuple[PruneStep, ...]:
     """Test growing sets of heads in their order, until the first whose damage is not shown to be small.
 
@@ -38,12 +42,13 @@ def certify(
     where all sets before it passed, so no correction is needed: some set passes wrongly in at most alpha of
     all certificates (fixed sequence; Maurer, Hothorn and Lehmacher 1995).
 
-    The test is Student's with Hall's correction for skewness, of damage − bound × clean, whose mean is at
-    least 0 under the null. So the mean of the clean loss is not taken as known. No set passes with fewer than
-    50 units, nor where the claim hinges on few units (``hinges_on_few``).
+    Accuracy of single inputs, whose changes are −1, 0 and 1, takes an exact test for paired answers
+    (``causal.falls``). All else takes Student's t with Hall's correction for skewness, of damage − bound ×
+    clean, whose mean is at least 0 under the null. So the mean of the clean loss is not taken as known. No
+    set passes with fewer than 75 units, nor where the claim hinges on few units (``hinges_on_few``).
 
-    Assumptions: units are independent, and drawn from the inputs that the certificate speaks of. Damage of
-    rare inputs, of which no test unit is one, stays unseen where ``worst`` is not known.
+    Assumptions: units are independent, and drawn from the inputs that the certificate speaks of. Harm of rare
+    inputs, of which no test unit is one, stays unseen: ``missed_share`` says how rare.
 
     Args:
         sizes: Heads in each set.
@@ -51,7 +56,7 @@ def certify(
         clean: Loss of each unit without intervention, where the bound is a share of it; else 1.
         bound: The largest damage that is too small to count, per clean loss.
         alpha: Level of the tests.
-        worst: Largest possible damage of a unit; NaN where there is none, as for losses.
+        bounds: Smallest and largest possible damage of a unit; NaN where there is none, as for losses.
 
     Returns:
         One step for each set; ``accuracy_before`` and ``accuracy_after`` are NaN.
@@ -64,7 +69,7 @@ def certify(
     """
     steps: list[PruneStep] = []
     for size, row in zip(sizes, change, strict=True):
-        steps.append(in_sequence(steps, measure_set(size, row, clean, bound, alpha, worst)))
+        steps.append(in_sequence(steps, measure_set(size, row, clean, bound, alpha, bounds)))
     return tuple(steps)
 
 
@@ -79,14 +84,32 @@ def in_sequence(earlier: Sequence[PruneStep], step: PruneStep) -> PruneStep:
     return step if passed else replace(step, decision=NOT_TESTED)
 
 
-def largest_damage(outcome: str) -> float:
-    """Return the largest possible damage of a unit; NaN for losses, which have none.
+def possible_damage(outcome: str) -> tuple[float, float]:
+    """Return the smallest and largest possible damage of a unit; NaN for losses, which have none.
 
     Example:
-        >>> largest_damage("loss"), largest_damage("accuracy")
-        (nan, 1.0)
+        >>> possible_damage("loss"), possible_damage("accuracy"), possible_damage("tokens")
+        ((nan, nan), (-1.0, 1.0), (0.0, 1.0))
     """
-    return float("nan") if outcome == LOSS else 1.0
+    return UNKNOWN if outcome == LOSS else (-1.0 if outcome == ACCURACY else 0.0, 1.0)
+
+
+def missed_share(count: int) -> float:
+    """Return the share of inputs below which harm of these alone is missed with a probability above 5 %.
+
+    Of independent units none is among the harmed ones with probability (1 − share) to the power ``count``.
+
+    Args:
+        count: Units that tested.
+
+    Returns:
+        In (0, 1]; NaN without units.
+
+    Example:
+        >>> [round(missed_share(count), 4) for count in (75, 100, 400)]
+        [0.0392, 0.0295, 0.0075]
+    """
+    return float(1 - MISSED ** (1 / count)) if count else float("nan")
 
 
 def measure_set(
@@ -95,7 +118,7 @@ def measure_set(
     clean: Float[np.ndarray, " units"],
     bound: float,
     alpha: float,
-    worst: float = float("nan"),
+    bounds: tuple[float, float] = UNKNOWN,
 ) -> PruneStep:
     """Test one set of heads alone; arguments, null and assumptions as of ``certify``.
 
@@ -107,21 +130,22 @@ def measure_set(
     """
     known = ~np.isnan(change) & ~np.isnan(clean)
     change, clean = change[known], clean[known]
-    count = len(change)
+    count, missed = len(change), missed_share(len(change))
     if count < 2 or clean.mean() <= 0:
         nan = float("nan")
-        return PruneStep(size, count, nan, nan, nan, nan, nan, nan, NOT_SHOWN)
-    p, decision = decide_set(change, clean, bound, alpha, worst)
-    tail = (1 - COVERED) / 2
+        return PruneStep(size, count, nan, nan, nan, nan, nan, nan, missed, NOT_SHOWN)
+    p, decision = decide_set(change, clean, bound, alpha, bounds)
+    low, high, upper = _ends(change, clean, alpha, bounds)
     return PruneStep(
         size=size,
         count=count,
         damage=float(change.mean()),
         mean=float(change.mean() / clean.mean()),
-        low=_bound_at(change, clean, 1 - tail, worst),
-        high=_bound_at(change, clean, tail, worst),
-        upper=_bound_at(change, clean, alpha, worst),
+        low=low,
+        high=high,
+        upper=upper,
         p=p,
+        missed=missed,
         decision=decision,
     )
 
@@ -131,7 +155,7 @@ def decide_set(
     clean: Float[np.ndarray, " units"],
     bound: float,
     alpha: float,
-    worst: float = float("nan"),
+    bounds: tuple[float, float] = UNKNOWN,
 ) -> tuple[float, str]:
     """Return p and the decision of one set, without its interval; arguments as of ``certify``, none NaN.
 
@@ -139,49 +163,70 @@ def decide_set(
         >>> decide_set(np.random.default_rng(0).normal(0.01, 0.02, 100), np.ones(100), 0.01, 0.05)[1]
         'not shown'
     """
-    p = small_p(change, clean, bound, worst)
-    if p > alpha or len(change) < ENOUGH_FOR_NOT:
+    p = small_p(change, clean, bound, bounds)
+    if p > alpha or len(change) < ENOUGH_FOR_LITTLE:
         return p, NOT_SHOWN
-    return p, FEW_UNITS if hinges_on_few(change, clean, bound, worst) else WITHIN
+    return p, FEW_UNITS if hinges_on_few(change, clean, bound, alpha, bounds) else WITHIN
 
 
 def small_p(
-    change: Float[np.ndarray, " units"], clean: Float[np.ndarray, " units"], bound: float, worst: float
+    change: Float[np.ndarray, " units"],
+    clean: Float[np.ndarray, " units"],
+    bound: float,
+    bounds: tuple[float, float],
 ) -> float:
-    """Return p of "the damage is at least the bound", by t with Hall's correction for skewness.
+    """Return p of "the damage is at least the bound": exact for answers, else by t with Hall's correction.
 
     Without spread beyond rounding, p follows from the largest possible damage alone; it is 1 where that is
     not known. Null and assumptions as of ``certify``.
 
     Example:
-        >>> small_p(np.zeros(100), np.ones(100), 0.05, 1.0).__round__(4)
-        0.0059
+        >>> small_p(np.zeros(100), np.ones(100), 0.05, (-1.0, 1.0)).__round__(4)
+        0.0138
     """
+    answers = _answers(change, clean, bounds)
+    if answers is not None:
+        return fall_p(*answers, bound)
     sample = _excess(change, clean, bound)
     if bool(has_no_spread(sample)[0]):
-        lowest = float(sample.mean[0]) - 1.0  # any number: it has no part in this p
-        p = float(bounded_outcome(sample, 0.0, lowest, worst - bound).p_not[0])
+        p = float(bounded_outcome(sample, 0.0, bounds[0] - bound, bounds[1] - bound).p_not[0])
         return 1.0 if np.isnan(p) else p
     return float(student_skew(sample, 0.0).p_not[0])
 
 
 def hinges_on_few(
-    change: Float[np.ndarray, " units"], clean: Float[np.ndarray, " units"], bound: float, worst: float
+    change: Float[np.ndarray, " units"],
+    clean: Float[np.ndarray, " units"],
+    bound: float,
+    alpha: float,
+    bounds: tuple[float, float],
 ) -> bool:
     """Return whether "below the bound" may rest on few units, in the sample or missing from it.
 
-    Units with the largest possible damage may be missing (``missed_p``); where that is not known, with the
-    largest damage of any unit.
+    Where the largest possible damage is known, units with it may be missing with a probability of at most
+    alpha (``missed_p``). Where it is not, the test itself must hold with three further units that have the
+    largest damage of any.
 
     Example:
         >>> rare = np.zeros(100)
         >>> rare[0] = 0.5
-        >>> hinges_on_few(rare, np.ones(100), 0.02, 1.0), hinges_on_few(rare, np.ones(100), 0.1, 1.0)
-        (True, False)
+        >>> ends = (-1.0, 1.0)
+        >>> [hinges_on_few(rare, np.ones(100), bound, 0.05, ends) for bound in (0.02, 0.1)]
+        [True, False]
     """
-    sample = _excess(change, clean, bound)
-    most = extreme((change - bound * clean)[:, None], 1) if np.isnan(worst) else worst - bound
-    return bool(missed_p(sample, 0.0, most, -1)[0] > HINGE)
+    if not np.isnan(bounds[1]):
+        return bool(missed_p(_excess(change, clean, bound), 0.0, bounds[1] - bound, -1)[0] > alpha)
+    further = describe(with_further((change - bound * clean)[:, None], 1)[0])
+    return bool(student_skew(further, 0.0).p_not[0] > alpha)
+
+
+def _answers(
+    change: np.ndarray, clean: np.ndarray, bounds: tuple[float, float]
+) -> tuple[int, int, int] | None:
+    """Return falls, rises and all units of right answers; None where units have other changes."""
+    if bounds[0] != -1 or not np.isin(change, (-1, 0, 1)).all() or not (clean == 1).all():
+        return None
+    return int((change > 0).sum()), int((change < 0).sum()), len(change)
 
 
 def _excess(change: np.ndarray, clean: np.ndarray, bound: float) -> Sample:
@@ -189,22 +234,44 @@ def _excess(change: np.ndarray, clean: np.ndarray, bound: float) -> Sample:
     return describe((change - bound * clean)[:, None])
 
 
-def _bound_at(change: np.ndarray, clean: np.ndarray, level: float, worst: float) -> float:
+def _ends(
+    change: np.ndarray, clean: np.ndarray, alpha: float, bounds: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Return both ends of the interval of a mean, which holds it, and the one-sided upper end.
+
+    Where damage has bounds and no spread, the bounds alone give the ends (Markov's inequality).
+    """
+    tail = (1 - COVERED) / 2
+    answers = _answers(change, clean, bounds)
+    if answers is not None:
+        falls, rises, count = answers
+        low = -fall_end(rises, falls, count, tail)
+        return low, fall_end(falls, rises, count, tail), fall_end(falls, rises, count, alpha)
+    if not np.isnan(bounds[1]) and bool(has_no_spread(describe(change[:, None]))[0]):
+        mean = float(np.clip(change.mean(), *bounds))
+        low = bounds[0] + (mean - bounds[0]) * tail ** (1 / len(change))
+        high, upper = (bounds[1] - (bounds[1] - mean) * level ** (1 / len(change)) for level in (tail, alpha))
+        return low, high, upper
+    low, high, upper = (_bound_at(change, clean, level, bounds) for level in (1 - tail, tail, alpha))
+    return low, high, upper
+
+
+def _bound_at(change: np.ndarray, clean: np.ndarray, level: float, bounds: tuple[float, float]) -> float:
     """Return the bound at which p equals a level: an end of the interval that inverts the test.
 
     Returns:
-        An end beyond the largest possible damage is that damage; NaN where p reaches the level nowhere.
+        An end beyond the possible damages is the nearest of them; NaN where p reaches the level nowhere.
     """
     centre = float(change.mean() / clean.mean())
     scale = float((change - centre * clean).std() / clean.mean()) + 1e-9
-    up = level < small_p(change, clean, centre, worst)
+    up = level < small_p(change, clean, centre, bounds)
     step = scale if up else -scale
     for _ in range(WIDEST):
-        if (small_p(change, clean, centre + step, worst) <= level) == up:
+        if (small_p(change, clean, centre + step, bounds) <= level) == up:
             break
         step *= 2
     else:
         return float("nan")
     low, high = sorted((centre, centre + step))
-    end = float(brentq(lambda at: small_p(change, clean, at, worst) - level, low, high, xtol=1e-12))
-    return end if np.isnan(worst) else min(end, worst)
+    end = float(brentq(lambda at: small_p(change, clean, at, bounds) - level, low, high, xtol=1e-12))
+    return end if np.isnan(bounds[1]) else min(max(end, bounds[0]), bounds[1])

@@ -37,6 +37,7 @@ def replicate_roles(
     rules: Sequence[Rule],
     decision: Decision,
     moments: Moments | None = None,
+    independent: bool = True,
 ) -> tuple[Replicate, ...]:
     """Test the roles of run A on the units of run B.
 
@@ -47,7 +48,8 @@ def replicate_roles(
     family is what A proposed: the roles of A in one column (or in the columns of one row of a probe;
     ``decision.family`` may ask for other families). It is fixed before B is looked at, so p of B are
     corrected over these roles only, and nothing has to be paid for having searched in A. Assumptions:
-    those of ``decision.test``; units of B independent of those of A.
+    those of ``decision.test``; units of B independent of those of A. Where they are not, all heads of these
+    columns are the family, which holds whatever A chose, by a correction such as Bonferroni's.
 
     Args:
         before: Findings of A.
@@ -55,6 +57,7 @@ def replicate_roles(
         rules: Of B, in that order, with the margins of A.
         decision: How B is judged.
         moments: Of all examples of B, where ``scores`` are a subsample of them; columns are found by name.
+        independent: Whether A and B share no unit.
 
     Returns:
         In the order of columns and heads.
@@ -64,10 +67,14 @@ def replicate_roles(
     proposed = [
         _Proposal(k, int(place), _family(rule, int(place) // scores.heads, decision.family))
         for k, rule in enumerate(rules)
-        for place in np.flatnonzero(decisions[k] == 0)
+        for place in np.flatnonzero((decisions[k] == 0) | (rule.role and not independent))
     ]
     tested = _test_proposals(proposed, scores, rules, decision, moments)
-    return tuple(_replicate(k, proposal, before, tested) for k, proposal in enumerate(proposed))
+    return tuple(
+        _replicate(k, proposal, before, tested)
+        for k, proposal in enumerate(proposed)
+        if decisions[proposal.column, proposal.place] == 0
+    )
 
 
 def replicate_best_heads(

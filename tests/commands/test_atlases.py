@@ -83,7 +83,7 @@ def test_consensus_is_the_partial_conjunction_of_the_runs_own_p(apart: bool, tmp
 def test_roles_that_no_run_could_test_are_counted_nowhere_and_other_models_form_groups_of_their_own(
     tmp_path: Path,
 ) -> None:
-    runs = [_run(LEVELS, 1), _run(LEVELS, 2, names=ROLES[:1])]
+    runs = [_run(LEVELS, 1, text="a"), _run(LEVELS, 2, names=ROLES[:1], text="b")]
     two = _atlas(tmp_path, runs)
     assert {row.sieve for row in two.consensus} == {"local"}
     assert min(row.r for row in two.consensus) < 0.05 < max(row.r for row in two.consensus)
@@ -98,8 +98,14 @@ def test_roles_that_no_run_could_test_are_counted_nowhere_and_other_models_form_
     rows = list(csv.DictReader(headroles.table(tmp_path / "atlas", "in-runs", "csv").splitlines()))
     known = [("local", "2", False), ("block", "0", True)]
     assert [(row["role"], row["runs"], row["at_least_1"] == "") for row in rows] == known
-    five = _atlas(tmp_path, [_run(LEVELS, seed) for seed in range(5)])
+    five = _atlas(tmp_path, [_run(LEVELS, seed, text=str(seed)) for seed in range(5)])
     assert all(row.low < row.mean < row.high and np.isnan(row.r) for row in five.consensus)
+    for count in (2, 5):  # the last two runs have a text in common
+        shared = _atlas(
+            tmp_path, [_run(LEVELS, seed, text=str(min(seed, count - 2))) for seed in range(count)]
+        )
+        assert all(np.isnan([row.r, row.mean]).all() for row in shared.consensus)
+        assert any("share inputs (task" in remark for remark in shared.remarks)
     models = [
         _with(_run(LEVELS, seed), model={"name": name, "weights_sha256": name, "layers": 2, "heads": 4})
         for seed, name in enumerate("aba")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import headroles
 from headroles import Pruning
 from headroles.errors import BadInput
 from headroles.pruning import screening_units
-from headroles.records import Rule
+from headroles.records import FreshCheck, Rule, statements
 from headroles.storage import load_pruning
 from tests.conftest import Command
 from tests.support.prunable import Prunable, ablated_run, labelled_texts
@@ -212,6 +213,13 @@ def test_accuracy_is_an_outcome_of_its_own_and_without_labels_the_predictions_co
     assert {*np.unique(pruning.change)} <= {-1.0, 0.0, 1.0}
     assert step.mean == pytest.approx(step.accuracy_before - step.accuracy_after)
     assert (pruning.clean == 1).all()
+    risen = replace(step, low=-0.04, mean=-0.02, upper=-0.005, high=0.01, decision=WITHIN)
+    fresh = FreshCheck(risen, "fresh.tsv", "", 80, 0)
+    for said in statements(replace(pruning, steps=(risen,), check=fresh))[:3:2]:
+        assert "accuracy rises by at least 0.5 points" in said
+        assert "The mean is a rise of 2.0 points" in said
+        assert "fewer than 3.67 % of inputs would be missed with a probability above 5 %" in said
+    assert "95 % interval: a rise of 4.0 points to a fall of 1.0 points" in said
 
 
 def test_fresh_inputs_test_the_damage_once_more_without_texts_that_were_used(

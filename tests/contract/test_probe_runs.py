@@ -128,7 +128,7 @@ def test_trained_probes_learn_the_planted_head_and_the_control_does_not(
     workspace: Path, tmp_path: Path
 ) -> None:
     """The answer of a chain is what head 0-0 of the checkpoint looks at."""
-    for name, first, documents, sentences in (("train", 0, 16, 8), ("test", 100, 8, 4)):
+    for name, first, documents, sentences in (("train", 0, 16, 8), ("test", 100, 20, 2)):
         texts = (chain(f"{name}{k}", first + k, sentences) for k in range(documents))
         (tmp_path / f"{name}.conllu").write_text("".join(texts))
     rng = np.random.default_rng(0)
@@ -151,7 +151,7 @@ def test_trained_probes_learn_the_planted_head_and_the_control_does_not(
         assert own.uas > 0.9
         assert own.uas > rows[name, "random"].uas + 0.1
         assert own.low <= own.uas <= own.high
-    assert {row.units for row in rows.values()} == {8}
+    assert {row.units for row in rows.values()} == {20}
     weights = {(row.layer, row.head, row.direction): row.weight for row in found.weights}
     assert len(weights) == 2 * 3 * 2
     assert weights[0, 0, "→"] > 0.3 > 0 > weights[0, 0, "←"]  # the word before is the head

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 
 from headroles.records import VERDICTS, Ablation, Decision, Rule, Scores
-from headroles.stats import adjust, certify, judge_ablation, select_examples
+from headroles.stats import adjust, certify, fall_p, judge_ablation, select_examples
 from tests.support.causal.damages import ablation_scores, made_roles, made_sets
 from tests.support.causal.students import student, with_further
 from tests.support.scores import scored
@@ -294,51 +294,86 @@ WITHIN, NOT_SHOWN = "within the bound", "not shown"
 
 
 def _step(
-    change: np.ndarray, clean: np.ndarray, bound: float, alpha: float = 0.05, worst: float = np.nan
+    change: np.ndarray, clean: np.ndarray, bound: float, alpha: float = 0.05, ends: Any = (np.nan, np.nan)
 ) -> Any:
-    return certify([3], change[None], clean, bound, alpha, worst)[0]
+    return certify([3], change[None], clean, bound, alpha, ends)[0]
 
 
 def test_p_is_that_of_halls_t_and_the_ends_are_where_it_reaches_the_level() -> None:
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        change, clean = rng.exponential(0.1, 70), rng.uniform(0.5, 2.0, 70)
+        change, clean = rng.exponential(0.1, 80), rng.uniform(0.5, 2.0, 80)
         step = _step(change, clean, 0.09, alpha=0.1)
         excess = change - 0.09 * clean
-        plain, skew, root = stats.ttest_1samp(excess, 0.0).statistic, stats.skew(excess), np.sqrt(70)
-        bent = plain + skew * plain**2 / (3 * root) + skew**2 * plain**3 / (27 * 70) + skew / (6 * root)
-        assert step.p == pytest.approx(stats.t.cdf(bent, 69), rel=1e-9)
-        assert (step.size, step.count, step.damage) == (3, 70, pytest.approx(change.mean()))
+        plain, skew, root = stats.ttest_1samp(excess, 0.0).statistic, stats.skew(excess), np.sqrt(80)
+        bent = plain + skew * plain**2 / (3 * root) + skew**2 * plain**3 / (27 * 80) + skew / (6 * root)
+        assert step.p == pytest.approx(stats.t.cdf(bent, 79), rel=1e-9)
+        assert (step.size, step.count, step.damage) == (3, 80, pytest.approx(change.mean()))
         assert step.mean == pytest.approx(change.sum() / clean.sum())
         assert step.low < step.mean < step.upper < step.high
         for end, level in ((step.low, 0.975), (step.high, 0.025), (step.upper, 0.1)):
             assert _step(change, clean, end).p == pytest.approx(level, abs=1e-6)
         assert _step(change, clean, step.upper + 1e-6, 0.1).decision != NOT_SHOWN
         assert _step(change, clean, step.upper - 1e-6, 0.1).decision == NOT_SHOWN
-    change = np.random.default_rng(0).normal(0, 0.01, (4, 60)) + np.array([[0.0], [0.2], [0.0], [0.0]])
-    steps = certify([1, 2, 4, 8], change, np.ones(60), 0.05, 0.05)
+    change = np.random.default_rng(0).normal(0, 0.01, (4, 80)) + np.array([[0.0], [0.2], [0.0], [0.0]])
+    steps = certify([1, 2, 4, 8], change, np.ones(80), 0.05, 0.05)
     assert [step.decision for step in steps] == [WITHIN, NOT_SHOWN, "not tested", "not tested"]
     assert [step.size for step in steps] == [1, 2, 4, 8]
     assert all(step.p < 0.05 for step in steps[2:])
 
 
 def test_few_units_no_spread_and_claims_that_hinge_on_few_units_certify_nothing() -> None:
-    change, one = np.random.default_rng(0).normal(0, 0.001, 200), np.ones(200)
-    assert [_step(change[:n], one[:n], 0.05).decision for n in (49, 50)] == [NOT_SHOWN, WITHIN]
+    change, one, answers = np.random.default_rng(0).normal(0, 0.001, 200), np.ones(200), (-1.0, 1.0)
+    assert [_step(change[:n], one[:n], 0.05).decision for n in (74, 75)] == [NOT_SHOWN, WITHIN]
     holed = np.where(np.arange(200) < 20, np.nan, change)
     assert _step(holed, one, 0.05) == _step(change[20:], one[20:], 0.05)
     empty = _step(np.where(np.arange(200) == 3, 0.1, np.nan), one, 0.05)
     assert (empty.decision, np.isnan(empty.p), empty.count) == (NOT_SHOWN, True, 1)
     still = one * 0
-    assert _step(still[:100], one[:100], 0.02, worst=1.0).decision == NOT_SHOWN
+    assert _step(still[:100], one[:100], 0.02, ends=answers).decision == NOT_SHOWN
     assert _step(still, one, 0.02).decision == NOT_SHOWN  # no largest damage is known
-    step = _step(still, one, 0.02, worst=1.0)
-    assert (step.decision, step.p) == (WITHIN, pytest.approx(0.98**200))
-    assert step.upper == pytest.approx(1 - 0.05 ** (1 / 200), rel=1e-6)
+    for ends, lowest in ((answers, -1 + 0.025 ** (1 / 65)), ((0.0, 1.0), 0.0)):
+        step = _step(still, one, 0.02, ends=ends)
+        assert (step.decision, step.p) == (WITHIN, pytest.approx(0.98**200, rel=0.25))
+        assert (step.missed, step.upper) == pytest.approx((1 - 0.05 ** (1 / 200),) * 2, abs=2e-6)
+        few = _step(still[:65], one[:65], 0.02, ends=ends)
+        assert (few.mean, few.low) == (0.0, pytest.approx(lowest, abs=3e-3))
     spiked = change.copy()
     spiked[:6] = [1.0, -1.0] * 3
-    for few, bound, worst in ((spiked, 0.03, np.nan), (change, 0.01, 1.0)):  # three more could break it
-        step = _step(few, one, bound, worst=worst)
+    for rare, bound, ends in ((spiked, 0.03, (np.nan, np.nan)), (change, 0.01, (0.0, 1.0))):
+        step = _step(rare, one, bound, ends=ends)
         assert step.p < 0.05
-        assert step.decision == "hinges on few units"
-    assert _step(change, one, 0.02, worst=1.0).decision == WITHIN
+        assert step.decision == "hinges on few units"  # three more could break it
+    assert _step(change, one, 0.02, ends=(0.0, 1.0)).decision == WITHIN
+
+
+def test_falls_of_accuracy_are_tested_exactly_and_their_intervals_hold_mean_and_truth() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        count, fall = int(rng.integers(8, 18)), float(rng.uniform(-0.3, 0.4))
+        falls, rises = (int(number) for number in rng.integers(0, count // 3, 2))
+        tables = np.array([(a, b, count - a - b) for a in range(count + 1) for b in range(count + 1 - a)])
+
+        def statistic(table: np.ndarray, count: int = count, fall: float = fall) -> float:
+            def minus_likelihood(rise: float) -> float:
+                return -float(special.xlogy(table, (rise + fall, rise, 1 - 2 * rise - fall)).sum())
+
+            ends = (max(0.0, -fall), (1 - fall) / 2)
+            rise = optimize.minimize_scalar(
+                minus_likelihood, bounds=ends, method="bounded", options={"xatol": 1e-9}
+            )
+            spread = count * (2 * rise.x + fall - fall**2)
+            return float((table[0] - table[1] - count * fall) / np.sqrt(spread))
+
+        observed = statistic(np.array([falls, rises, count - falls - rises]))
+        tail = tables[[statistic(table) <= observed + 1e-4 for table in tables]]
+        p = max(
+            stats.multinomial.pmf(tail, count, (rise + fall, rise, max(1 - 2 * rise - fall, 0))).sum()
+            for rise in np.linspace(max(0.0, -fall), (1 - fall) / 2, 401)
+        )
+        assert fall_p(falls, rises, count, fall) == pytest.approx(p, rel=2e-3, abs=1e-9)
+    change = rng.choice([1.0, -1.0, 0.0], p=(0.06, 0.04, 0.9), size=(300, 120))
+    steps = [_step(row, np.ones(120), 0.05, ends=(-1.0, 1.0)) for row in change[:40]]
+    assert all(step.low <= step.mean <= step.upper <= step.high for step in steps)
+    wrong = np.mean([fall_p(int((row > 0).sum()), int((row < 0).sum()), 120, 0.02) <= 0.05 for row in change])
+    assert wrong <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)

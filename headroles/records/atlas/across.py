@@ -18,10 +18,11 @@ class Consensus:
             the heads of the role at each u; 0 for none.
         p_all: p of "a role in fewer than all k runs".
         q_all: The same, corrected.
-        combination: How p of runs are combined: "fisher" for runs without common texts, else "bonferroni".
+        combination: How p of runs are combined: "fisher" for runs that share no input, else "bonferroni".
         r: Replicability of two runs in both directions: the smallest level at which the head has the role in
-            both populations; NaN for other numbers of runs.
-        mean: Mean score over the population of runs, by random effects; NaN below five runs.
+            both populations; NaN for other numbers of runs, and for runs that share inputs.
+        mean: Mean score over the population of runs, by random effects; NaN below five runs, and for runs
+            that share inputs.
         low: Lower end of its 95 % interval.
         high: Upper end.
         next_low: Lower end of the 95 % prediction interval of the mean in one more run.

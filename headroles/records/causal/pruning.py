@@ -37,6 +37,8 @@ class PruneStep:
         high: Upper end.
         upper: One-sided upper end: the smallest bound that the test would have let pass at alpha.
         p: One-sided p of "the damage is at least the bound".
+        missed: Harm confined to fewer of the inputs than this share would be missed by these units with a
+            probability above 5 %; 1 − 0.05^(1 / ``count``).
         decision: "within the bound", "not shown", "hinges on few units", or "not tested" after the first set
             that was not within the bound.
         accuracy_before: Share of inputs that the whole model gets right; NaN without classes.
@@ -51,6 +53,7 @@ class PruneStep:
     high: float
     upper: float
     p: float
+    missed: float
     decision: str
     accuracy_before: float = float("nan")
     accuracy_after: float = float("nan")
@@ -90,7 +93,8 @@ class FreshCheck:
         source: Name of the inputs.
         sha256: SHA-256 of the inputs that counted.
         examples: Inputs that counted.
-        left_out: Inputs that were left out, because one of their texts was used before.
+        left_out: Inputs that were left out, because their units share a text, tokens or a document with the
+            run.
     """
 
     step: PruneStep

@@ -1,5 +1,7 @@
 """What a certificate says, in sentences that folders, pages and the terminal share."""
 
+import math
+
 from headroles.records.causal.columns import ACCURACY, DISTRIBUTION, LOSS, REPRESENTATION, TOKENS
 from headroles.records.causal.pruning import FEW_UNITS, WITHIN, FreshCheck, PruneStep, Pruning
 
@@ -11,6 +13,9 @@ MEASURES = {
     ACCURACY: "accuracy",
 }
 """Outcomes in words, as what changes."""
+TURNS = {LOSS: ("rise", "fall"), ACCURACY: ("fall", "rise")}
+NO_TURN = ("change", "change")
+"""What damage and its opposite are called, by outcome."""
 
 
 def amount(pruning: Pruning, value: float) -> str:
@@ -36,10 +41,36 @@ def _heads(count: int, total: int) -> str:
     return f"{count} of {total} heads"
 
 
-def _change(pruning: Pruning, step: PruneStep, name: str = "upper") -> str:
-    """Return how far an outcome changes at most."""
-    verb = {LOSS: "rises", ACCURACY: "falls"}.get(pruning.outcome, "changes")
-    return f"{MEASURES[pruning.outcome]} {verb} by at most {amount(pruning, getattr(step, name))}"
+def _at_most(pruning: Pruning, step: PruneStep) -> str:
+    """Return the largest damage that the test leaves possible; a negative one is a least gain."""
+    worse, better = TURNS.get(pruning.outcome, NO_TURN)
+    if step.upper < 0:
+        return f"{MEASURES[pruning.outcome]} {better}s by at least {amount(pruning, -step.upper)}"
+    return f"{MEASURES[pruning.outcome]} {worse}s by at most {amount(pruning, step.upper)}"
+
+
+def _shift(pruning: Pruning, value: float) -> str:
+    """Return a damage as a noun with its direction: a fall of accuracy is damage, a rise is none."""
+    worse, better = TURNS.get(pruning.outcome, NO_TURN)
+    if value == 0:
+        return "no change"
+    return f"a {better if value < 0 else worse} of {amount(pruning, abs(value))}"
+
+
+def missed_sentence(step: PruneStep) -> str:
+    """Return which harm the units of a set could miss; "" without units.
+
+    Example:
+        >>> nan = float("nan")
+        >>> missed_sentence(PruneStep(3, 100, nan, nan, nan, nan, nan, nan, 0.02951, WITHIN))
+        'Damage confined to fewer than 2.95 % of inputs would be missed with a probability above 5 %.'
+    """
+    if math.isnan(step.missed):
+        return ""
+    share = math.floor(10_000 * step.missed) / 100
+    return (
+        f"Damage confined to fewer than {share:.2f} % of inputs would be missed with a probability above 5 %."
+    )
 
 
 def certificate_sentence(pruning: Pruning) -> str:
@@ -55,16 +86,16 @@ def certificate_sentence(pruning: Pruning) -> str:
         why = (
             f"the claim hinges on few of the {first.count} units"
             if first.decision == FEW_UNITS
-            else f"{_change(pruning, first)} with {level} confidence on {first.count} units"
+            else f"{_at_most(pruning, first)} with {level} confidence on {first.count} units"
         )
         return (
             f"No head is removed. Without {_heads(first.size, total)}, damage below the bound of {bound} "
             f"is not shown: {why}."
         )
     return (
-        f"{_heads(step.size, total)} are removed. With {level} confidence, {_change(pruning, step)}; the "
-        f"bound is {bound}. The mean change is {amount(pruning, step.mean)}, on {step.count} units that did "
-        "not choose the heads."
+        f"{_heads(step.size, total)} are removed. With {level} confidence, {_at_most(pruning, step)}; the "
+        f"bound is {bound}. The mean is {_shift(pruning, step.mean)}, on {step.count} units that did not "
+        f"choose the heads. {missed_sentence(step)}"
     )
 
 
@@ -86,15 +117,13 @@ def check_sentence(pruning: Pruning, check: FreshCheck) -> str:
         WITHIN: f"the damage lies below the bound of {bound}",
         FEW_UNITS: f"damage below the bound of {bound} is not shown, because the claim hinges on few units",
     }.get(step.decision, f"damage below the bound of {bound} is not shown")
-    left = (
-        f" {check.left_out} inputs were left out, because their texts were used before."
-        if check.left_out
-        else ""
-    )
+    left = ""
+    if check.left_out:
+        left = f" {check.left_out} inputs were left out: their units share a text or document with the run."
     return (
         f"On {step.count} fresh units of {check.source}, {verdict}. With {level} confidence, "
-        f"{_change(pruning, step)}. The mean change is {amount(pruning, step.mean)} (95 % interval "
-        f"{amount(pruning, step.low)} to {amount(pruning, step.high)}).{left}"
+        f"{_at_most(pruning, step)}. The mean is {_shift(pruning, step.mean)} (95 % interval: "
+        f"{_shift(pruning, step.low)} to {_shift(pruning, step.high)}). {missed_sentence(step)}{left}"
     )
 
 

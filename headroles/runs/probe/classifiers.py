@@ -43,6 +43,7 @@ def add_trained_probes(
         options.classifier,
         read=ReadSettings(model, options.batch_size, size),
         vectors=None if options.vectors is None else Path(options.vectors),
+        identity=corpus.identity,
         settings=Settings(epochs=options.epochs, seed=options.seed, minutes=options.minutes),
         progress=lambda stage, done, total: progress(done, total),
     )

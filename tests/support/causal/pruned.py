@@ -28,7 +28,7 @@ def pruning(*, bound: float = 0.01, classes: bool = True, fresh: bool = True, re
         right = (0.86, 0.86 - mean) if classes else (float("nan"),) * 2
         steps.append(
             PruneStep(size, 80, 0.6 * mean, mean, mean - 0.0024, mean + 0.0024, upper,
-                      float(np.clip(upper / (10 * bound), 0, 1)), decision, *right)
+                      float(np.clip(upper / (10 * bound), 0, 1)), 0.0367, decision, *right)
         )  # fmt: skip
     passed = [step.size for step in steps if step.decision == WITHIN]
     removed = np.zeros((6, 12), dtype=np.bool_)

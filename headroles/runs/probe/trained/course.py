@@ -14,9 +14,11 @@ from headroles.extraction.jobs.word_attention import WordMaps, read_word_maps
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import Vectors
 from headroles.extraction.texts.windows import window_passage
+from headroles.inputs.identity import Identity
 from headroles.inputs.units import unit_names
 from headroles.progress import progress_counter
 from headroles.records.documents import Window
+from headroles.records.passage import Passage
 from headroles.runs.probe.trained.accuracy import RANDOM_SUFFIX, ProbeAnswers, right_heads
 from headroles.runs.probe.trained.models import probe_of
 from headroles.runs.probe.trained.sentences import Sentence, Source
@@ -49,17 +51,17 @@ class FittedProbe(NamedTuple):
     fit: Fit
 
 
-def sentences_of(windows: Sequence[Window]) -> list[Sentence]:
+def sentences_of(windows: Sequence[Window], identity: Identity) -> list[Sentence]:
     """Return windows of one sentence each as sentences with trees, numbered from 0.
 
-    Documents of one group, and documents with the same text, are one unit.
+    Documents of one group, and documents that the model reads alike, are one unit.
     """
     documents = list({id(window.document): window.document for window in windows}.values())
-    groups, texts = (
+    names = unit_names(
         [document.group or None for document in documents],
-        [(document.text,) for document in documents],
+        [identity.unit_marks(Passage(document.key, (document.text,))) for document in documents],
+        [document.key for document in documents],
     )
-    names = unit_names(groups, texts, [document.key for document in documents])
     unit = {id(document): name for document, name in zip(documents, names, strict=True)}
     sentences = []
     for number, window in enumerate(windows):

@@ -9,9 +9,12 @@ from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.load import Model
 from headroles.extraction.parsing.vectors import read_vectors
 from headroles.extraction.texts.windows import sentence_windows
+from headroles.inputs.identity import Identity
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.documents import Document
 from headroles.records.probes import ProbeComparison, ProbeWeight, TrainedProbe
 from headroles.records.rules.names import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
+from headroles.reports.words.words import plural
 from headroles.runs.probe.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
 from headroles.runs.probe.trained.course import Course, FittedProbe, Progress, ReadSettings, sentences_of
 from headroles.runs.probe.trained.models import BRANCHING, AttentionProbe, branching, randomise_weights
@@ -48,6 +51,7 @@ def train_probes(
     read: ReadSettings | None,
     vectors: Path | None,
     settings: Settings,
+    identity: Identity,
     progress: Progress = lambda stage, done, total: None,
 ) -> Training:
     """Train probes to find the head of every word, and test them (Clark et al. 2019, section 5).
@@ -62,6 +66,7 @@ def train_probes(
         read: The model; None where no classifier reads attention.
         vectors: A file of word vectors, for classifiers that read words.
         settings: Settings of the training.
+        identity: Tells which documents are the same.
         progress: Called from time to time.
 
     Raises:
@@ -72,7 +77,7 @@ def train_probes(
     _check(classifiers, read, vectors, (learned, tested))
     parts = [sentence_windows(documents) for documents in (learned, tested)]
     windows = [window for part in parts for window in part]
-    sentences, first = sentences_of(windows), len(parts[0])
+    sentences, first = sentences_of(windows, identity), len(parts[0])
     shared = _overlap_warning(sentences[:first], sentences[first:])
     course = Course(sentences, first, settings, progress, shared)
     if vectors is not None:
@@ -113,6 +118,11 @@ def _results(course: Course, fits: Sequence[FittedProbe], model: Model | None = 
         for weight in _weights(probe, model)
     ]
     rows = accuracy_rows(answered, tested, course.settings.seed)
+    if rows[0].units < FEWEST_UNITS:
+        course.notes.append(
+            f"Trained probes are tested on {plural(rows[0].units, 'document')}; below {FEWEST_UNITS}, their "
+            "accuracies have no intervals, and their differences no tests."
+        )
     return Training(rows, contests(answered, tested), tuple(weights), tuple(course.notes))
 
 
