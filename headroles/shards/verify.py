@@ -128,6 +128,7 @@ def recompute(run: Labelling) -> tuple[Check, ...]:
         intervals_of_scores=kind.intervals_of_scores,
         absence=kind.absence,
         fewest=kind.fewest,
+        confirmed=kind.confirmed(run),
     )
     if kind.not_recomputed is None:
         return checks

@@ -114,6 +114,7 @@ def recompute_findings(
     intervals_of_scores: bool = False,
     absence: bool = True,
     fewest: int = 0,
+    confirmed: np.ndarray | None = None,
 ) -> tuple[Check, ...]:
     """Recompute the findings of a run, one at a time, and hold them against those given.
 
@@ -133,6 +134,7 @@ def recompute_findings(
             from the chance value of each input, as in runs of surface statistics.
         absence: Whether heads were tested for "absent".
         fewest: Units below which no head is decided.
+        confirmed: Findings that further tests let be roles; None for all.
 
     Returns:
         One row per quantity and oracle, then what was not recomputed, each with the reason.
@@ -176,7 +178,8 @@ def recompute_findings(
         for place in evidences:
             below = units[place] >= ENOUGH and allowed[place].below
             code = decision_by(place, findings, precision, below, decision)
-            if units[place] < fewest and DECISIONS[code] != "untestable" and code >= 0:
+            few = units[place] < fewest and DECISIONS[code] != "untestable" and code >= 0
+            if few or (code == 0 and confirmed is not None and not confirmed[place]):
                 code = DECISIONS.index("undetermined")
             ledger.compare("decision", "q at most alpha", float(findings.decision[place]), float(code))
     return ledger.checks()
