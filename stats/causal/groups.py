@@ -132,10 +132,11 @@ def _rarity(own: float, drawn: Float[np.ndarray, " sets"], norms: Float[np.ndarr
 def _set_norms(
     sets: HeadSets, role: str, norms: Float[np.ndarray, "layers heads"]
 ) -> Float[np.ndarray, " sets"]:
-    """Return the mean norm of the heads of a role's set, and of each of its random sets."""
+    """Return the mean norm of the heads of a role's set, and of its random sets; NaN for empty ones."""
     own = _position(sets, role)
     others = [k for k, name in enumerate(sets.roles) if name == role and k != own]
-    return np.array([norms[sets.members[k]].mean() for k in (own, *others)])
+    members = [sets.members[k] for k in (own, *others)]
+    return np.array([norms[heads].mean() if heads.any() else np.nan for heads in members])
 
 
 def _position(sets: HeadSets, role: str) -> int:
