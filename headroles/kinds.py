@@ -158,6 +158,10 @@ class RunKind(ABC):
         """Compute the findings of a stored run again by its own rules."""
         return self.judge_again(run, run.findings.rules, run.decision, options)
 
+    def confirmed(self, run: Labelling) -> np.ndarray | None:
+        """Return the findings that further tests of this kind let be roles; None where there are none."""
+        return None
+
     def write(self, part: Any, scores: Scores) -> dict[str, str | bytes]:
         """Return the contents of the files of this kind's part by name."""
         return {}

@@ -1,5 +1,6 @@
 """Write the summary page of the calibration: a table, three pictures, and how it was measured."""
 
+from pathlib import Path
 from typing import Any
 
 from across_tables import worst_across
@@ -52,7 +53,7 @@ prevents this. headroles never reports "not" below 50 units.
 d is the distance of a head's mean from the threshold, in standard deviations over units. `headroles plan`
 finds the number of units for your d. The default interval is that of `t-skew`.
 
-{interventions}{across}{origins}## How it was measured
+{interventions}{across}{origins}{adversaries}## How it was measured
 
 ```
 python benchmarks/calibration/simulate.py --out docs/reference    # made scores and four sieves
@@ -211,6 +212,7 @@ def summary(data: Data) -> str:
         columns=len({(cell["task"], cell["sieve"]) for cell in columns if cell["role"]}),
         column_runs=data["columns"]["about"]["runs"] if columns else 0,
         tasks=", ".join(dict.fromkeys(cell["task"] for cell in columns)) or "no task",
+        adversaries=Path(__file__).with_name("ablate_adversaries.md").read_text(encoding="utf-8"),
         interventions=_interventions(data),
         across=_across(data),
         origins=_origins(data),

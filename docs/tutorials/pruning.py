@@ -73,7 +73,7 @@ assert means[5] > 5 * means[:5].max()
 # For each role, `area` is the chance that a head with the role does more damage than a head of the same
 # layer without it. It is 0.5 where the role says nothing. One half of the inputs decided the labels, and
 # the other half measured this damage. `p_labels` compares with labels at random, as many in each layer. It
-# is the share of them whose area is at least as large.
+# is twice the share of them whose area is at least as far out. "More" or "less" needs a rare one.
 
 # %%
 prediction = pd.read_csv("runs/damage/prediction.csv")
@@ -88,9 +88,8 @@ assert (prediction.p_labels > 0.05).all()
 
 # %% [markdown]
 # Most heads that attend to special tokens are negligible. Within layers, they tend to do less damage than
-# the other heads. Some roles of syntax go with more damage on these inputs. But few heads hold each of
-# them, and `p_labels` is above 0.05 for every role. So we find no role that predicts which single head
-# matters.
+# the other heads, and heads of some roles of syntax more. But `p_labels` is above 0.05 for every role. So
+# we find no role that predicts which single head matters.
 #
 # ## Remove heads with a certificate
 #

@@ -155,8 +155,10 @@ def step_rows(runs: Sequence[JudgedRun]) -> list[StepTrend]:
             np.stack([part[place].ravel() for part, place in zip(parts, places, strict=True)])
             for parts in ([run.p for run in runs], [run.p_not for run in runs])
         )
-        values = np.stack([run.columns[place].values for run, place in zip(runs, places, strict=True)])
-        mean, slope = trends(values)
+        columns = [run.columns[place] for run, place in zip(runs, places, strict=True)]
+        values = np.stack([column.values for column in columns])
+        low, high = min(column.low for column in columns), max(column.high for column in columns)
+        mean, slope = trends(values, low, high)
         two_sided = np.minimum(1.0, 2 * np.minimum(slope.p, slope.p_not))
         q = adjust(two_sided, correction, decision.alpha)
         sign = significant(q, decision.alpha, two_sided) * np.where(slope.p < slope.p_not, 1, -1)

@@ -127,6 +127,7 @@ def recompute(run: Labelling) -> tuple[Check, ...]:
         moments=run.moments,
         intervals_of_scores=kind.intervals_of_scores,
         absence=kind.absence,
+        confirmed=kind.confirmed(run),
     )
     if kind.not_recomputed is None:
         return checks

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -198,7 +198,8 @@ def read_records(kind: type, path: Path) -> list[Any]:
     """Read records of one kind from a CSV file, in its order.
 
     Args:
-        kind: A dataclass whose fields are text, whole or other numbers.
+        kind: A dataclass whose fields are text, whole or other numbers. Files of older versions can lack
+            columns of fields with a default.
         path: Path of the file; an empty cell of a number is NaN, or None where the field allows it.
 
     Raises:
@@ -206,8 +207,10 @@ def read_records(kind: type, path: Path) -> list[Any]:
         ValueError: When a cell is no number.
     """
     parsers = {field.name: CELL_PARSERS[_type_name(field.type)] for field in fields(kind)}
-    rows = read_csv(path, parsers)
-    return [kind(**{name: parse(row[name]) for name, parse in parsers.items()}) for row in rows]
+    rows = read_csv(path, [field.name for field in fields(kind) if field.default is MISSING])
+    return [
+        kind(**{name: parse(row[name]) for name, parse in parsers.items() if name in row}) for row in rows
+    ]
 
 
 def _type_name(annotation: Any) -> str:

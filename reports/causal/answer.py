@@ -210,12 +210,12 @@ def _areas(rows: Sequence[RoleTest], *, first: bool = True) -> str:
 
 
 def _by_chance(rows: Sequence[RoleTest]) -> str:
-    """Return how often random labels have areas at least as large; "" where it was not computed."""
+    """Return how often random labels have areas as far from 0.50; "" where it was not computed."""
     chances = sorted(row.p_labels for row in rows if not math.isnan(row.p_labels))
     if not chances:
         return ""
     low, high = share(chances[0]), share(chances[-1])
-    return f". Such areas or larger: {low if low == high else f'{low} to {high}'} of random labellings"
+    return f". As far from 0.50 are {low if low == high else f'{low} to {high}'} of random labellings"
 
 
 def _other_arm(labelling: Labelling, arm: str) -> str:

@@ -328,8 +328,8 @@ def groups_panel(labelling: Labelling) -> Panel | None:
         ),
         caption=(
             f"Grey: from the 2.5 to the 97.5\u00a0% point of {rows[0].sets} random sets, with as many heads "
-            "in each layer and of like norm. Stroke: their median. Cross: the damages of the heads alone, "
-            "added up. Bars: 95\u00a0% intervals."
+            "in each layer and in each half of its norms. p is of damage beyond the line by norm. Stroke: "
+            "their median. Cross: the damages of the heads alone, added up. Bars: 95\u00a0% intervals."
         ),
         figure=figure,
         header=("role", "heads", "damage [95\u00a0%]", "random sets", "sum of single heads", "decision"),

@@ -52,12 +52,15 @@ def ablation_sentences(labelling: Labelling) -> list[str]:
     sentences.append(f"Damage is the {join_names([measure_of(labelling, arm) for arm in [*firsts][::-1]])}.")
     limits = [f"{threshold_text(labelling, arm)} for {arm_name(arm)}" for arm in ablated.damage.arms]
     sentences += [
-        f"The smallest damage that counts was fixed at {join_names(limits)}.",
+        f"The smallest damage that counts was {join_names(limits)}.",
         "A head is needed if its damage lies significantly above this threshold, interfering if it lies "
         "below minus the threshold, and negligible if two one-sided tests show it within both "
         "(Schuirmann, 1987).",
-        f"“Negligible” and “interfering” need {ENOUGH_FOR_LITTLE} units, and must hold with three more units "
-        f"as bad as the worst. Below {FEWEST_UNITS} units nothing was decided.",
+        "Each must hold with three more units at the value that speaks most against it: of the head for "
+        "“negligible”, and of any head of the layer for the others. Where the threshold is a share of the "
+        "loss, the tests carry its error.",
+        f"“Negligible” and “interfering” need {ENOUGH_FOR_LITTLE} units. Below {FEWEST_UNITS} units nothing "
+        f"was decided.",
     ]
     return [*sentences, *_roles(labelling)]
 
@@ -87,12 +90,14 @@ def _roles(labelling: Labelling) -> list[str]:
         sentences.append(
             "For every role, the area under the curve between holding it and damage was computed over the "
             "heads of each layer in every unit, and its mean over units was tested against 0.5 in both "
-            "directions."
+            "directions. More or less damage had to be rarer among random labels of as many heads in each "
+            "layer, too."
         )
     if ablated.sites:
         sentences.append(
             "At the sites of a role, the damage of its heads was compared with that at other tokens of like "
-            "loss, and with that of heads of the layer without the role; both had to be larger."
+            "loss and position, and with that of heads of the layer without the role, scaled to the mean "
+            "damage of the head; both had to be larger."
         )
     if ablated.cells:
         sentences.append(
@@ -103,6 +108,6 @@ def _roles(labelling: Labelling) -> list[str]:
     if groups:
         sentences.append(
             f"All heads of a role were taken out together and compared with {groups[0].sets} random sets of "
-            "as many heads in each layer, of like norm."
+            "as many heads in each layer and in each half of its norms, beyond the line of damage by norm."
         )
     return sentences

@@ -64,8 +64,9 @@ CELLS = (
     "decision",
 )  # fmt: skip
 GROUPS = (
-    "role", "arm", "heads", "units", f"damage {ENDS}", "random sets [2.5, 97.5\u00a0%]", "sets", "p", "q",
-    "decision", "sum of single heads", f"beyond the sum {ENDS}", "q beyond the sum",
+    "role", "arm", "heads", "units", f"damage {ENDS}", "random sets [2.5, 97.5\u00a0%]", "sets",
+    "norm", "norm of random sets", "p", "q", "decision", "sum of single heads", f"beyond the sum {ENDS}",
+    "q beyond the sum",
 )  # fmt: skip
 
 
@@ -194,8 +195,8 @@ def _group(row: GroupTest) -> tuple[Cell, ...]:
     return (
         word_cell(row.role), word_cell(arm_name(row.arm)), count_cell(row.heads), count_cell(row.count),
         _ends(row.damage, row.low, row.high), Cell(middle, row.random_middle) if known else MISSING,
-        count_cell(row.sets), chance_cell(row.p), chance_cell(row.q), word_cell(row.decision),
-        number_cell(row.singles),
+        count_cell(row.sets), number_cell(row.norm), number_cell(row.random_norm),
+        chance_cell(row.p), chance_cell(row.q), word_cell(row.decision), number_cell(row.singles),
         _ends(row.excess, row.excess_low, row.excess_high), chance_cell(row.q_excess),
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ from headroles.records.findings import Labelling
 from headroles.records.layers import Stack, by_position
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.words.words import isolate, number, share
+from headroles.reports.words.words import isolate, number, plural, share
 
 NEEDED, NEGLIGIBLE, UNDETERMINED, UNTESTABLE, INTERFERING = range(len(VERDICTS))
 """Codes of the verdicts."""
@@ -80,6 +80,8 @@ OTHER_COLUMNS = {
     MATCHED: "{outcome} without other cells, matched to those of {role}",
 }
 """Columns that are no arm, in words."""
+RARE = 0.02
+"""Share of inputs of a kind that the page tells how often a sample lacks."""
 MARKS = ("◆", "○", "", "×", "▼")
 """Marks of the verdicts in maps and tables; heads that stay undetermined are hatched."""
 
@@ -256,6 +258,7 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
     """Return the words of the page, each with its meaning."""
     ablated, arm = ablation_of(labelling), arm_of(labelling)
     column = parse_column(arm)
+    count = int(ablated.damage.count[ablated.damage.of(arm)].max(initial=0))
     terms = [
         (
             "damage",
@@ -265,10 +268,16 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
         ("arm", "What damage is measured on, together with what replaces the head."),
         (
             "threshold",
-            f"The smallest damage that counts, {threshold_text(labelling, arm)}. The tests take it as "
-            f"a fixed number.",
+            f"The smallest damage that counts, {threshold_text(labelling, arm)}. Where it is a share of "
+            f"the loss, the tests carry its error.",
         ),
-        ("needed", "The damage lies significantly above the threshold."),
+        (
+            "needed",
+            "The damage lies significantly above the threshold, also with three more units at the smallest "
+            "damage of any head of the layer. Inputs of a kind that no unit shows are not guarded against: a "
+            f"kind that {share(RARE)} of inputs are of is missing from {share((1 - RARE) ** count)} of "
+            f"samples of {plural(count, 'unit')}.",
+        ),
         (
             "negligible",
             "The damage lies significantly within ± threshold, by two one-sided tests, also with three more "
@@ -276,9 +285,9 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
         ),
         (
             "interfering",
-            "The damage lies significantly below − threshold, also with three more units as bad as the "
-            f"worst: the model is better without the head. Fewer than {ENOUGH_FOR_LITTLE} units never show "
-            "that.",
+            "The damage lies significantly below − threshold, also with three more units at the largest of "
+            "any head of the layer: the model is better without the head. Fewer than "
+            f"{ENOUGH_FOR_LITTLE} units never show that.",
         ),
         (
             "undetermined",
@@ -301,8 +310,8 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
             ),
             (
                 "among random labels",
-                "The share of random labellings, with as many heads in each layer, whose area is at least as "
-                "large. The tests of areas are about these heads and new inputs; this is about the heads.",
+                "Twice the share of random labellings, with as many heads in each layer, whose area is at "
+                "least as far out on the same side. More or less damage is said only where this is rare.",
             ),
         ]
     if ablated.sites:
@@ -310,14 +319,16 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
             (
                 "sites",
                 "Tokens at which the role has something to do. Their damage is compared with that of other "
-                "tokens of like loss, and with that of heads of the layer without the role.",
+                "tokens of like loss and position, and with that of heads of the layer without the role, "
+                "in parts of what each head does in all.",
             )
         ]
     if ablated.groups:
         terms += [
             (
                 "random sets",
-                "As many heads in each layer, of like norm, drawn at random and taken out together.",
+                "As many heads in each layer, and in each half of its norms, drawn at random and taken out "
+                "together. What the norms of the heads foretell is taken from the damage of every set.",
             )
         ]
     return (

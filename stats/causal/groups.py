@@ -10,10 +10,11 @@ from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS
 from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Questions, direction, judge_questions
-from headroles.stats.causal.rarity import rarity
+from headroles.stats.causal.rarity import TIE, adjust_roles, rarity
 from headroles.stats.causal.roles import damage_bounds
+from headroles.stats.causal.sites import mean_norms
 from headroles.stats.columns import mean_over_units
-from headroles.stats.correction import adjust, significant
+from headroles.stats.correction import significant
 
 RARE, REPAIRED = "more than random sets", "more than the sum"
 
@@ -21,10 +22,11 @@ RARE, REPAIRED = "more than random sets", "more than the sum"
 def group_tests(scores: Scores, sets: HeadSets, decision: Decision) -> tuple[GroupTest, ...]:
     """Test whether taking out all heads of a role does more damage than random sets, and than one by one.
 
-    - **Rarity.** p = (1 + random sets with at least this mean damage) / (1 + random sets), over the same
-      units. Random sets have as many heads in each layer, of like norm. Null: the role's set is
-      as any of them, on these inputs. It is no statement about other inputs or models (as in
-      ``assessment.together``). With 99 sets no p is below 0.01.
+    - **Rarity.** p = (1 + random sets with at least this damage beyond norm) / (1 + random sets), over the
+      same units. Random sets have as many heads in each layer and in each half of its norms. What the norm
+      of their heads foretells is taken from all sets (``beyond_norm``). Null: the role's set is as any of
+      them, on these inputs, where mean damage is linear in norm. It is no statement about other
+      inputs or models (as in ``assessment.together``). With 99 sets no p is below 0.01.
     - **Excess.** Null: the damage of the set minus the sum of the damages of its heads, each taken out
       alone, is at most 0 in the mean over units. Alternative: above 0. Heads that make up for each other
       do that (self-repair). So do heads that write alike, each whatever the other does, where the outcome
@@ -60,10 +62,11 @@ def group_tests(scores: Scores, sets: HeadSets, decision: Decision) -> tuple[Gro
     drawn = [
         [_random_means(sets, scores.units, row, role) for role in roles] for row in range(len(sets.arms))
     ]
-    p = np.array([[rarity(*drawn[row][k]) for k in range(len(roles))] for row in range(len(sets.arms))])
-    correction = "holm" if decision.correction == "maxT" else decision.correction
-    q = adjust(p.reshape(1, -1) if decision.family == "run" else p, correction, decision.alpha)
-    q = q.reshape(p.shape)
+    norms = [_set_norms(sets, role, mean_norms(scores)) for role in roles]
+    p = np.array([
+        [_rarity(*drawn[row][k], norms[k]) for k in range(len(roles))] for row in range(len(sets.arms))
+    ])  # fmt: skip
+    q = adjust_roles(p, decision)
     rare = significant(q, decision.alpha, p) & (whole.count >= FEWEST_UNITS)
     return tuple(
         GroupTest(
@@ -88,10 +91,52 @@ def group_tests(scores: Scores, sets: HeadSets, decision: Decision) -> tuple[Gro
             p=float(p[row, k]),
             q=float(q[row, k]),
             decision=DECISIONS[3] if np.isnan(p[row, k]) else RARE if rare[row, k] else DECISIONS[2],
+            norm=float(norms[k][0]),
+            random_norm=float(norms[k][1:].mean()) if len(norms[k]) > 1 else float("nan"),
         )
         for row, arm in enumerate(sets.arms)
         for k, role in enumerate(roles)
     )
+
+
+def beyond_norm(
+    damage: Float[np.ndarray, " sets"], norm: Float[np.ndarray, " sets"]
+) -> Float[np.ndarray, " sets"]:
+    """Return the damage of sets less the line of damage by norm, brought to equal variance.
+
+    These are residuals of least squares over all sets, divided by √(1 − leverage): a set of extreme norm
+    pulls the line, and its own residual varies less. Where norms are equal or not known, they are from the
+    mean.
+
+    Example:
+        >>> beyond_norm(np.array([5.0, 1.0, 2.0, 3.0, 4.2]), np.arange(5.0)).round(2).tolist()
+        [3.23, -2.39, -1.16, -0.1, 1.71]
+    """
+    count = len(damage)
+    away = np.where(np.isnan(norm).any(), 0.0, norm - norm.mean())
+    square = float((away**2).sum())
+    slope = float(away @ (damage - damage.mean())) / square if square > 0 else 0.0
+    leverage = 1 / count + (away**2 / square if square > 0 else 0.0)
+    beyond: np.ndarray = (damage - damage.mean() - slope * away) / np.sqrt(np.maximum(1 - leverage, TIE))
+    return beyond
+
+
+def _rarity(own: float, drawn: Float[np.ndarray, " sets"], norms: Float[np.ndarray, " sets"]) -> float:
+    """Return the rarity of the damage of a role's set beyond what norms foretell."""
+    if not drawn.size or np.isnan(own) or np.isnan(drawn).any():
+        return float("nan")
+    beyond = beyond_norm(np.array([own, *drawn]), norms)
+    return rarity(float(beyond[0]), beyond[1:])
+
+
+def _set_norms(
+    sets: HeadSets, role: str, norms: Float[np.ndarray, "layers heads"]
+) -> Float[np.ndarray, " sets"]:
+    """Return the mean norm of the heads of a role's set, and of its random sets; NaN for empty ones."""
+    own = _position(sets, role)
+    others = [k for k, name in enumerate(sets.roles) if name == role and k != own]
+    members = [sets.members[k] for k in (own, *others)]
+    return np.array([norms[heads].mean() if heads.any() else np.nan for heads in members])
 
 
 def _position(sets: HeadSets, role: str) -> int:

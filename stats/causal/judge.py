@@ -7,7 +7,7 @@ from headroles.records.causal.ablation import Ablation, HeadSets, HeldRoles
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.causal.damage import damage_tests, decide_enough, margin_rows, rules_with_margins
+from headroles.stats.causal.damage import damage_tests, margin_rows, needed_roles, rules_with_margins
 from headroles.stats.causal.groups import group_tests
 from headroles.stats.causal.roles import role_tests
 from headroles.stats.causal.sites import cell_tests, site_tests
@@ -38,16 +38,17 @@ def judge_ablation(
         sets: Sets of heads that were taken out together, of the examples of ``scores``; None where none were.
 
     Returns:
-        The rules with thresholds as margins, findings ("role" is needed, "not" is below θ), and the verdicts
-        and tests.
+        The rules with thresholds as margins, findings ("role" is needed, "not" is below θ as a number; p and
+        q are of the units alone), and the verdicts and tests.
 
     Raises:
         UnknownName: For a test, correction, family or interval that does not exist.
         BadInput: For numbers out of range, or too few resamples for the correction.
     """
     known = rules_with_margins(scores, rules, share)
-    findings = decide_enough(judge(scores, known, decision))
+    findings = judge(scores, known, decision)
     damage = damage_tests(scores, known, findings, decision)
+    findings = needed_roles(findings, damage)
     margins = margin_rows(scores, known, decision, share)
     if held is None:
         return known, findings, Ablation(damage, margins=margins)

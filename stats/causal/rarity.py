@@ -3,6 +3,9 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
+from headroles.records.rules.rule import Decision
+from headroles.stats.correction import adjust
+
 LABELLINGS = 9_999
 """Random labellings that a role's heads are compared with."""
 TIE = 1e-9
@@ -32,6 +35,18 @@ def rarity(observed: float, drawn: Float[np.ndarray, " sets"]) -> float:
         return float("nan")
     slack = TIE * np.maximum(np.abs(drawn), abs(observed))
     return float((1 + (drawn >= observed - slack).sum()) / (1 + drawn.size))
+
+
+def adjust_roles(p: Float[np.ndarray, "arms roles"], decision: Decision) -> Float[np.ndarray, "arms roles"]:
+    """Return p adjusted over the roles of each arm, or of all arms for the family "run"; Holm's for maxT.
+
+    Example:
+        >>> adjust_roles(np.array([[0.01, 0.5]]), Decision(correction="holm")).tolist()
+        [[0.02, 0.5]]
+    """
+    correction = "holm" if decision.correction == "maxT" else decision.correction
+    rows = p.reshape(1, -1) if decision.family == "run" else p
+    return adjust(rows, correction, decision.alpha).reshape(p.shape)
 
 
 def random_areas(

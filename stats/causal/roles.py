@@ -14,8 +14,9 @@ from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS
 from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Questions, direction, equivalent_questions, judge_questions
-from headroles.stats.causal.rarity import LABELLINGS, random_areas, rarity
+from headroles.stats.causal.rarity import LABELLINGS, adjust_roles, random_areas, rarity
 from headroles.stats.columns import unit_numbers
+from headroles.stats.correction import significant
 from headroles.stats.moments import unit_means
 
 PREDICTED = ("more damage", "less damage")
@@ -57,11 +58,12 @@ def unit_areas(
 def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decision) -> tuple[RoleTest, ...]:
     """Test for every role whether its heads do more or less damage than others of their layers, or none.
 
-    - **Area.** Null: the mean over units of ``unit_areas`` is at most 0.5. Alternative: above. The other
-      direction is a family of its own. Heads are all heads of this model and no
+    - **Area.** Null: the mean over units of ``unit_areas`` is at most 0.5, or the labels are as any labels of
+      as many heads in each layer. Alternative: neither (intersection-union: the larger p is corrected over
+      the roles). The other direction is a family of its own. Heads are all heads of this model and no
       sample. So it speaks about this model on such inputs. The heads of a model differ, so with
-      enough units labels at random differ from 0.5, too. ``p_labels`` says how many of such labels have at
-      least this area.
+      enough units labels at random differ from 0.5, too. ``p_labels`` is twice the share of random labels
+      with an area at least as far out on its side (``rarity``).
     - **Damage.** Null: the mean damage of the role's heads, each taken out alone, is at least θ away from 0.
       Alternative: nearer (two one-sided tests, as ``equivalences``). Roles that predict no damage are called
       quiet.
@@ -89,6 +91,14 @@ def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decisi
     one, bounds = np.zeros(len(roles), dtype=np.int64), damage_bounds(damage.arms)
     better = Questions(damage.arms, units, one, areas.swapaxes(1, 2), [(0.0, 1.0)] * len(bounds), null=0.5)
     area, worse = judge_questions(better, decision), judge_questions(better.negated(), decision)
+    masks = [held.heads(role) for role in roles]
+    labels = np.array([
+        [_label_rarity(values, *pair, decision.seed) for pair in zip(masks, own, strict=True)]
+        for values, own in zip(per_unit, areas, strict=True)
+    ])  # fmt: skip
+    q_more, q_less = (
+        np.maximum(side.q, adjust_roles(np.maximum(side.p, labels), decision)) for side in (area, worse)
+    )
     asked = Questions(damage.arms, units, one, means.swapaxes(1, 2), bounds)
     mean = judge_questions(asked, decision)
     little = equivalent_questions(asked, damage.threshold.tolist(), decision)
@@ -103,13 +113,13 @@ def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decisi
             low=float(area.low[row, k]),
             high=float(area.high[row, k]),
             p_more=float(area.p[row, k]),
-            q_more=float(area.q[row, k]),
+            q_more=float(q_more[row, k]),
             p_less=float(worse.p[row, k]),
-            q_less=float(worse.q[row, k]),
-            p_labels=_label_rarity(per_unit[row], held.heads(role), areas[row, k], decision.seed),
+            q_less=float(q_less[row, k]),
+            p_labels=float(labels[row, k]),
             decision=direction(
-                int(area.decision[row, k]),
-                bool(worse.decision[row, k] == 0),
+                _rarer(area.decision[row, k], q_more[row, k], decision.alpha),
+                _rarer(worse.decision[row, k], q_less[row, k], decision.alpha) == 0,
                 int(area.count[row, k]),
                 PREDICTED,
             ),
@@ -132,13 +142,19 @@ def _label_rarity(
     areas: Float[np.ndarray, " units"],
     seed: int,
 ) -> float:
-    """Return the rarity of a mean area among labels that are random within layers.
+    """Return the rarity of a mean area among labels that are random within layers, on both sides.
 
     The mean is of unrounded areas: as moments it has the precision of scores, and misses its equals.
     """
     known = areas[~np.isnan(areas)]
     area = float(known.mean()) if known.size else float("nan")
-    return rarity(area, random_areas(damage, held, LABELLINGS, seed))
+    drawn = random_areas(damage, held, LABELLINGS, seed)
+    return min(1.0, 2 * min(rarity(area, drawn), rarity(-area, -drawn)))
+
+
+def _rarer(code: int, q: float, alpha: float) -> int:
+    """Return the decision on an area: undetermined where labels at random explain what was found."""
+    return 2 if code == 0 and not significant(np.array([q]), alpha)[0] else int(code)
 
 
 COUNTED = (("needed", 0), ("negligible", 1), ("interfering", 4))

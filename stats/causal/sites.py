@@ -15,10 +15,13 @@ from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision
 from headroles.stats.causal.controls import nearest_heads
 from headroles.stats.causal.questions import Answers, Questions, direction, judge_questions
-from headroles.stats.columns import mean_over_units
+from headroles.stats.columns import mean_over_units, unit_numbers
+from headroles.stats.moments import describe, unit_means
 
 SITED = ("at its sites", "elsewhere")
 REMOVED = ("its cells matter", "other cells matter more")
+CLEAR = 3.0
+"""Standard errors above 0 of a mean damage that is the size of a head."""
 UNKNOWN = (float("nan"), float("nan"))
 """Bounds of differences: those of distances, −1 and 1, are so far away that they say nothing."""
 
@@ -36,12 +39,13 @@ def site_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[Sit
     """Test for every labelled head whether damage is larger at the sites of its role.
 
     D_u is the damage at sites of a role minus that at other tokens of the same or else
-    the nearest stratum, in unit u. Null:
-    E D ≤ 0, or E (D − mean D of the controls) ≤ 0 (intersection-union: p is the larger of the two).
-    Alternative: both are above 0. Controls are at most 3 heads of the layer that do not hold the role, those
-    whose outputs have the nearest mean norm. The norm is no damage, so the choice does not depend on what is
-    tested. Where all heads of the layer hold the role, only the first null is tested. The other direction is
-    a family of its own ("elsewhere").
+    the nearest stratum, in unit u. m is the mean damage of a head, the size of all that it does. Null:
+    E D ≤ 0, or E D ≤ m · mean of D / m over the controls (intersection-union: p is the larger of the two).
+    Alternative: both are above. So heads that differ in size alone are alike. The second null carries the
+    error of every m (``_beyond_controls``). Controls are at most 3 heads of the layer that do not hold the
+    role, and whose m is clear: 3 standard errors above 0. Of these it is those whose outputs have the nearest
+    mean norm. Where there are none, only the first null is tested. A head whose own m is not clear is
+    untestable where there are controls. The other direction is a family of its own ("elsewhere").
     Unit: ``scores.units``, which must have decided no role: else a head that holds its role by
     the noise of these units is tested on the same noise. Assumptions: those of the decision's test.
     Family: the labelled heads of a role, in one arm; of all roles and arms for "run"; of a layer for
@@ -64,22 +68,28 @@ def site_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[Sit
     shape = (len(outcomes), len(scores.examples), len(places))
     own, beyond = np.full(shape, np.nan), np.full(shape, np.nan)
     controls = np.zeros((shape[0], shape[2]), dtype=np.int64)
-    norms = _mean_norms(scores)
+    norms = mean_norms(scores)
+    arms = [_first_arm(scores, outcome) for outcome in outcomes]
     for row, outcome in enumerate(outcomes):
+        damage = scores.values[scores.sieves.index(arms[row])].astype(np.float64)
         for k, place in enumerate(places):
             name = Column(outcome, SITES, place.role).name
             if name in scores.sieves:
                 values = scores.values[scores.sieves.index(name)][:, place.layer].astype(np.float64)
-                near = _controls(place, held, values, norms)
+                sizes = np.where(np.isnan(values), np.nan, damage[:, place.layer])
+                clear = _clear(sizes, scores.units)
+                near = _controls(place, held, clear, norms)
                 own[row, :, k], controls[row, k] = values[:, place.head], len(near)
-                compared = values[:, near].mean(axis=1) if near else 0.0
-                beyond[row, :, k] = own[row, :, k] - compared
+                if not near:
+                    beyond[row, :, k] = own[row, :, k]
+                elif clear[place.head]:
+                    heads = [place.head, *near]
+                    beyond[row, :, k] = _beyond_controls(values[:, heads], sizes[:, heads], scores.units)
     bounds = [UNKNOWN] * len(outcomes)
     questions = Questions(
         tuple(outcomes), scores.units, _families(places, decision.family), own, bounds, beyond
     )
     more, less = judge_questions(questions, decision), judge_questions(questions.negated(), decision)
-    arms = [_first_arm(scores, outcome) for outcome in outcomes]
     return tuple(
         _site_row(arms[row], place, int(controls[row, k]), (row, k), more, less)
         for row, outcome in enumerate(outcomes)
@@ -102,7 +112,7 @@ def _families(places: Sequence[_Place], family: str) -> Int[np.ndarray, " questi
     return np.array([numbers[key] for key in keys])
 
 
-def _mean_norms(scores: Scores) -> Float[np.ndarray, "layers heads"]:
+def mean_norms(scores: Scores) -> Float[np.ndarray, "layers heads"]:
     """Return the mean norm of each head's output over units; NaN where it is not known."""
     if NORM not in scores.sieves:
         return np.full((scores.layers, scores.heads), np.nan)
@@ -112,13 +122,45 @@ def _mean_norms(scores: Scores) -> Float[np.ndarray, "layers heads"]:
 def _controls(
     place: _Place,
     held: HeldRoles,
-    values: Float[np.ndarray, "examples heads"],
+    clear: Bool[np.ndarray, " heads"],
     norms: Float[np.ndarray, "layers heads"],
 ) -> list[int]:
-    """Return the measured heads of the layer that do not hold the role, nearest in norm first, at most 3."""
-    measured = ~np.isnan(values).all(axis=0)
-    free = np.flatnonzero(~held.heads(place.role)[place.layer] & measured)
+    """Return the heads of clear size without the role in the layer, nearest in norm first, at most 3."""
+    free = np.flatnonzero(~held.heads(place.role)[place.layer] & clear)
     return nearest_heads(norms[place.layer], place.head, free)
+
+
+def _clear(damage: Float[np.ndarray, "examples heads"], units: Sequence[str]) -> Bool[np.ndarray, " heads"]:
+    """Return the heads whose mean damage is clearly above 0; others have no size to divide by."""
+    sample = describe(unit_means(damage, unit_numbers(units)))
+    clear: np.ndarray = sample.mean * np.sqrt(sample.count) > CLEAR * sample.sd
+    return clear
+
+
+def _beyond_controls(
+    values: Float[np.ndarray, "examples heads"],
+    damage: Float[np.ndarray, "examples heads"],
+    units: Sequence[str],
+) -> Float[np.ndarray, " examples"]:
+    """Return D of a head beyond what its size and the sites of its controls foretell, input by input.
+
+    With m the mean damage and r = mean D / m of a control, r̄ their mean, the mean of the values is
+    mean D − m · r̄. As r and m are estimates, an input adds
+    D − r̄ · Δ − m · mean over controls of (D − r Δ) / m.
+    Its spread is then that of the whole, to first order (delta method).
+
+    Args:
+        values: D of every input and of the head, then of its controls.
+        damage: Δ, the damage over all tokens of the same inputs.
+        units: Unit of each input.
+    """
+    known = ~np.isnan(values).any(axis=1, keepdims=True)
+    own, size = (np.where(known, table, np.nan) for table in (values, damage))
+    mean = mean_over_units(size, units)
+    ratio = mean_over_units(own, units) / mean
+    apart = ((own - ratio * size) / mean)[:, 1:].mean(axis=1)
+    beyond: np.ndarray = own[:, 0] - ratio[1:].mean() * size[:, 0] - mean[0] * apart
+    return beyond
 
 
 def _first_arm(scores: Scores, outcome: str) -> str:

@@ -114,6 +114,7 @@ def recompute_findings(
     moments: Moments | None = None,
     intervals_of_scores: bool = False,
     absence: bool = True,
+    confirmed: np.ndarray | None = None,
 ) -> tuple[Check, ...]:
     """Recompute the findings of a run, one at a time, and hold them against those given.
 
@@ -132,6 +133,7 @@ def recompute_findings(
         intervals_of_scores: Whether intervals are of the scores themselves and not of their differences
             from the chance value of each input, as in runs of surface statistics.
         absence: Whether heads were tested for "absent".
+        confirmed: Findings that further tests let be roles; None for all.
 
     Returns:
         One row per quantity and oracle, then what was not recomputed, each with the reason.
@@ -173,7 +175,8 @@ def recompute_findings(
                 ledger.compare(name, oracle, getattr(precision, name)[place], share)
         for place in evidences:
             code = decision_by(place, findings, precision, p, missing[place].enough, decision)
-            if units[place] < FEWEST and DECISIONS[code] != "untestable" and code >= 0:
+            few = units[place] < FEWEST and DECISIONS[code] != "untestable" and code >= 0
+            if few or (code == 0 and confirmed is not None and not confirmed[place]):
                 code = DECISIONS.index("undetermined")
             ledger.compare("decision", "q at most alpha", float(findings.decision[place]), float(code))
     return ledger.checks()

@@ -443,20 +443,28 @@ def column(run: Labelling, name: str) -> np.ndarray:
 def at_sites(damage: np.ndarray, sites: np.ndarray, order: np.ndarray, opens: np.ndarray) -> float:
     """Mean damage at sites less that at other tokens of the stratum, or of the nearest one, token by token.
 
-    Strata are up to five groups of at least five tokens in an order, times whether a token opens a word. The
-    nearest has the same group, or else the fewest groups between, the same kind of piece, the higher group.
+    Strata are up to five groups of at least ten tokens in an order, times their earlier and later half, times
+    whether a token opens a word. The nearest has the same group, or else the fewest groups between, the same
+    kind of piece, the same half, the higher group.
     """
     counted = sorted(np.flatnonzero(~np.isnan(order)).tolist(), key=lambda place: order[place])
-    groups = min(5, max(1, len(counted) // 5))
-    strata = {place: (k * groups // len(counted), bool(opens[place])) for k, place in enumerate(counted)}
-    others: dict[tuple[int, bool], list[float]] = {}
+    groups = min(5, max(1, len(counted) // 10))
+    group_of = {place: k * groups // len(counted) for k, place in enumerate(counted)}
+    strata = {}
+    for place, group in group_of.items():
+        own = sorted(other for other in group_of if group_of[other] == group)
+        late = len(own) >= 10 and own.index(place) * 2 >= len(own)
+        strata[place] = (group, bool(opens[place]), late)
+    others: dict[tuple[int, bool, bool], list[float]] = {}
     for place, stratum in strata.items():
         if not sites[place]:
             others.setdefault(stratum, []).append(float(damage[place]))
     differences = []
-    for place, (group, kind) in strata.items():
+    for place, (group, kind, half) in strata.items():
         if sites[place] and others:
-            nearest = min(others, key=lambda own: (abs(own[0] - group), own[1] != kind, -own[0]))
+            nearest = min(
+                others, key=lambda own: (abs(own[0] - group), own[1] != kind, own[2] != half, -own[0])
+            )
             differences.append(damage[place] - np.mean(others[nearest]))
     return float(np.mean(differences)) if differences else float("nan")
 
@@ -562,8 +570,7 @@ def test_heads_are_needed_at_their_sites_unless_others_make_up_for_them_and_dama
         return
     (site,) = part.sites
     assert (site.role, site.layer, site.head) == ("induction", *built.INDUCTION)
-    assert (site.decision, site.controls) == ("at its sites", 3)
-    assert site.difference == pytest.approx(site.mean, abs=0.01)
+    assert (site.decision, site.controls) == ("at its sites", 0)  # heads that do nothing are no controls
     at = np.nanmean(column(run, "loss:sites:induction"), axis=0)
     assert at[built.INDUCTION] > 1
     assert all(abs(at[head]) < 0.01 for head in (built.SECOND, built.BAG, built.IDLE))
@@ -573,7 +580,10 @@ def test_heads_are_needed_at_their_sites_unless_others_make_up_for_them_and_dama
     measured = ~np.isnan(column(run, "loss:cells:induction")).all(axis=0)
     np.testing.assert_array_equal(measured, part.held.heads("induction"))
     rows = {row.role: row for row in part.roles}
-    assert (rows["induction"].area, rows["induction"].decision) == (1.0, "more damage")
+    assert (rows["induction"].area, rows["induction"].decision) == (1.0, "undetermined")
+    assert rows["induction"].p_labels == pytest.approx(
+        0.5, abs=0.02
+    )  # one head in four does most, on either side
     assert (rows["induction"].needed, rows["first"].quiet) == (1, 1)
     assert rows["first"].negligible == rows["first"].heads - part.held.heads("first")[built.INDUCTION]
 

@@ -41,9 +41,9 @@ class Damage:
         low: Lower end of its 95 % interval.
         high: Upper end.
         threshold: The smallest damage that counts in each arm, θ.
-        p_needed: One-sided p of "damage is at most θ".
+        p_needed: One-sided p of "damage is at most θ", with three further units at the smallest of any head.
         q_needed: ``p_needed`` adjusted over its family.
-        p_interfering: One-sided p of "damage is at least −θ", with three further units as bad as the worst.
+        p_interfering: One-sided p of "damage is at least −θ", with three further units at the largest.
         q_interfering: ``p_interfering`` adjusted over its family.
         p_negligible: P of "damage is at least θ in either direction" (two one-sided tests), the same.
         q_negligible: ``p_negligible`` adjusted over its family.
@@ -153,11 +153,14 @@ class SiteTest:
         low: Lower end of its 95 % interval.
         high: Upper end.
         p: One-sided p of "not larger at sites".
-        controls: Heads of the layer without the role that it is compared with; 0 for none.
-        difference: ``mean`` minus that of the controls, over the same units; NaN without controls.
+        controls: Heads of the layer without the role that it is compared with, whose mean damage is clearly
+            above 0; 0 for none.
+        difference: ``mean`` minus what the controls foretell for a head of its size: mean damage of the head
+            times their mean of ``mean`` / mean damage, over the same units. NaN without controls, and for a
+            head whose mean damage is not clearly above 0.
         difference_low: Lower end of its 95 % interval.
         difference_high: Upper end.
-        p_difference: One-sided p of "not larger than that of the controls".
+        p_difference: One-sided p of "not larger than the controls foretell".
         p_joint: The larger of both p; ``p`` where there are no controls.
         q: ``p_joint`` adjusted over the labelled heads of the role.
         p_elsewhere: Mirrored ``p_joint``: of "not smaller at sites, or not smaller than that of controls".
@@ -244,12 +247,11 @@ class RoleTest:
         low: Lower end of its 95 % interval.
         high: Upper end.
         p_more: One-sided p of "area is at most 0.5".
-        q_more: ``p_more`` adjusted over the roles.
+        q_more: The larger of ``p_more`` and ``p_labels``, adjusted over the roles.
         p_less: One-sided p of "area is at least 0.5".
-        q_less: ``p_less`` adjusted over the roles.
-        p_labels: Rarity of the area among labels at random: share of labellings with as many heads in each
-            layer whose area is at least this. Small for "more damage", near 1 for "less damage"; it
-            decides nothing.
+        q_less: The larger of ``p_less`` and ``p_labels``, adjusted over the roles.
+        p_labels: Rarity of the area among labels at random, with as many heads in each layer: twice the share
+            of labellings whose area is at least as far out on the same side, at most 1.
         decision: "more damage", "less damage", "undetermined" (also below 20 units) or "untestable".
         damage: Mean damage of its heads, each taken out alone, mean over units.
         damage_low: Lower end of its 95 % interval.
@@ -312,10 +314,13 @@ class GroupTest:
         random_low: Their 2.5 % quantile of mean damage.
         random_middle: Their median.
         random_high: Their 97.5 % quantile.
-        p: Rarity among placements: (1 + sets with at least this damage) / (1 + sets).
+        p: Rarity among placements: (1 + sets with at least this damage beyond norm) / (1 + sets). The line of
+            damage by norm over all sets is taken from each.
         q: ``p`` adjusted over the roles.
         decision: "more than random sets", "undetermined" (also below 20 units) or "untestable" (no other set
             is possible).
+        norm: Mean norm of the outputs of its heads.
+        random_norm: That of the heads of the random sets, mean over sets; NaN without any.
     """
 
     arm: str
@@ -339,6 +344,8 @@ class GroupTest:
     p: float
     q: float
     decision: str
+    norm: float = float("nan")
+    random_norm: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,13 @@ class AblateRun(NotebookRun):
         """Test the stored damages again, with the roles that were stored."""
         return judge_again(before, decision, options)
 
+    def confirmed(self, run: Labelling) -> np.ndarray | None:
+        """Return the heads that are needed, and all others of columns that are no arm."""
+        from headroles.stats.causal.damage import needed_heads
+
+        assert run.ablated is not None
+        return needed_heads(run.findings, run.ablated.damage)
+
     def write(self, part: Ablation, scores: Scores) -> dict[str, str | bytes]:
         """Return the tables of verdicts and tests."""
         return ablation_files(part)

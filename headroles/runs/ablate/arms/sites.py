@@ -6,7 +6,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.extraction.texts.tokens import Tokenised
 
 GROUPS, FEWEST = 5, 5
-"""Most groups of equal size that the tokens of an input are sorted into, and fewest tokens in a group."""
+"""Most groups of equal size that the tokens of an input are sorted into, and fewest tokens in half of one."""
 
 
 def opening_pieces(tokenised: Tokenised) -> Bool[np.ndarray, " tokens"]:
@@ -30,9 +30,10 @@ def strata_of(
     order: Float[np.ndarray, " tokens"],
     opens: Bool[np.ndarray, " tokens"],
 ) -> Int[np.ndarray, " tokens"]:
-    """Return the stratum of each token: fifths of the tokens that count, by a value, times kind of piece.
+    """Return the stratum of each token: fifths by a value, times position and kind of piece.
 
-    There are fewer groups than five where a group would have fewer than five tokens.
+    A group is split into its earlier and its later tokens. There are fewer groups than five where half a
+    group would have fewer than five tokens, and one whole group below ten tokens.
 
     Args:
         counted: Tokens that count.
@@ -49,9 +50,13 @@ def strata_of(
     """
     places = np.flatnonzero(counted)
     strata = np.full(len(counted), -1, dtype=np.int64)
-    groups = min(GROUPS, max(1, len(places) // FEWEST))
+    groups = min(GROUPS, max(1, len(places) // (2 * FEWEST)))
     sorted_places = places[np.argsort(order[places], kind="stable")]
-    strata[sorted_places] = 2 * (np.arange(len(places)) * groups // max(len(places), 1))
+    for group in range(groups):
+        first, last = (-(-len(places) * end // groups) for end in (group, group + 1))
+        own = np.sort(sorted_places[first:last])
+        late = (np.arange(len(own)) * 2 >= len(own)) & (len(own) >= 2 * FEWEST)
+        strata[own] = 4 * group + 2 * late
     strata[places] += opens[places]
     return strata
 
@@ -63,9 +68,10 @@ def site_weights(
 
     The difference is D = Σ_k (n_k / n) (mean damage at sites of stratum k − mean damage at its other tokens);
     n_k counts the sites of a stratum, and n all of them. A stratum of sites alone is compared with the other
-    tokens of the nearest stratum: of the same group, or else of the nearest group, the higher of two. Without
-    this, sites where a head takes nearly all of the loss away would not count, because no other token has as
-    little. D is the sum of weight × damage over tokens.
+    tokens of the nearest stratum: of the same group, or else of the nearest group, the higher of two, and
+    there rather of the same kind of piece than of the same half. Without this, sites where a head takes
+    nearly all of the loss away would not count, because no other token has as little. D is the sum of
+    weight × damage over tokens.
 
     Args:
         sites: Sites of the role.
@@ -75,7 +81,7 @@ def site_weights(
         Weights, 0 for tokens that do not count; all NaN where there is no site, or no other token.
 
     Example:
-        >>> site_weights(np.array([True, False, False, True]), np.array([0, 0, 0, 2])).tolist()
+        >>> site_weights(np.array([True, False, False, True]), np.array([0, 0, 0, 4])).tolist()
         [0.5, -0.5, -0.5, 0.5]
     """
     size = max(int(strata.max(initial=-1)) + 1, 1)
@@ -93,7 +99,7 @@ def site_weights(
 
 
 def _nearest(stratum: int, others: Int[np.ndarray, " strata"]) -> int:
-    """Return the stratum that one is compared with: itself, the other kind of piece, or a near group."""
-    away = others // 2 - stratum // 2
-    order = np.lexsort((-away, others % 2 != stratum % 2, np.abs(away)))
+    """Return the stratum that one is compared with: itself, another of its group, or of a near group."""
+    away, differs = others // 4 - stratum // 4, others ^ stratum
+    order = np.lexsort((-away, differs & 2, differs & 1, np.abs(away)))
     return int(others[order[0]])
