@@ -207,7 +207,7 @@ def fieller(
         >>> part = 0.6 * whole + chance.normal(0, 0.1, (200, 1)) + error.mean()
         >>> ratio, low, high = fieller(part, whole, error)
         >>> bool(low[0] < 0.6 < high[0]), round(float(high[0] - low[0]), 2)
-        (True, 0.1)
+        (True, 0.11)
     """
     known = ~(np.isnan(part) | np.isnan(whole))
     top, bottom = (describe(np.where(known, values, np.nan)) for values in (part, whole))

@@ -52,7 +52,7 @@ def _shared(values: np.ndarray, references: np.ndarray) -> float:
         stats.ttest_ind(own, other - other.mean(), equal_var=False, alternative="greater").pvalue
         for own, other in ((with_further(values, -1), references), (further, moved))
     ]
-    return max(float(_above(values)), *welch)
+    return float(max(_above(values), *welch))
 
 
 # The part that all queries share.
