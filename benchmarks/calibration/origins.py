@@ -17,6 +17,7 @@ import numpy as np
 from interventions import SHAPES, Draw
 from simulate import FIGURES, written
 
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import (
     BY_QUERY,
     FALLS,
@@ -56,8 +57,9 @@ def products_of(
     vertical: np.ndarray | None = None,
     outer: np.ndarray | None = None,
     redealt: np.ndarray | None = None,
+    references: np.ndarray | None = None,
 ) -> Products:
-    """Return products with some arrays, and nothing in the others."""
+    """Return products with some arrays, and nothing in the others; without references one cannot err."""
     units, families, size = parts.shape
     return Products(
         roles=("made",) * families,
@@ -66,6 +68,7 @@ def products_of(
         units=tuple(map(str, range(units))),
         parts=parts,
         vertical=np.zeros((units, families)) if vertical is None else vertical,
+        references=np.zeros((FEWEST_UNITS, families)) if references is None else references,
         bias=np.zeros((units, families)),
         outer=np.zeros((families, size, size)) if outer is None else outer,
         redealt=np.zeros((families, 0)) if redealt is None else redealt,

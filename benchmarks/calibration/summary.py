@@ -11,6 +11,8 @@ from origin_tables import worst_origins
 from tables import made_cells, share, table
 
 Data = dict[str, Any]
+SECTIONS = Path(__file__).parent / "sections"
+"""Folder of sections that are written by hand, from scripts that print lines of JSON."""
 MANY = 50
 """Least number of units that the sentences speak of."""
 
@@ -53,7 +55,7 @@ prevents this. headroles never reports "not" below 50 units.
 d is the distance of a head's mean from the threshold, in standard deviations over units. `headroles plan`
 finds the number of units for your d. The default interval is that of `t-skew`.
 
-{interventions}{across}{origins}{adversaries}## How it was measured
+{interventions}{across}{origins}{sections}## How it was measured
 
 ```
 python benchmarks/calibration/simulate.py --out docs/reference    # made scores and four sieves
@@ -212,10 +214,10 @@ def summary(data: Data) -> str:
         columns=len({(cell["task"], cell["sieve"]) for cell in columns if cell["role"]}),
         column_runs=data["columns"]["about"]["runs"] if columns else 0,
         tasks=", ".join(dict.fromkeys(cell["task"] for cell in columns)) or "no task",
-        adversaries=Path(__file__).with_name("ablate_adversaries.md").read_text(encoding="utf-8"),
         interventions=_interventions(data),
         across=_across(data),
         origins=_origins(data),
+        sections="".join(file.read_text("utf-8") + "\n" for file in sorted(SECTIONS.glob("*.md"))),
         runs=runs,
         fewer=runs // 5,
         error=share((0.05 * 0.95 / runs) ** 0.5, 4),

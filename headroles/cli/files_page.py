@@ -272,7 +272,13 @@ ABLATED = (
     File(names.HEAD_SETS, "Sets of heads that were taken out together, and their damage, as arrays."),
 )
 ASKED = (
-    File(names.ORIGINS, "What the contrast of a role consists of.", "a role of a head", origins.Origin),
+    File(
+        names.ORIGINS,
+        "What the contrast of a role consists of. These tests have the error of the mean query in them; "
+        "those of `findings.csv` do not.",
+        "a role of a head",
+        origins.Origin,
+    ),
     File(
         names.DIMENSIONS,
         "Parts of the contrast by dimension, or by frequency pair.",
@@ -287,8 +293,8 @@ ASKED = (
     ),
     File(
         names.PRODUCTS,
-        "Roles that were asked about, parts of contrasts by unit, and scores before and after removals, as "
-        "arrays.",
+        "Roles that were asked about, parts of contrasts by unit and by reference unit, and scores before "
+        "and after removals, as arrays.",
     ),
 )
 COMPARED = (

@@ -301,9 +301,9 @@ class Labelling:
         """Return one row per role × layer × head with the verdict in words, contrasts within their row.
 
         Columns: ``sieve``, ``layer``, ``head``, ``verdict`` ("role", "not", "absent", "explained by distance"
-        or "takes values there" and the like, "undetermined" or "untestable"), ``mean`` with the ends ``low``
-        and ``high`` of its 95 % interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN without
-        a contrast), and ``q``.
+        or "takes relatively more there" and the like, "undetermined" or "untestable"), ``mean`` with the ends
+        ``low`` and ``high`` of its 95 % interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN
+        without a contrast), and ``q``.
         """
         import pandas as pd
 

@@ -27,7 +27,7 @@ WHOLES = {
     "other": ("holds another role", "hold other roles"),
 }
 """What one head and several heads of a family do."""
-TAKES_FROM = ("takes values from {}", "take values from {}")
+TAKES_FROM = ("takes relatively more from {}", "take relatively more from {}")
 """What one head and several heads do with sinks, where attention is weighted by the norms of values."""
 LISTED = frozenset({"syntax", "other"})
 """Families whose roles are named with their heads, and also those that no head holds."""
@@ -178,9 +178,14 @@ def _values_sentence(group: Group, summary: Summary) -> Sentence:
     )
     texts = []
     if parked:
-        take = "it takes" if parked == 1 else "they take"
-        texts.append(f"{_part(parked, count)} {_is(parked)} parked: {take} hardly more there than elsewhere.")
-    texts += [f"{_part(taking, count)} {'takes' if taking == 1 else 'take'} values there."] if taking else []
+        its, take = ("its", "it takes") if parked == 1 else ("their", "they take")
+        texts.append(
+            f"{_part(parked, count)} {_is(parked)} parked: relative to {its} other values, {take} hardly "
+            f"more there than elsewhere."
+        )
+    if taking:
+        takes = "takes" if taking == 1 else "take"
+        texts.append(f"{_part(taking, count)} {takes} relatively more there.")
     texts += [f"{_part(unclear, count)} {_is(unclear)} undetermined."] if unclear else []
     other = int((~held & (codes == ROLE)).sum())
     texts += [f"{plural(other, 'other head')} {_is(other)} parked, too."] if other else []
@@ -199,7 +204,11 @@ def _all_sinks(group: Group, only: int) -> list[str]:
     counts = ", ".join(_counts(group)) if len(group.roles) > 1 else ""
     if held == only:
         return [f"{counts}."] if counts else []
-    does = ("takes values", "take values") if group.by_norm else ("parks attention", "park attention")
+    does = (
+        ("takes relatively more", "take relatively more")
+        if group.by_norm
+        else ("parks attention", "park attention")
+    )
     return [f"In all, {plural(held, 'head')} {does[held != 1]} there{': ' if counts else ''}{counts}."]
 
 

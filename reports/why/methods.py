@@ -59,17 +59,16 @@ def _facts(labelling: Labelling) -> Mapping[str, object]:
 def _vertical(labelling: Labelling) -> list[str]:
     """Return how the part that all queries share was tested."""
     references = _facts(labelling).get("references")
-    number, of = (
-        (references.get("inputs"), references.get("of")) if isinstance(references, Mapping) else (0, "")
-    )
-    units = "that decided roles" if of == "deciding" else "that measure removals"
-    drawn = f" over {number:,} inputs of the units {units}" if isinstance(number, int) and number else ""
+    number = references.get("inputs") if isinstance(references, Mapping) else 0
+    drawn = f" over {number:,} inputs of other units" if isinstance(number, int) and number else ""
     return [
         f"The vertical part replaces every query by the head’s mean query{drawn}.",
+        "The mean query has an error of its own, which all units share. It is part of every p value and "
+        "interval of the vertical part, with Satterthwaite’s degrees of freedom.",
         "A role of a head is vertical if this part is significantly larger than the rest of the contrast, "
         "and by query if it is significantly smaller.",
-        f"Both needed a contrast significantly above 0 and {FEWEST_UNITS} units, and were corrected over all "
-        "roles of heads together.",
+        f"Both needed a contrast significantly above 0, {FEWEST_UNITS} units and as many for the mean query, "
+        "and were corrected over all roles of heads together.",
         f"Intervals of the vertical share are those of Fieller for a ratio ({FIELLER}).",
     ]
 
@@ -164,7 +163,8 @@ def sure_sentences(labelling: Labelling) -> tuple[str, ...]:
     if origins.products.free.all():
         sentences.append(
             "Dimensions of a head have no meaning of their own: any rotation gives the same attention. So a "
-            "found dimension is a neuron of the role only where rotations spread the contrast more."
+            "found dimension is a neuron of the role only where rotations spread the contrast more. Even "
+            "then, dimensions of unequal scale are enough: they concentrate all roles of a head alike."
         )
     else:
         sentences.append(

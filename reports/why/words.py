@@ -225,7 +225,8 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
         (
             "vertical share",
             "The share of the contrast that the head’s mean query gives alone. It is 1 where every query "
-            "gives the same push. It is 0 where the push averages out. It can lie outside 0 and 1.",
+            "gives the same push. It is 0 where the push averages out. It can lie outside 0 and 1. The mean "
+            "query is estimated on other units; intervals and p values have its error.",
         ),
         (VERTICAL, "The vertical part is significantly larger than the rest of the contrast."),
         (BY_QUERY, "The vertical part is significantly smaller than the rest: queries differ in their push."),
@@ -242,7 +243,8 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
         (
             FEW,
             "The participation is smaller than after random rotations of the head’s space. Rotations change "
-            "no attention, so they show what a basis without meaning gives.",
+            "no attention, so they show what a basis without meaning gives. Dimensions of unequal scale give "
+            "it to any role: a factor of 1.65 in a quarter of random heads, at 5\u00a0% each.",
         ),
         (AS_ROTATED, "The participation is not shown to be smaller than after random rotations."),
         (

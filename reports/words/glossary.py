@@ -37,9 +37,14 @@ def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
             (
                 "parked",
                 "The mean lies significantly above the threshold, but significantly below it where attention "
-                "is weighted by the norms of the values that it moves.",
+                "is weighted by the norms of the values that it moves. Norms are relative to the other "
+                "values of the head: a head whose values are all small is not parked for that.",
             ),
-            (TAKES, "Both means lie significantly above the threshold: the head attends there for values."),
+            (
+                TAKES,
+                "Both means lie significantly above the threshold: relative to its other values, the head "
+                "takes more there. All of its values may be small, or the same at every token.",
+            ),
         ]
     terms += [(f"beyond {kind}", f"A strong role: it holds beyond {kind}, too.") for kind in stronger]
     few = f"Fewer than {ENOUGH_FOR_NOT} units never show that."

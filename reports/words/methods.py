@@ -248,7 +248,10 @@ def _roles(run: Labelling) -> list[str]:
             "controls for."
         )
     if tests_explained and CONTROLS[VALUES] in controls:
-        sentences.append("A head takes values there if both scores lie above these thresholds.")
+        sentences.append(
+            "A head takes relatively more there if both scores lie above these thresholds."
+            " Norms are relative to the other values of the head, whatever their size."
+        )
     return sentences
 
 

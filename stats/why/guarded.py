@@ -71,3 +71,13 @@ def judge_guarded(
         return judge_means(units, values, families, decision)
     rows, more = with_further(values, -1)
     return judge_means((*units, *more), rows, families, decision)
+
+
+def joint_correction(decision: Decision) -> str:
+    """Return the correction of p values that no resamples stand behind: the decision's, or Holm's for maxT.
+
+    Example:
+        >>> joint_correction(Decision(correction="maxT")), joint_correction(Decision(correction="fdr_bh"))
+        ('holm', 'fdr_bh')
+    """
+    return "holm" if decision.correction == "maxT" else decision.correction

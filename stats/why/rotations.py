@@ -16,6 +16,7 @@ from headroles.records.rules.rule import Decision
 from headroles.stats.correction import adjust, significant
 from headroles.stats.power import assumed_cut
 from headroles.stats.why.dimensions import grouped_parts
+from headroles.stats.why.guarded import joint_correction
 
 TIE = 1e-9
 """Ratios this close, as a part of the larger, are equal but for rounding."""
@@ -142,13 +143,8 @@ def fewest_rotations(families: int, decision: Decision) -> int:
     """
     if not families:
         return 0
-    cut = assumed_cut(_correction(decision), decision.alpha, families)
+    cut = assumed_cut(joint_correction(decision), decision.alpha, families)
     return math.ceil(1 / cut - 1 - 1e-9)
-
-
-def _correction(decision: Decision) -> str:
-    """Return the correction of all families: that of the decision, or Holm's under ``maxT``."""
-    return "holm" if decision.correction == "maxT" else decision.correction
 
 
 def rotation_tests(
@@ -177,7 +173,7 @@ def rotation_tests(
         return RotationTests(ratio, nothing, nothing, nothing, (UNTESTABLE,) * len(ratio))
     random = rotated_ratios(products.outer, rotations, decision.seed)
     p = concentration_p(ratio, random)
-    q = adjust(p, _correction(decision), decision.alpha)
+    q = adjust(p, joint_correction(decision), decision.alpha)
     found = significant(q, decision.alpha, p)
     few = tuple(
         UNTESTABLE if np.isnan(p[k]) or not testable[k] else FEW if found[k] else AS_ROTATED

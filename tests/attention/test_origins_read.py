@@ -118,7 +118,8 @@ def families_of(model: Any, *roles: str) -> Any:
 
 def products_of(model: Any, tokenised: Any, cells: Any, families: Any, **how: Any) -> Any:
     """The products of an input; mean queries are its own."""
-    usual: dict[str, Any] = {"queries": extraction.mean_queries(model, [tokenised]), "redeals": 0, "seed": 0}
+    queries = extraction.mean_queries(model, [tokenised], ["own"], families)[0]
+    usual: dict[str, Any] = {"queries": queries, "redeals": 0, "seed": 0}
     return extraction.read_products(model, tokenised, cells, families, **usual | how)
 
 
@@ -141,7 +142,7 @@ def test_parts_and_bias_sum_to_the_contrast_of_the_plain_models_logits(
         np.testing.assert_allclose(found.parts[place].sum() + found.bias[place], wanted, atol=2e-5)
         np.testing.assert_allclose(np.diag(found.outer[place]), found.parts[place], atol=1e-12)
     silent = np.array([role == "nothing" for role in families.roles])
-    for array in (found.parts, found.vertical, found.bias, found.outer, found.redealt):
+    for array in (found.parts, found.difference, found.vertical, found.bias, found.outer, found.redealt):
         axes = tuple(range(1, array.ndim))
         np.testing.assert_array_equal(np.isnan(array).all(axis=axes), silent)
         np.testing.assert_array_equal(np.isnan(array).any(axis=axes), silent)
@@ -175,19 +176,21 @@ def test_products_and_mean_queries_are_those_of_loops_over_queries_and_keys(mode
             model.network(**tensors_of(tokenised))
         return kept[0][:, own], kept[1][:, own]
 
-    texts = np.concatenate([queries_and_keys(each)[0][each.texts >= 0] for each in others])
+    texts = [queries_and_keys(each)[0][each.texts >= 0].mean(axis=0) for each in others]
     query, key = queries_and_keys(first)
-    means = extraction.mean_queries(model, others)
-    assert (means.shape, means.dtype) == ((2, 4, 8), np.float64)
-    np.testing.assert_allclose(means[1, head], texts.mean(axis=0), atol=1e-6)
-    cells = made_cells(first)["random"]
     families = extraction.Families(("random",), np.array([1]), np.array([head]))
+    units = ["a", *["b"] * (len(others) - 1)]
+    means = extraction.mean_queries(model, others, units, families)
+    assert (means.shape, means.dtype) == ((2, 1, 8), np.float64)
+    np.testing.assert_allclose(means[:, 0], [texts[0], np.mean(texts[1:], axis=0)], atol=1e-6)
+    means = means.mean(axis=0)
+    cells = made_cells(first)["random"]
     threads, found = torch.get_num_threads(), []
     for count in (1, 3):
         torch.set_num_threads(count)
         found.append(products_of(model, first, {"random": cells}, families, queries=means, redeals=2))
     torch.set_num_threads(threads)
-    for field in ("parts", "vertical", "bias", "outer", "redealt"):
+    for field in ("parts", "difference", "vertical", "bias", "outer", "redealt"):
         np.testing.assert_array_equal(getattr(found[0], field), getattr(found[1], field))
     rows = [
         size**-0.5 * np.outer(query[i], key[inside].mean(0) - key[~inside].mean(0))
@@ -195,9 +198,10 @@ def test_products_and_mean_queries_are_those_of_loops_over_queries_and_keys(mode
         if inside.any() and not inside.all()
     ]
     np.testing.assert_allclose(found[0].outer[0], np.mean(rows, axis=0), atol=1e-6)
-    scores = size**-0.5 * (key @ means[1, head])[None].repeat(len(key), 0)
+    scores = size**-0.5 * (key @ means[0])[None].repeat(len(key), 0)
     vertical = mean_contrast(scores, cells, np.ones_like(cells))
     np.testing.assert_allclose(found[0].vertical[0], vertical, atol=1e-6)
+    np.testing.assert_allclose(found[0].difference[0] @ means[0], vertical, atol=1e-6)
 
 
 # Scores after directions were removed from queries.
@@ -255,6 +259,26 @@ def test_a_removal_is_that_of_directions_from_the_weights_of_one_heads_queries(
         rows = [sieve for sieve in ("local", "delimiter", "identical") if sieve in SIEVES]
         places = [selection_of(SIEVES).columns.index(row) for row in rows]
         np.testing.assert_allclose(np.nan_to_num(after.values[places, :, 0, 0]), 0, atol=1e-5)
+
+
+def test_parked_is_relative_to_the_other_values_of_a_head_and_not_about_their_size(model_of: ModelOf) -> None:
+    import torch
+
+    model = opened(model_of("bert"), norms="some")
+    selection, inputs = selection_of(["parked"]), passages(2, 6, most=9)
+    weight, relative = (selection.columns.index(name) for name in ("parked", "parked:values"))
+    value = model.network.encoder.layer[0].attention.self.value
+    usual = streamed(model, inputs, selection, longest=512).values[..., 0, :]
+    with torch.no_grad():
+        value.weight.mul_(1e-6)
+        value.bias.mul_(1e-6)
+        small = streamed(model, inputs, selection, longest=512).values[..., 0, :]
+        value.weight.zero_()
+        value.bias.fill_(1.0)
+        same = streamed(model, inputs, selection, longest=512).values[..., 0, :]
+    np.testing.assert_allclose(small, usual, atol=1e-4)
+    np.testing.assert_allclose(same[relative], -same[weight], atol=1e-5)
+    assert np.nanmax(np.abs(usual[relative] + usual[weight])) > 1e-3
 
 
 # Whole runs on heads that are written by hand.
@@ -341,5 +365,7 @@ def test_a_unit_is_the_mean_of_its_inputs_however_they_are_cut_into_shards(
     assert len(few.units) < len(runs[0].scores.examples)
     assert few.units == many.units
     np.testing.assert_allclose(few.parts, many.parts, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(few.references, many.references, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(many.references.mean(axis=0), np.nanmean(many.vertical, axis=0), rtol=0.05)
     np.testing.assert_allclose(few.outer, many.outer, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(few.redealt, many.redealt, rtol=1e-4)

@@ -44,6 +44,17 @@ def _all(rows: Sequence[Any], name: str) -> np.ndarray:
     return np.array([getattr(row, name) for row in rows])
 
 
+def _shared(values: np.ndarray, references: np.ndarray) -> float:
+    """The largest of Student's p and Welch's, which has the references' error: with three more of either."""
+    moved = with_further(references, -1)
+    further = values + moved.mean() - references.mean()
+    welch = [
+        stats.ttest_ind(own, other - other.mean(), equal_var=False, alternative="greater").pvalue
+        for own, other in ((with_further(values, -1), references), (further, moved))
+    ]
+    return float(max(_above(values), *welch))
+
+
 # The part that all queries share.
 
 
@@ -56,7 +67,11 @@ def test_shared_parts_are_tested_by_scipy_and_corrected_over_all_families() -> N
         origins, _ = _judged(replace(products, vertical=vertical), replace(T, family=family))
         whole = products.parts.sum(axis=2)
         shared = [column[~np.isnan(column)] for column in (2 * vertical - whole).T]
-        p = {side: np.array([_above(sign * own) for own in shared]) for side, sign in SIDES.items()}
+        p = {
+            side: np.array([_shared(sign * own, 2 * sign * products.references[:, k])
+                            for k, own in enumerate(shared)])
+            for side, sign in SIDES.items()
+        }  # fmt: skip
         q = {side: adjust(numbers, "holm") for side, numbers in p.items()}
         contrast = student(whole)
         wanted = {"contrast": contrast.mean, "low": contrast.low, "high": contrast.high, "count": [60] * 7}
@@ -69,8 +84,11 @@ def test_shared_parts_are_tested_by_scipy_and_corrected_over_all_families() -> N
             part, of = vertical[known, k], whole[known, k]
             assert origin.share == pytest.approx(part.mean() / of.mean())
             assert origin.share_low < origin.share < origin.share_high
-            for end in (origin.share_low, origin.share_high):  # Fieller: where Student's t has p of 5 %
-                assert stats.ttest_1samp(part - end * of, 0).pvalue == pytest.approx(0.05, abs=1e-6)
+            error = products.references[:, k] - products.references[:, k].mean()
+            freedom = stats.ttest_ind(part - origin.share * of, error, equal_var=False).df
+            for end in (origin.share_low, origin.share_high):  # Fieller: where t has a p of 5 %
+                t = stats.ttest_ind(part - end * of, error, equal_var=False).statistic
+                assert 2 * stats.t.sf(abs(t), freedom) == pytest.approx(0.05, abs=1e-6)
             claims = [side for side in SIDES if q[side][k] <= 0.05]
             assert origin.verdict == (VERDICTS[claims[0]] if claims else UNDETERMINED)
             seen.add(origin.verdict)
@@ -98,6 +116,19 @@ def test_what_cannot_be_divided_has_no_share_and_no_verdict() -> None:
     p, q = _all(origins, "p_vertical"), _all(origins, "q_vertical")
     assert np.isnan(p).tolist() == [False, False, True, False, True]
     np.testing.assert_allclose(q, adjust(p, "holm"))  # 19 units stay in the correction
+
+
+def test_no_number_of_units_outweighs_few_reference_units() -> None:
+    rng = np.random.default_rng(2)
+    parts = 1 + 0.1 * rng.normal(size=(2000, 4, 4))
+    vertical = parts.sum(axis=2) * 0.65
+    spread = np.array([0.5, 0.5, 5.0, 0.5])
+    many = vertical.mean(axis=0) + spread * rng.normal(size=(60, 4))
+    verdicts = [
+        [origin.verdict for origin in _judged(made_products(parts, vertical, references=references))[0]]
+        for references in (many, many[:19])
+    ]
+    assert verdicts == [[VERTICAL, VERTICAL, UNDETERMINED, VERTICAL], [UNTESTABLE] * 4]
 
 
 def test_few_units_and_no_families_say_nothing() -> None:

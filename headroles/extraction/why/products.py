@@ -3,9 +3,10 @@
 A family is one role of one head. M_i are the role's cells in row i, and ¬M_i the other visible keys. With
 Δk_i = mean key of M_i − mean key of ¬M_i, the contrast of the logits s q_i·k_j is the mean of s q_i·Δk_i over
 the rows that have both. It is a sum over dimensions, and with the mean query q̄ in place of q_i it is the part
-that all queries share.
+that all queries share. q̄ is a mean over reference units, so it has an error of its own.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -57,6 +58,7 @@ class InputProducts:
 
     Attributes:
         parts: Part of each dimension; they sum to the contrast without bias.
+        difference: Mean of s Δk_i; its product with the mean query is ``vertical``.
         vertical: Part by the mean query.
         bias: Part of the position bias; 0 where the layer has none.
         outer: Mean of s q_i Δk_iᵀ; its diagonal is ``parts``.
@@ -64,6 +66,7 @@ class InputProducts:
     """
 
     parts: Float[np.ndarray, "families size"]
+    difference: Float[np.ndarray, "families size"]
     vertical: Float[np.ndarray, " families"]
     bias: Float[np.ndarray, " families"]
     outer: Float[np.ndarray, "families size size"]
@@ -75,6 +78,7 @@ class InputProducts:
         nan = np.nan
         return cls(
             parts=np.full((families, size), nan),
+            difference=np.full((families, size), nan),
             vertical=np.full(families, nan),
             bias=np.full(families, nan),
             outer=np.full((families, size, size), nan),
@@ -82,41 +86,50 @@ class InputProducts:
         )
 
 
-def mean_queries(model: Model, inputs: Sequence[Tokenised]) -> Float[np.ndarray, "layers heads size"]:
-    """Return the mean query of every head over the tokens of texts, without special tokens, in float64.
+def mean_queries(
+    model: Model, inputs: Sequence[Tokenised], units: Sequence[str], families: Families
+) -> Float[np.ndarray, "units families size"]:
+    """Return the mean query of each reference unit, at the head of each family, in float64.
 
-    Queries are those that are multiplied with keys: after norms and rotary positions.
+    That of an input is a mean over the tokens of its texts, without special tokens; that of a unit is the
+    mean over its inputs. Queries are those that are multiplied with keys: after norms and rotary positions.
+    Units without a token of a text are left out.
 
     Args:
         model: The model.
-        inputs: Reference inputs; all of their tokens weigh the same.
+        inputs: Reference inputs.
+        units: Unit of each.
+        families: Roles and heads.
 
     Raises:
         BadInput: When no input has a token of a text, heads differ in size, or the model does not show its
             queries and keys.
     """
-    sums: list[torch.Tensor] = []
-    count = 0
+    sums: dict[str, np.ndarray] = {}
+    members: Counter[str] = Counter()
     with reading(model):
-        for tokenised in inputs:
+        for unit, tokenised in zip(units, inputs, strict=True):
             own = torch.from_numpy(np.flatnonzero(tokenised.texts >= 0))
-            count += len(own)
+            if not len(own):
+                continue
+            means: list[np.ndarray] = []
 
-            def take(layer: int, call: Call, parts: Parts, own: torch.Tensor = own) -> None:
-                total = parts.query[:, own.to(parts.query.device)].double().sum(1).cpu()
-                if layer == len(sums):
-                    sums.append(torch.zeros_like(total))
-                sums[layer] += total
+            def take(
+                layer: int, call: Call, parts: Parts, own: torch.Tensor = own, means: list[np.ndarray] = means
+            ) -> None:
+                means.append(parts.query[:, own.to(parts.query.device)].double().mean(1).cpu().numpy())
 
             read_parts(model, tokenised, take)
-    if not count:
+            check_sizes(model, [mean.shape[-1] for mean in means])
+            at_heads = np.stack(means)[families.layers, families.heads]
+            sums[unit] = sums.get(unit, 0.0) + at_heads
+            members[unit] += 1
+    if not sums:
         raise BadInput(
             f"mean queries are taken over tokens of texts, but {len(inputs)} reference inputs have none; "
             f"give inputs with words"
         )
-    check_sizes(model, [total.shape[-1] for total in sums])
-    means: np.ndarray = (torch.stack(sums) / count).numpy()
-    return means
+    return np.stack([total / members[unit] for unit, total in sums.items()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +152,7 @@ def read_products(
     tokenised: Tokenised,
     cells: Mapping[str, Bool[np.ndarray, "tokens tokens"]],
     families: Families,
-    queries: Float[np.ndarray, "layers heads size"],
+    queries: Float[np.ndarray, "families size"],
     redeals: int,
     seed: int,
 ) -> InputProducts:
@@ -154,7 +167,7 @@ def read_products(
         tokenised: The input.
         cells: Cells by role; a role without cells here is NaN.
         families: Roles and heads.
-        queries: Mean query of every head, as ``mean_queries`` gives it.
+        queries: Mean query of the head of each family: the mean of ``mean_queries`` over units.
         redeals: Number of re-deals; 0 for none.
         seed: Of the re-deals.
 
@@ -181,7 +194,7 @@ def read_products(
             if rows is not None:
                 places = np.array([place for place in here if families.roles[place] == role])
                 heads = families.heads[places]
-                _multiply(products, places, heads, parts, rows, queries[layer, heads])
+                _multiply(products, places, heads, parts, rows, queries[places])
 
     with reading(model):
         read_parts(model, tokenised, take)
@@ -230,8 +243,8 @@ def _multiply(
     outer = scaling * (wide.transpose(1, 2) @ difference)
     products.parts[places] = (scaling * wide * difference).sum(1).cpu().numpy()
     products.outer[places] = outer.cpu().numpy()
-    shared = torch.from_numpy(mean_query).to(home) * difference.sum(1)
-    products.vertical[places] = (scaling * shared.sum(-1)).cpu().numpy()
+    products.difference[places] = (scaling * difference.sum(1)).cpu().numpy()
+    products.vertical[places] = (mean_query * products.difference[places]).sum(-1)
     products.bias[places] = 0.0
     if parts.bias is not None:
         bias = parts.bias[chosen.to(home)][:, own_rows].double().masked_fill(weights == 0, 0.0)

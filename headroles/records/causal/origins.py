@@ -33,7 +33,10 @@ class Products:
         units: Names of the units.
         parts: Part of each dimension of the head, s q_d (mean k_d of the cells − mean k_d of the rest);
             NaN where a unit has no query with both.
-        vertical: Part by the mean query alone, which all queries share.
+        vertical: Part by the mean query alone, which all queries share. The mean query is that of reference
+            units, which measure nothing else here.
+        references: Mean over ``units`` of that part, by the mean query of each reference unit alone. Their
+            spread is the error of the mean query.
         bias: Part of the position bias that is added to logits; zeros where the model has none.
         outer: Mean of s q (difference of mean keys)ᵀ; the diagonal is the mean of ``parts``.
         redealt: Largest singular value of ``outer`` for each re-deal: the cells in random rows, at equal
@@ -48,6 +51,7 @@ class Products:
     units: tuple[str, ...]
     parts: Float[np.ndarray, "units families size"]
     vertical: Float[np.ndarray, "units families"]
+    references: Float[np.ndarray, "references families"]
     bias: Float[np.ndarray, "units families"]
     outer: Float[np.ndarray, "families size size"]
     redealt: Float[np.ndarray, "families redeals"]
@@ -79,10 +83,11 @@ class Origin:
         high: Upper end.
         bias: Mean part of the position bias.
         share: Part by the mean query, as a share of the contrast; NaN where the contrast is not positive.
-        share_low: Lower end of its 95 % interval (Fieller); −inf or NaN where it has none.
+        share_low: Lower end of its 95 % interval (Fieller), with the error of the mean query; −inf or NaN
+            where it has none.
         share_high: Upper end.
-        p_vertical: One-sided p of "the part that all queries share is at most the rest", with three further
-            units as bad as the worst.
+        p_vertical: One-sided p of "the part that all queries share is at most the rest", with the error of
+            the mean query, and with three further units as bad as the worst.
         q_vertical: ``p_vertical`` adjusted over all families.
         p_query: One-sided p of "the part that all queries share is at least the rest", the same.
         q_query: ``p_query`` adjusted over all families.

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 MATCHED, SWAP, CLASS, VALUES = ":matched", ":swap", ":class", ":values"
 """Endings of the columns of contrasts."""
-TAKES = "takes values there"
-"""Verdict on a head that attends to keys, and whose norm-weighted attention does so, too."""
+TAKES = "takes relatively more there"
+"""Verdict on a head that attends to keys, and whose norm-weighted attention does so, too. It is relative to
+all values of the head, whatever their size."""
 CONTROLS = {MATCHED: "distance", SWAP: "position", CLASS: "word class", VALUES: "values"}
 """What a contrast controls for, by the ending of its column."""
 
@@ -28,7 +29,7 @@ def explained_words(control: str) -> str:
 
     Example:
         >>> explained_words("distance or position"), explained_words("values")
-        ('explained by distance or position', 'takes values there')
+        ('explained by distance or position', 'takes relatively more there')
     """
     return TAKES if control == CONTROLS[VALUES] else f"explained by {control}"
 
@@ -41,7 +42,7 @@ def explained_list(controls: Iterable[str]) -> str:
 
     Example:
         >>> explained_list(["distance", "distance or position", "values"])
-        'explained by distance or position, or takes values there'
+        'explained by distance or position, or takes relatively more there'
     """
     parts = dict.fromkeys(part for control in controls for part in control.split(" or ") if part)
     others = " or ".join(part for part in parts if part != CONTROLS[VALUES])

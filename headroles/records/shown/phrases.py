@@ -43,7 +43,7 @@ TITLES = {
     "identical:other": ("same token in the other text", "looks at the same token in the other text"),
     "induction": ("what followed the token before", "looks at what followed the token before"),
     "next": ("next token", "looks at the next token"),
-    "parked": ("parked", "parks attention without taking much more there"),
+    "parked": ("parked", "parks attention: relative to its other values, it takes hardly more there"),
     "previous": ("previous token", "looks at the previous token"),
     "punctuation": ("periods and commas", "looks at periods and commas"),
     "rare": ("rarest tokens", "looks at the rarest tokens of the input"),

@@ -6,7 +6,6 @@ import numpy as np
 
 from headroles.options.causal.why import MOST_ROTATIONS, WhyOptions
 from headroles.records.rules.rule import Decision
-from headroles.reports.words.words import plural
 from headroles.runs.held.labels import roles_digest
 from headroles.runs.sources import longest_input
 from headroles.runs.why.opening import Opened
@@ -35,7 +34,6 @@ def known_of(options: WhyOptions, opened: Opened) -> Known:
         "references": {
             "inputs": len(opened.drawn.passages),
             "units": len({*opened.drawn.units}),
-            "of": "deciding" if opened.groups.deciding.any() else "knocked",
         },
         "queries": {
             "size": layout.size,
@@ -93,7 +91,7 @@ def rotations_note(rotations: int, families: int, decision: Decision) -> str:
 
 def _notes(options: WhyOptions, opened: Opened, facts: dict[str, Any]) -> list[str]:
     """Return the notes on the products of a run, one sentence each."""
-    notes, queries, references = [], facts["queries"], facts["references"]
+    notes, queries = [], facts["queries"]
     if not len(opened.families):
         notes.append(
             "No head holds a role whose cells can be counted, on the units that decide roles. So no queries "
@@ -109,11 +107,6 @@ def _notes(options: WhyOptions, opened: Opened, facts: dict[str, Any]) -> list[s
         )
     elif note := rotations_note(options.rotations, len(opened.families), options.decision):
         notes.append(note)
-    if references["of"] == "knocked":
-        notes.append(
-            f"No input of this run decided a role. So mean queries are those of "
-            f"{plural(references['inputs'], 'input')} also scored after removals."
-        )
     if not options.redeals:
         notes.append("Without re-deals of cells (--redeals 0), no directions are tested.")
     return notes

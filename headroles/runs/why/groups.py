@@ -28,7 +28,8 @@ class Groups:
     Attributes:
         deciding: Inputs of units that decided roles.
         measured: Inputs whose products are measured.
-        knocked: Inputs that are scored again after removals, and are used for nothing else.
+        knocked: Inputs that give mean queries, and are scored again after removals. Mean queries choose no
+            direction that is removed.
     """
 
     deciding: Bool[np.ndarray, " inputs"]
@@ -81,19 +82,10 @@ def check_groups(groups: Groups, source: str) -> None:
         source: Folder of the label run.
 
     Raises:
-        BadInput: When no unit is left to measure products.
+        BadInput: When no unit is left to measure products, or to give mean queries.
     """
-    if not groups.measured.any():
+    if not (groups.measured.any() and groups.knocked.any()):
         raise BadInput(
-            f"products and knock-outs are measured on units that decide no role of '{source}', which takes "
-            f"at least 2 of them, but got {int(groups.knocked.any())}; give more inputs"
+            f"products and mean queries are measured on units that decide no role of '{source}', which takes "
+            f"at least 2 of them, but got {int((groups.measured | groups.knocked).any())}; give more inputs"
         )
-
-
-def reference_inputs(groups: Groups) -> Bool[np.ndarray, " inputs"]:
-    """Return which inputs may give mean queries: those that decide roles, or else those of knock-outs.
-
-    Inputs of other files than those of the label run decide nothing. There the inputs of knock-outs give the
-    mean queries. They choose no direction that is removed, so knock-outs stay independent of the choice.
-    """
-    return groups.deciding if groups.deciding.any() else groups.knocked

@@ -17,7 +17,7 @@ from headroles.runs.held.labels import StoredRoles, check_same_model, stored_rol
 from headroles.runs.held.references import DrawnInputs, draw_references
 from headroles.runs.held.role_cells import RoleCells, asking_options
 from headroles.runs.sources import open_source
-from headroles.runs.why.groups import Groups, check_groups, cut_into_groups, reference_inputs
+from headroles.runs.why.groups import Groups, check_groups, cut_into_groups
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Opened:
         roles: The roles of the label run.
         cells: Counts their cells.
         families: Roles that can be counted, and the heads that hold them.
-        queries: Mean query of every head.
+        queries: Mean query of each reference unit, at the head of each family.
         layout: The dimensions of queries.
         drawn: The inputs that gave mean queries, and the units of all inputs.
         groups: Group of each input.
@@ -39,7 +39,7 @@ class Opened:
     roles: StoredRoles
     cells: RoleCells
     families: Families
-    queries: Float[np.ndarray, "layers heads size"]
+    queries: Float[np.ndarray, "references families size"]
     layout: QueryLayout
     drawn: DrawnInputs
     groups: Groups
@@ -63,7 +63,7 @@ def open_all(options: WhyOptions, corpus: Corpus) -> Opened:
 
     def among(units: Sequence[str], examples: Sequence[str]) -> np.ndarray:
         chosen.append(cut_into_groups(held, units, examples, options.seed))
-        return reference_inputs(chosen[0])
+        return chosen[0].knocked
 
     drawn = draw_references(corpus, options.references, options.seed, among)
     groups = chosen[0]
@@ -76,8 +76,8 @@ def open_all(options: WhyOptions, corpus: Corpus) -> Opened:
     owned = [role for role in held.roles if held.heads(role).any()]
     cells = RoleCells(asking, owned, model, corpus)
     references = tokenise(model.tokenizer, drawn.passages, options.max_length)
-    queries = mean_queries(model, references)
     families = families_of(held, cells.names)
+    queries = mean_queries(model, references, drawn.units, families)
     return Opened(model, roles, cells, families, queries, layout, drawn, groups)
 
 

@@ -24,21 +24,29 @@ class ShardProducts:
     An input has the weight 1 / (inputs of its unit) in these sums, so that all units weigh the same.
     """
 
-    def __init__(self, families: Families, layout: QueryLayout, redeals: int) -> None:
+    def __init__(
+        self,
+        families: Families,
+        layout: QueryLayout,
+        redeals: int,
+        queries: Float[np.ndarray, "references families size"],
+    ) -> None:
         """Start without inputs.
 
         Args:
             families: Roles and heads.
             layout: The dimensions of queries.
             redeals: Re-deals of the cells.
+            queries: Mean query of each reference unit.
         """
         count, size = len(families), layout.size
-        self._families, self._layout = families, layout
+        self._families, self._layout, self._queries = families, layout, queries
         self._examples: list[str] = []
         self._parts: list[Float32[np.ndarray, "families size"]] = []
         self._vertical: list[Float[np.ndarray, " families"]] = []
         self._bias: list[Float[np.ndarray, " families"]] = []
         self._outer, self._weight = np.zeros((count, size, size)), np.zeros(count)
+        self._difference = np.zeros((count, size))
         self._redealt = np.zeros((count, redeals, size, size), dtype=np.float32)
         self._redealt_weight = np.zeros((count, redeals))
 
@@ -61,6 +69,7 @@ class ShardProducts:
             known = ~np.isnan(own).any(axis=(-2, -1))
             weight[known] += 1 / members
             total[known] += own[known] / members
+        self._difference += np.nan_to_num(products.difference) / members
 
     def content(self) -> bytes:
         """Return the content of the shard's file."""
@@ -77,6 +86,7 @@ class ShardProducts:
                 "parts": np.array(self._parts, dtype=np.float32).reshape(*wide, layout.size),
                 "vertical": np.array(self._vertical, dtype=np.float64).reshape(wide),
                 "bias": np.array(self._bias, dtype=np.float64).reshape(wide),
+                "references": np.einsum("rfd,fd->rf", self._queries, self._difference),
                 "outer": self._outer,
                 "weight": self._weight,
                 "redealt": self._redealt,
@@ -108,7 +118,7 @@ def join_products(contents: Iterable[bytes], units: Mapping[str, str]) -> Produc
         examples += map(str, last["examples"])
         for name, values in rows.items():
             values.append(last[name])
-        for name in ("outer", "weight", "redealt", "redealt_weight"):
+        for name in ("references", "outer", "weight", "redealt", "redealt_weight"):
             sums[name] = last[name].astype(np.float64) + sums.get(name, 0.0)
     names = [units[example] for example in examples]
     numbers = unit_numbers(names)
@@ -119,6 +129,7 @@ def join_products(contents: Iterable[bytes], units: Mapping[str, str]) -> Produc
         heads=last["heads"],
         units=tuple(dict.fromkeys(names)),
         **by_unit,
+        references=_divide(sums["references"].T, sums["weight"]).T,
         outer=_divide(sums["outer"], sums["weight"]),
         redealt=largest_singular(_divide(sums["redealt"], sums["redealt_weight"])),
         group=last["group"],
@@ -137,7 +148,8 @@ def read_products_of(scored: ScoredRun) -> Products:
 
 
 def _divide(sums: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return matrices over their weights; NaN without weight."""
+    """Return arrays over the weights of their first axes; NaN without weight."""
     with np.errstate(invalid="ignore"):
-        mean: np.ndarray = sums / np.where(weight > 0, weight, np.nan)[..., None, None]
+        known = np.where(weight > 0, weight, np.nan)
+        mean: np.ndarray = sums / known.reshape(*weight.shape, *[1] * (sums.ndim - weight.ndim))
     return mean

@@ -58,11 +58,12 @@ class WhyWork:
         asked = [place for place, given in enumerate(plain) if given.passage.key in self._measured]
         counted = dict(zip(asked, opened.cells.of([plain[place] for place in asked]), strict=True))
         table = _Table(self._roles, len(plain), (opened.model.layers, opened.model.heads))
-        sums = ShardProducts(opened.families, opened.layout, options.redeals)
+        sums = ShardProducts(opened.families, opened.layout, options.redeals, opened.queries)
+        mean_query = opened.queries.mean(axis=0)
         for place, given in enumerate(plain):
             if place in counted and len(opened.families):
                 products = read_products(
-                    opened.model, given, counted[place], opened.families, opened.queries,
+                    opened.model, given, counted[place], opened.families, mean_query,
                     options.redeals, options.seed,
                 )  # fmt: skip
                 sums.add(given.passage.key, products, task.members[place])

@@ -16,13 +16,14 @@ def made_products(
     *,
     outer: np.ndarray | None = None,
     redealt: np.ndarray | None = None,
+    references: np.ndarray | None = None,
     group: np.ndarray | None = None,
 ) -> Products:
     """Products with given parts (units × families × size); all else is made to fit them.
 
     The families are the roles by turns, on one head after the other. Without ``outer`` it has the mean parts
     on its diagonal and nothing else; without ``group`` all dimensions are free; without ``vertical`` half of
-    the contrast is shared.
+    the contrast is shared; without ``references`` 40 of them have no spread.
     """
     units, families, size = parts.shape
     heads = np.arange(families) // len(ROLES)
@@ -34,6 +35,7 @@ def made_products(
         units=tuple(f"u{k}" for k in range(units)),
         parts=parts,
         vertical=parts.sum(axis=2) / 2 if vertical is None else vertical,
+        references=np.zeros((40, families)) if references is None else references,
         bias=np.zeros((units, families)),
         outer=middle[:, :, None] * np.eye(size) if outer is None else outer,
         redealt=np.zeros((families, 0)) if redealt is None else redealt,
@@ -49,7 +51,10 @@ def random_products(seed: int, *, units: int = 60, families: int = 4) -> Product
     parts = means + rng.gamma(2, 0.1, size=(units, families, size)) - 0.2
     vertical = rng.uniform(0, 1, families) * parts.sum(axis=2) + rng.normal(0, 0.2, (units, families))
     outer = means[:, :, None] * np.eye(size) + 0.2 * rng.normal(size=(families, size, size))
-    made = made_products(parts, vertical, outer=outer, redealt=rng.uniform(0.5, 1, (families, 19)))
+    references = vertical[:1] + rng.gamma(2, 0.3, (45, families)) if units else None
+    made = made_products(
+        parts, vertical, outer=outer, redealt=rng.uniform(0.5, 1, (families, 19)), references=references
+    )
     return replace(made, bias=rng.normal(size=(units, families)))
 
 
