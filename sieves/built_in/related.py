@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadInput
 from headroles.records.example import Example, Lexical
 from headroles.sieves.base import Contrast, MaskSieve, both_texts
+from headroles.sieves.built_in.repeats import other_text
 from headroles.sieves.built_in.syntactic import word_count
 from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.masks import Same, Without
@@ -126,5 +127,5 @@ related_other = MaskSieve(
     question="Does the head look at related words in the other text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), related words in the other sentence",
     needs=frozenset({"likeness"}),
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=related_other_mask, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=related_other_mask, scope=both_texts, others=other_text),
 )

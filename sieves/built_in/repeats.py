@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int
 
 from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve, both_texts
+from headroles.sieves.built_in.local import own_text
 from headroles.sieves.masks import Band, Every, Match, Same, Without
 
 CONTRAST_MARGIN = 0.05
@@ -113,6 +114,16 @@ def induction_mask(example: Example) -> Every:
     return Every((Match(labels, np.concatenate([[-1], labels[:-1]])[: len(labels)]), _earlier(example)))
 
 
+def other_text(example: Example) -> Match:
+    """Return the keys of the other text; special tokens see none, and none sees them."""
+    return Match(np.where(example.segment >= 0, 1 - example.segment, -1), example.segment)
+
+
+def earlier_in_texts(example: Example) -> Every:
+    """Return earlier keys of both texts."""
+    return Every((both_texts(example), _earlier(example)))
+
+
 def _same(example: Example) -> Same:
     """Return the pairs of equal tokens of the texts; special tokens are in none."""
     return Same(np.where(example.segment >= 0, _token_numbers(example.tokens), -1))
@@ -137,7 +148,7 @@ identical = MaskSieve(
     mask=identical_mask,
     question="Does the head look at the same token elsewhere in its text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), identical words in the same sentence",
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_mask, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_mask, scope=both_texts, others=own_text),
 )
 
 identical_other = MaskSieve(
@@ -145,7 +156,9 @@ identical_other = MaskSieve(
     mask=identical_other_mask,
     question="Does the head look at the same token in the other text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), identical words in the other sentence",
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_other_mask, scope=both_texts),
+    contrast=Contrast(
+        margin=CONTRAST_MARGIN, cells=identical_other_mask, scope=both_texts, others=other_text
+    ),
 )
 
 duplicate = MaskSieve(
@@ -153,7 +166,9 @@ duplicate = MaskSieve(
     mask=duplicate_mask,
     question="Does the head look at earlier occurrences of the token, beyond what distance gives?",
     source="Wang et al. 2023, duplicate token heads",
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=duplicate_mask, scope=both_texts),
+    contrast=Contrast(
+        margin=CONTRAST_MARGIN, cells=duplicate_mask, scope=both_texts, others=earlier_in_texts
+    ),
 )
 
 induction = MaskSieve(
