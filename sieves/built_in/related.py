@@ -1,7 +1,8 @@
 """Keys in the other text that are related to the query's word by lemma or by vector.
 
-The contrast is that of ``headroles.sieves.built_in.repeats``, and so are the measured values: planted
-heads 0.32 to 0.58, positional ones within 0.013, absolute positions 0.021, marks from anywhere below 0.
+The contrast is that of ``headroles.sieves.built_in.repeats``, measured in the same way: heads of the role
+0.65 to 0.87, keys alone and positions at most 0.01, the same length 0.18 to 0.24, the same class of frequency
+0.16 to 0.26, the same first letter 0.38 to 0.42.
 """
 
 from dataclasses import dataclass

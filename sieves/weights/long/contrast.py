@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.plans.even import EvenUnits, row_blocks
-from headroles.plans.masks import Band, Keys, Mask, Same, Without
+from headroles.plans.even import BLOCK, EvenUnits, row_blocks
+from headroles.plans.masks import Band, Cells, Keys, Mask, Same, Without
 from headroles.plans.plan import LongProfile, RowCells
 from headroles.sieves.base import Contrast
 from headroles.sieves.weights.calls import SieveCalls
@@ -124,7 +124,10 @@ def _profile(
             reach += others.reach(level)
             sets = others.key_sets(_rectangle(scope, count)[0])
             if sets is None:
-                laid = _LaidContrast(column, KeyRows(others, weight, level), at[:0], np.ones(count))
+                rows: Mask = KeyRows(others, weight, level)
+                if count**2 <= BLOCK:  # read again in every layer
+                    rows = Cells(rows.rows(0, count).astype(np.float32))
+                laid = _LaidContrast(column, rows, at[:0], np.ones(count))
             else:
                 right, back = others.put_right(sets, level)
                 weighed = KeySets(sets.label, sets.sets * level[:, None])
