@@ -70,9 +70,10 @@ class OtherQueries:
     def level(self, weight: Float[np.ndarray, " tokens"]) -> Float[np.ndarray, " tokens"]:
         """Return the weight of each key's attention from other queries, given the weights of queries."""
         sums = np.zeros(len(self.got))
-        for start, stop, level, counted, _ in self._blocks():
-            sums += weight[start:stop] @ (level * counted)
-        return np.divide(sums, self.got, out=np.zeros(len(sums)), where=self.got > 0)
+        for start, stop, even, counted, _ in self._blocks():
+            sums += weight[start:stop] @ (even * counted)
+        level: np.ndarray = np.divide(sums, self.got, out=np.zeros(len(sums)), where=self.got > 0)
+        return level
 
     def reach(self, level: Float[np.ndarray, " tokens"]) -> float:
         """Return the largest sum of what other queries can give to keys."""

@@ -158,8 +158,8 @@ def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pai
     share, reach = _shares(pairs.eligible, pairs.labels)
     weight = pairs.counted * share[..., None]
     level, asking = pairs.level, pairs.eligible
-    for place, others in pairs.others:
-        reach[:, place] += others.subtract(weight[:, place], level)
+    for number, others in pairs.others:
+        reach[:, number] += others.subtract(weight[:, number], level)
     if pairs.others:
         asking = (weight != 0).any(-1)
     chance = (weight * level[:, None]).sum(-1) / level.sum(-1).clamp(min=torch.finfo(level.dtype).tiny)[
