@@ -49,6 +49,13 @@ class Contrast:
             groups are summed. A unit with label −1 asks nothing. None: one group of all queries.
         most: Largest number of groups of an input: the contrast lies between minus this and this. The test
             ``betting`` leaves out inputs with more.
+        others: The cells over which a counted key is also compared with itself: what its counted queries give
+            it, less what its other queries give it, both beyond distance. Counted cells and the diagonal are
+            left out, and so are counted cells whose key has no other query. The bounds are then at most
+            twice as wide. Only between tokens. None: keys are not compared with themselves.
+
+    Raises:
+        BadSieve: For ``others`` between words.
 
     Example:
         >>> contrast = Contrast(margin=0.05, cells=lambda example: Same(example.segment), scope=both_texts)
@@ -62,8 +69,17 @@ class Contrast:
     words: bool = False
     groups: LabelFunction | None = None
     most: int = 1
+    others: MaskFunction | None = None
 
     __repr__ = brief
+
+    def __post_init__(self) -> None:
+        """Refuse ``others`` between words."""
+        if self.words and self.others is not None:
+            raise BadSieve(
+                "a contrast compares what a key gets from other queries between tokens only, but got others "
+                "and words=True; leave one of them out"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,9 @@ def bounds_before_data(
 
 
 def _reach(contrast: Contrast) -> tuple[float, float]:
-    """Return the bounds of a contrast: groups are summed, and each lies between −1 and 1."""
-    most = float(contrast.most)
+    """Return the bounds of a contrast: groups are summed, and each lies between −1 and 1.
+
+    What keys get from other queries lies between the same bounds, and is subtracted.
+    """
+    most = float(contrast.most if contrast.others is None else 2 * contrast.most)
     return (-most, most)

@@ -273,6 +273,8 @@ def decide_by_distance(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 def _contrast_rule(sieve: Sieve, contrast: Contrast) -> Rule:
     about = f"Contrast of {sieve.name} against the head's own distance profile"
+    if contrast.others is not None:
+        about += ", and against what other queries give the same keys"
     return Rule(contrast_column(sieve), about, margin=contrast.margin, role=False)
 
 

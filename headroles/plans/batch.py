@@ -55,6 +55,7 @@ class SieveMasks:
         cells: Counted cells per contrast, over its units (words, or tokens).
         compared: Cells to compare within, per space of contrasts.
         families: Label of each unit, per contrast; None: all units are one group.
+        others: Cells over which keys are compared with themselves, per contrast; None where they are not.
         exchanged: Masks of the two sieves of each swap; None without swaps.
     """
 
@@ -64,4 +65,5 @@ class SieveMasks:
     cells: tuple[Mask, ...]
     compared: tuple[Mask, ...]
     families: tuple[Labels, ...]
+    others: tuple[Mask | None, ...]
     exchanged: "SieveMasks | None" = None

@@ -13,13 +13,15 @@ from headroles.records.example import Example
 from headroles.sieves.base import Contrast, MaskSieve, Swap, both_texts
 from headroles.sieves.built_in.local import own_text
 from headroles.sieves.language.spelling import spelling_of
-from headroles.sieves.masks import Same
+from headroles.sieves.masks import Match
 from headroles.sieves.settings import is_mark
 
 CONTRAST_MARGIN = 0.02
 LOWEST = -1.0
 """Lowest selectivity: where queries see both texts, chance is one half, whatever their lengths."""
 TEXTS = 2
+OPENING = 2
+"""Words that open a text, in tokens, which no query of the swap looks at: some words often open texts."""
 
 
 def text_of(example: Example) -> Int[np.ndarray, " tokens"]:
@@ -46,6 +48,26 @@ def shared_tokens(example: Example) -> Bool[np.ndarray, " tokens"]:
     return inside
 
 
+def shared_keys(example: Example) -> Bool[np.ndarray, " tokens"]:
+    """Return the shared places but for the first ``OPENING`` of each text, in an input and in its partner.
+
+    A head that looks back for a word that often opens a text finds where texts begin without knowing texts.
+    So these places are no keys. They are queries, since only what is looked at can tell such a head.
+
+    Example:
+        >>> other = Example("b", tuple("uvwxyz"), segment=np.array([0, 0, 0, 0, 0, 1]))
+        >>> shared_keys(
+        ...     Example("a", tuple("u.vwxy"), segment=np.array([0, 0, 0, 0, 1, 1]), partner=other)
+        ... ).tolist()
+        [False, False, False, True, False, False]
+    """
+    inside = shared_tokens(example)
+    for own in (example, example.partner) if example.partner is not None else ():
+        for text in range(TEXTS):
+            inside[np.flatnonzero(_spoken(own) & (own.segment == text))[:OPENING]] = False
+    return inside
+
+
 def own_labels(example: Example) -> Int[np.ndarray, " tokens"]:
     """Return the text of each shared token in the input's own layout; −1 on all others."""
     return np.where(shared_tokens(example), example.segment, -1)
@@ -57,19 +79,21 @@ def partner_labels(example: Example) -> Int[np.ndarray, " tokens"]:
     return np.where(shared_tokens(example), layout, -1)
 
 
-def shared_pairs(example: Example) -> Same:
-    """Return all pairs of shared tokens."""
-    return Same(np.where(shared_tokens(example), 0, -1))
+def shared_pairs(example: Example) -> Match:
+    """Return all pairs of shared tokens and shared keys."""
+    return Match(np.where(shared_tokens(example), 0, -1), np.where(shared_keys(example), 0, -1))
 
 
-def own_pairs(example: Example) -> Same:
-    """Return the pairs of shared tokens of one text in the input's own layout."""
-    return Same(own_labels(example))
+def own_pairs(example: Example) -> Match:
+    """Return the pairs of one text in the input's own layout."""
+    labels = own_labels(example)
+    return Match(labels, np.where(shared_keys(example), labels, -1))
 
 
-def partner_pairs(example: Example) -> Same:
-    """Return the pairs of shared tokens of one text in the layout of the partner."""
-    return Same(partner_labels(example))
+def partner_pairs(example: Example) -> Match:
+    """Return the pairs of one text in the layout of the partner."""
+    labels = partner_labels(example)
+    return Match(labels, np.where(shared_keys(example), labels, -1))
 
 
 def _spoken(example: Example) -> Bool[np.ndarray, " tokens"]:

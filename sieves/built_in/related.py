@@ -1,7 +1,8 @@
 """Keys in the other text that are related to the query's word by lemma or by vector.
 
-The contrast is that of ``headroles.sieves.built_in.repeats``, and so are the measured values: planted
-heads 0.32 to 0.58, positional ones within 0.013, absolute positions 0.021, marks from anywhere below 0.
+The contrast is that of ``headroles.sieves.built_in.repeats``, measured in the same way: heads of the role
+0.65 to 0.87, keys alone and positions at most 0.01, the same length 0.18 to 0.24, the same class of frequency
+0.16 to 0.26, the same first letter 0.38 to 0.42.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadInput
 from headroles.records.example import Example, Lexical
 from headroles.sieves.base import Contrast, MaskSieve, both_texts
+from headroles.sieves.built_in.repeats import other_text
 from headroles.sieves.built_in.syntactic import word_count
 from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.masks import Same, Without
@@ -126,5 +128,5 @@ related_other = MaskSieve(
     question="Does the head look at related words in the other text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), related words in the other sentence",
     needs=frozenset({"likeness"}),
-    contrast=Contrast(margin=CONTRAST_MARGIN, cells=related_other_mask, scope=both_texts),
+    contrast=Contrast(margin=CONTRAST_MARGIN, cells=related_other_mask, scope=both_texts, others=other_text),
 )

@@ -89,6 +89,7 @@ def sieve_masks(
             cells=tuple(calls.contrast_cells(contrast, name) for contrast, name in contrasts),
             compared=tuple(calls.contrast_scope(contrast, name) for contrast, name in scopes.values()),
             families=tuple(calls.contrast_labels(contrast, name) for contrast, name in contrasts),
+            others=tuple(calls.contrast_others(contrast, name) for contrast, name in contrasts),
             exchanged=exchanged,
         )
         for calls, exchanged in zip(map(calls_of, examples), sides, strict=True)

@@ -65,6 +65,10 @@ class SieveCalls:
         """Return the cells that a contrast compares within, over its units."""
         return self._units_mask(contrast.scope, contrast.words, column)
 
+    def contrast_others(self, contrast: Contrast, column: str) -> Mask | None:
+        """Return the cells over which a contrast compares keys with themselves; None where it does not."""
+        return None if contrast.others is None else self._units_mask(contrast.others, contrast.words, column)
+
     def contrast_labels(self, contrast: Contrast, column: str) -> Int[np.ndarray, " units"] | None:
         """Return the group of each unit of a contrast, −1 for units that ask nothing; None: one group."""
         return self._labels(contrast.groups, self._units(contrast.words), column)

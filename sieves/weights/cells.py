@@ -54,7 +54,8 @@ def count_cells(
         pairs = int((laid.profiles[0].weight > 0).sum()) if laid.profiles else 0
         whole_pairs = int(laid.profiles[0].inside.sum()) if laid.profiles else 0
         notes.append(
-            f"Contrast beyond distance: {pairs} of {whole_pairs} pairs of "
+            f"Contrast beyond distance{'' if contrast.others is None else ' and key'}: "
+            f"{pairs} of {whole_pairs} pairs of "
             f"{'words' if contrast.words else 'tokens'} count; a role needs more than {contrast.margin:g}."
         )
     if (swap := getattr(sieve, "swap", None)) is not None:

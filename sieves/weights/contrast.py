@@ -78,6 +78,11 @@ def _profile(
     queries, weights, bounds = [], [], []
     for name, contrast in members:
         counted = calls.contrast_cells(contrast, name).rows(0, total)[pick] & inside
+        others = calls.contrast_others(contrast, name)
+        if others is not None:
+            rest = others.rows(0, total)[pick] & inside & ~counted & ~np.eye(count, dtype=np.bool_)
+            got = (rest * units.even).sum(axis=0)
+            counted &= got > 0
         size = counted.sum(axis=1)
         given = calls.contrast_labels(contrast, name)
         labels = np.zeros(count, dtype=np.int64) if given is None else given[units.names]
@@ -86,10 +91,17 @@ def _profile(
             continue
         column = names.index(name)
         per_group = np.bincount(labels[eligible])
+        weight, reach = np.zeros((count, count)), float((per_group > 0).sum())
+        weight[eligible] = counted[eligible] / per_group[labels[eligible], None]
+        if others is not None:
+            level = np.divide((weight * units.even).sum(axis=0), got, out=np.zeros(count), where=got > 0)
+            weight -= rest * level
+            reach += float((rest * level).max(axis=1).sum())
+        asking = np.flatnonzero(weight.any(axis=1))
         columns.append(column)
-        queries.append(eligible)
-        weights.append(counted[eligible] / per_group[labels[eligible], None])
-        bounds.append((column, len(eligible), float((per_group > 0).sum())))
+        queries.append(asking)
+        weights.append(weight[asking])
+        bounds.append((column, len(eligible), reach))
     if not columns:
         return None, []
     query, weight = np.concatenate(queries), np.concatenate(weights)

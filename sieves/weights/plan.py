@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.plans.plan import Plan
 from headroles.records.example import Example
-from headroles.records.shown.controls import CLASS, MATCHED, SWAP, VALUES
+from headroles.records.shown.controls import CLASS, KEY, MATCHED, SWAP, VALUES
 from headroles.sieves.base import Contrast, MaskSieve, Sieve, Swap
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.contrast import profiles
@@ -135,8 +135,9 @@ def values_column(sieve: MaskSieve) -> str:
 
 
 def contrast_column(sieve: Sieve) -> str:
-    """Return the name of the column of a sieve's contrast beyond distance."""
-    return f"{sieve.name}{MATCHED}"
+    """Return the name of the column of a sieve's contrast beyond distance, and beyond the key where it is."""
+    contrast = getattr(sieve, "contrast", None)
+    return f"{sieve.name}{MATCHED if contrast is None or contrast.others is None else KEY}"
 
 
 def swap_column(sieve: Sieve) -> str:

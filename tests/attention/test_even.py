@@ -23,7 +23,9 @@ def _said(
 
 
 def _null(name: str, statistic: str) -> float:
-    return 0.0 if statistic == "selectivity" or name.endswith(":matched") or name in SCORERS else 1.0
+    return (
+        0.0 if statistic == "selectivity" or name.endswith((":matched", ":key")) or name in SCORERS else 1.0
+    )
 
 
 @settings(max_examples=draws(50))
@@ -48,6 +50,6 @@ def test_even_attention_is_at_its_null_and_what_a_sink_takes_is_spent_elsewhere(
         evened = _said(left * even, example, seen, statistic, sinks=True)
         assert part.keys() == full.keys()
         for name in full.keys() - set(SCORERS):
-            factor = left if name.endswith(":matched") else scaled
+            factor = left if name.endswith((":matched", ":key")) else scaled
             assert part[name] == pytest.approx(factor * full[name], abs=1e-9), name
             assert evened[name] == pytest.approx(_null(name, statistic), abs=1e-9), name

@@ -90,6 +90,6 @@ def test_an_induction_head_is_named_where_repeats_lie_at_several_distances_and_n
     verbatim = _label(stories, _twice, "duplicate", "induction")
     assert next(iter(_mean(verbatim, "induction"))) == "4-0"
     assert _mean(verbatim, "induction")["4-0"] > 0.08
-    for column in ("duplicate:matched", "induction:matched"):
+    for column in ("duplicate:key", "induction:matched"):
         assert max(_mean(verbatim, column).values()) < 0.02
     assert _held(verbatim, "duplicate") == _held(verbatim, "induction") == set()

@@ -1,6 +1,6 @@
 """The formulas of scores, of their bounds and of contrasts, and heads over random examples."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,9 @@ def beyond_scores(name: str, example: Example, rows: np.ndarray, visible: np.nda
     even = joined(example, visible / visible.sum(axis=1, keepdims=True), words)[1]
     room = (even > 0) & room[np.ix_(lead, lead)]
     counted = room & mask_of(own, example)[np.ix_(lead, lead)]
+    if name in KEYED:
+        rest = KEYED[name](example) & room & ~counted & ~np.eye(len(room), dtype=np.bool_)
+        counted = counted & rest.any(axis=0)
     asking = counted.any(axis=1) & (counted != room).any(axis=1)
     if not asking.any():
         return Outcome(np.full(len(rows), np.nan))
@@ -162,8 +165,24 @@ def beyond_scores(name: str, example: Example, rows: np.ndarray, visible: np.nda
     mass, level = ((each * room).sum(axis=2, keepdims=True) for each in (attention, curve))
     expected = np.divide(mass * curve, level, out=np.zeros(curve.shape), where=level > 0)
     share, reach = _shares(groups if own == "block" else np.zeros(len(lead), dtype=int), asking)
-    total = ((attention - expected) * counted).sum(axis=2) @ share * reach
-    return Outcome(total, -float(reach), float(reach), float(asking.sum()))
+    beyond, width = attention - expected, float(reach)
+    total = (beyond * counted).sum(axis=2) @ share * reach
+    if name in KEYED:
+        levels = np.zeros(len(lead))
+        for key in np.flatnonzero(counted.any(axis=0)):
+            levels[key] = share[counted[:, key]] @ even[counted[:, key], key] / even[rest[:, key], key].sum()
+            total -= levels[key] * beyond[:, rest[:, key], key].sum(axis=1)
+        width += (rest * levels).max(axis=1).sum()
+    return Outcome(total, -width, width, float(asking.sum()))
+
+
+KEYED = {
+    "identical": lambda each: np.equal.outer(each.segment, each.segment) & (each.segment >= 0),
+    "identical:other": lambda each: np.equal.outer(1 - each.segment, each.segment) & (each.segment >= 0),
+    "related:other": lambda each: np.equal.outer(1 - each.segment, each.segment) & (each.segment >= 0),
+    "duplicate": lambda each: np.tril(np.logical_and.outer(each.segment >= 0, each.segment >= 0), -1),
+}
+"""Sieves whose keys are compared with what they get from other queries: the cells of these queries."""
 
 
 def bag_scores(example: Example, rows: np.ndarray, visible: np.ndarray) -> np.ndarray:
@@ -186,10 +205,23 @@ def bag_scores(example: Example, rows: np.ndarray, visible: np.ndarray) -> np.nd
 def swap_scores(example: Example, rows: np.ndarray, visible: np.ndarray) -> np.ndarray:
     """Return the block score of an input by its own layout, minus that by the layout of its partner."""
     assert example.partner is not None
-    both, shared = (example, example.partner), np.ones(example.size, dtype=np.bool_)
-    for given in both:
-        shared &= (given.segment >= 0) & ~np.isin(given.tokens, [*".,?!;:"])
-    alone = [replace(example, segment=np.where(shared, each.segment, -1), partner=None) for each in both]
-    own, other = (role_scores("block", each, rows, visible).scores for each in alone)
-    difference: np.ndarray = own - other
+    both, marks = (example, example.partner), [*".,?!;:"]
+    spoken = [(own.segment >= 0) & ~np.isin(own.tokens, marks) for own in both]
+    shared = spoken[0] & spoken[1]
+    keys = shared.copy()
+    for own, words in zip(both, spoken, strict=True):
+        for text in (0, 1):
+            here = words & (own.segment == text)
+            keys &= ~here | (np.cumsum(here) > 2)
+    room, parts = np.outer(shared, keys) & visible, []
+    for own in both:
+        counted = room & np.equal.outer(own.segment, own.segment)
+        asking = counted.any(axis=1) & (counted != room).any(axis=1)
+        if not asking.any():
+            return np.full(len(rows), np.nan)
+        share, _ = _shares(own.segment, asking)
+        chance = counted.sum(axis=1) / np.maximum(room.sum(axis=1), 1)
+        inside = (rows * counted).sum(axis=2) @ share - (rows * room).sum(axis=2) @ (share * chance)
+        parts.append(inside / (1 - share @ chance))
+    difference: np.ndarray = parts[0] - parts[1]
     return difference

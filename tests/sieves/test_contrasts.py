@@ -18,7 +18,7 @@ from headroles.testing import made_example, planted
 from tests.sieves import oracle
 from tests.sieves.oracle import Case, cases
 from tests.support.annotated import annotated
-from tests.support.fakes import POSITIONS, PUNCTUATION, TEXTS, Fake, read_layouts
+from tests.support.fakes import CLOCKS, KEYS, POSITIONS, PUNCTUATION, TEXTS, Fake, equal_words, read_layouts
 from tests.support.planted import SAMPLES
 from tests.support.reference import draws
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 few = settings(max_examples=draws(15))
 MAIN = ["local", "delimiter", "block", "syntactic"]
 MARGIN = 0.02
+EQUAL = ("identical", "identical:other", "duplicate")
 NOISY = "own text, with noise"
 KINDS = (
     "even", "next", "previous", "separator", "own text", "arcs", "decaying", "separator-pulled",
@@ -116,9 +117,11 @@ def test_planted_heads_get_their_roles_and_no_other(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(tmp_path: Path) -> None:
+def test_no_head_of_positions_marks_or_opening_words_is_labelled_block_and_heads_of_texts_are(
+    tmp_path: Path,
+) -> None:
     knowing = TEXTS | {NOISY: _noisy(TEXTS["own text"])}
-    fakes = POSITIONS | PUNCTUATION | knowing
+    fakes = POSITIONS | PUNCTUATION | CLOCKS | knowing
     examples = _layouts("QNLI")
     run = _labelled(tmp_path / "fakes.npz", examples, fakes, ["block", "bag-of-words"])
     labels = dict(zip(fakes, run.labels()["roles"], strict=True))
@@ -131,15 +134,14 @@ def test_no_head_of_positions_or_marks_is_labelled_block_and_heads_of_texts_are(
     assert np.abs(swap[spoke, : len(POSITIONS)]).max() < 1e-6
 
 
-def test_heads_of_texts_stay_undetermined_where_few_pairs_carry_the_spread_of_the_swap(
-    tmp_path: Path,
-) -> None:
-    examples = _layouts("MRPC")
-    run = _labelled(tmp_path / "few.npz", examples, TEXTS, ["block"])
-    at = run.findings.of("block:swap")
-    assert (run.findings.low[at, 0] > MARGIN).all()  # the test alone would claim them
-    np.testing.assert_array_equal(run.findings.q[[run.findings.of("block"), at], 0], 1.0)
-    assert run.labels()["roles"].tolist() == [""] * len(TEXTS)
+def test_heads_that_know_keys_alone_have_no_role_of_equal_words(tmp_path: Path) -> None:
+    fakes = {name: _noisy(fake) for name, fake in (KEYS | {"equal words": equal_words}).items()}
+    run = _labelled(tmp_path / "keys.npz", _layouts("QQP")[:100], fakes, [*EQUAL])
+    found = dict(zip(fakes, run.labels()["roles"], strict=True))
+    assert {name for name, roles in found.items() if roles} == {"equal words"}
+    assert {*found["equal words"].split(";")} == {*EQUAL}
+    contrast = [run.scores.sieves.index(f"{name}:key") for name in EQUAL]
+    assert np.nanmean(run.scores.values[contrast, :, 0, : len(KEYS)], axis=1).max() < MARGIN
 
 
 def test_where_layouts_do_not_vary_block_is_judged_beyond_distance(tmp_path: Path) -> None:

@@ -100,7 +100,9 @@ def test_selectivity_and_bias_of_every_sieve_are_their_formulas_and_bounds_hold(
     long = selection.long_plan(example, Cells(visible))
     found = score(heads[None], example, ANY, visible=visible)
     wanted = {name: oracle.role_scores(name, example, heads, visible) for name in MASKS}
-    wanted |= {f"{name}:matched": oracle.beyond_scores(name, example, heads, visible) for name in BEYOND}
+    for name in BEYOND:
+        column = f"{name}:key" if name in oracle.KEYED else f"{name}:matched"
+        wanted[column] = oracle.beyond_scores(name, example, heads, visible)
     assert found.keys() == wanted.keys() | {"bag-of-words"}
     for column, outcome in wanted.items():
         np.testing.assert_allclose(found[column][0], outcome.scores, rtol=1e-9, atol=1e-9, err_msg=column)
@@ -129,7 +131,7 @@ def test_selectivity_and_bias_of_every_sieve_are_their_formulas_and_bounds_hold(
 def test_sieves_state_bounds_before_any_data_where_they_can() -> None:
     named = [*BUILT_IN, *PATTERNS, *ON_REQUEST]
     selection = replace(selection_of(named), stated=True, paired=True)
-    usual = {"matched": (-1.0, 1.0), "swap": (-2.0, 2.0), "class": (-1.3, 1.3)}
+    usual = {"matched": (-1.0, 1.0), "key": (-2.0, 2.0), "swap": (-2.0, 2.0), "class": (-1.3, 1.3)}
     wanted = {column: usual.get(column.rpartition(":")[2], (-0.5, 1.0)) for column in selection.columns}
     wanted |= dict.fromkeys(("local", "block"), (-1.0, 1.0))
     wanted |= dict.fromkeys(("block:matched", "bag-of-words:matched"), (-2.0, 2.0))

@@ -89,3 +89,46 @@ def own_text(share: float) -> Fake:
 PUNCTUATION: dict[str, Fake] = {"next mark": _next_mark}
 TEXTS: dict[str, Fake] = {"own text": own_text(1.0), "half own text": own_text(0.5)}
 """Heads that know the texts."""
+WH = ("what", "which", "who", "whom", "whose", "when", "where", "why", "how")
+
+
+def by_words(weigh: Callable[[list[str]], list[float]], look: str = "everywhere") -> Fake:
+    """Make a head that looks at words by weight, at the "latest" of them, or at all words "since" it."""
+
+    def fake(example: Example) -> np.ndarray:
+        inside = zip(example.tokens, example.segment >= 0, strict=True)
+        words = [token if there and token.strip("#").isalnum() else "" for token, there in inside]
+        weights = np.array(weigh(words), dtype=np.float64)
+        hour = np.cumsum(weights > 0)
+        since = np.equal.outer(hour, hour) & (hour > 0)[:, None] & (example.segment >= 0)
+        cells = 1.0 * since if look == "since" else weights * (since | (look == "everywhere"))
+        return _rows(cells)
+
+    return fake
+
+
+def by_copies(place: int, look: str) -> Fake:
+    """Make a head that looks for copies of a word of the input, the first or a later one."""
+    return by_words(
+        lambda words: [word in [each for each in words if each][place:][:1] for word in words], look
+    )
+
+
+CLOCKS: dict[str, Fake] = {
+    "previous wh-word": by_words(lambda words: [word.lower() in WH for word in words], "latest"),
+    "previous copy of the input's first token": by_copies(0, "latest"),
+    "previous copy of the input's second token": by_copies(1, "latest"),
+}
+"""Heads that look for words that often open a text."""
+KEYS: dict[str, Fake] = {
+    "frequent tokens": by_words(lambda words: [words.count(word) ** 4 * (word != "") for word in words]),
+    "always the": by_words(lambda words: [word.lower() == "the" for word in words]),
+}
+"""Heads that know keys alone."""
+
+
+def equal_words(example: Example) -> np.ndarray:
+    """Look at all other tokens of the texts that are the same."""
+    numbers = np.unique(example.tokens, return_inverse=True)[1]
+    cells = np.equal.outer(numbers, numbers) & (example.segment >= 0) & ~np.eye(example.size, dtype=np.bool_)
+    return _rows(cells.astype(np.float64))

@@ -46,8 +46,9 @@ class FusedSums:
             sums[:, output] += attention.cells(query, key) @ value
         for rowwise in plan.rowwise:
             for start, stop in row_blocks(attention.tokens):
-                query, key = np.nonzero(rowwise.mask.rows(start, stop))
-                weight = rowwise.weight[start + query].astype(np.float32)
+                rows = rowwise.mask.rows(start, stop) * rowwise.weight[start:stop, None]
+                query, key = np.nonzero(rows)
+                weight = rows[query, key].astype(np.float32)
                 cells = attention.cells(start + query, key)
                 sums[:, rowwise.output] += cells @ torch.from_numpy(weight).to(self._device)
         return sums

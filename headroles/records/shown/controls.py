@@ -2,12 +2,18 @@
 
 from collections.abc import Iterable
 
-MATCHED, SWAP, CLASS, VALUES = ":matched", ":swap", ":class", ":values"
+MATCHED, KEY, SWAP, CLASS, VALUES = ":matched", ":key", ":swap", ":class", ":values"
 """Endings of the columns of contrasts."""
 TAKES = "takes relatively more there"
 """Verdict on a head that attends to keys, and whose norm-weighted attention does so, too. It is relative to
 all values of the head, whatever their size."""
-CONTROLS = {MATCHED: "distance", SWAP: "position", CLASS: "word class", VALUES: "values"}
+CONTROLS = {
+    MATCHED: "distance",
+    KEY: "distance or key",
+    SWAP: "position",
+    CLASS: "word class",
+    VALUES: "values",
+}
 """What a contrast controls for, by the ending of its column."""
 
 

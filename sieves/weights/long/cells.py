@@ -162,11 +162,11 @@ class KeySets:
 
     Attributes:
         label: The set of each query; −1 for none.
-        sets: Whether a key is in a set.
+        sets: Whether a key is in a set, or its weight there.
     """
 
     label: Int[np.ndarray, " units"]
-    sets: Bool[np.ndarray, "units sets"]
+    sets: Bool[np.ndarray, "units sets"] | Float[np.ndarray, "units sets"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows units"]:
         """Return the mask of queries ``start`` to ``stop``."""
@@ -305,7 +305,7 @@ class Sums:
         elif isinstance(cells, KeySets):
             for label in np.unique(cells.label[(cells.label >= 0) & (weight != 0)]):
                 keys = cells.sets[:, label]
-                name = np.packbits(keys).tobytes()
+                name = keys.tobytes()
                 self._sets.setdefault(name, keys)
                 place = list(self._sets).index(name)
                 self._thin.append((place, output, np.where(cells.label == label, weight, 0.0)))

@@ -1,13 +1,13 @@
 """Contrasts of one long example: their part of its plan, without an array of size units × units."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.plans.even import EvenUnits, row_blocks
-from headroles.plans.masks import Band, Keys, Mask, Same, Without
+from headroles.plans.even import BLOCK, EvenUnits, row_blocks
+from headroles.plans.masks import Band, Cells, Keys, Mask, Same, Without
 from headroles.plans.plan import LongProfile, RowCells
 from headroles.sieves.base import Contrast
 from headroles.sieves.weights.calls import SieveCalls
@@ -21,6 +21,7 @@ from headroles.sieves.weights.long.cells import (
     find_form,
     join_cells,
 )
+from headroles.sieves.weights.long.keys import KeyRows, OtherQueries
 from headroles.sieves.weights.long.words import TokenMask, limit_mask, token_cells, word_units
 
 Bounds = list[tuple[int, int, float]]
@@ -28,12 +29,19 @@ Bounds = list[tuple[int, int, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LaidContrast:
-    """One contrast of an example: its cells within R, and the weight of each unit that attends."""
+    """One contrast of an example: its cells within R, and the weight of each unit that attends.
+
+    Where it compares keys with themselves, what they get from other queries is subtracted: that on ``sets``,
+    which have a weight for each key, but for the cells ``right``.
+    """
 
     column: int
     cells: MaskForm
     even: Float[np.ndarray, " cells"]
     weight: Float[np.ndarray, " units"]
+    sets: KeySets | None = None
+    right: MaskCells | None = None
+    back: Float[np.ndarray, " right"] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +104,11 @@ def _profile(
     walk = _walk(spread, scope, own)
     counted, bounds = [], []
     for number, (column, name, contrast) in enumerate(members):
-        size = walk.size[number]
+        cells, at, size = own[number], walk.at[number], walk.size[number]
+        whole = calls.contrast_others(contrast, name)
+        others = None if whole is None else OtherQueries.of(cells, whole, scope, spread)
+        if others is not None:
+            cells, at, size = others.keep(at)
         given = calls.contrast_labels(contrast, name)
         labels = np.zeros(count, dtype=np.int64) if given is None else given[names]
         eligible = (size > 0) & (size < walk.room) & (labels >= 0)
@@ -105,8 +117,23 @@ def _profile(
         per_group = np.bincount(labels[eligible])
         weight = np.zeros(count)
         weight[eligible] = 1 / per_group[labels[eligible]]
-        counted.append(_LaidContrast(column, own[number], walk.at[number], weight))
-        bounds.append((column, int(eligible.sum()), float((per_group > 0).sum())))
+        reach = float((per_group > 0).sum())
+        laid = _LaidContrast(column, cells, at, weight)
+        if others is not None:
+            level = others.level(weight)
+            reach += others.reach(level)
+            sets = others.key_sets(_rectangle(scope, count)[0])
+            if sets is None:
+                rows: Mask = KeyRows(others, weight, level)
+                if count**2 <= BLOCK:  # read again in every layer
+                    rows = Cells(rows.rows(0, count).astype(np.float32))
+                laid = _LaidContrast(column, rows, at[:0], np.ones(count))
+            else:
+                right, back = others.put_right(sets, level)
+                weighed = KeySets(sets.label, sets.sets * level[:, None])
+                laid = _LaidContrast(column, cells, at, weight, weighed, right, back)
+        counted.append(laid)
+        bounds.append((column, int(eligible.sum()), reach))
     if not counted:
         return None, []
     first = sums.count
@@ -214,6 +241,9 @@ def _add_sum(contrast: _LaidContrast, unit: np.ndarray, spread: EvenUnits, sums:
         cells = MaskCells(contrast.cells.query[kept], contrast.cells.key[kept])
         cells = cells if plain else token_cells(cells, unit)
         sums.add_cells(cells, output, share[cells.query])
+        if contrast.sets is not None and contrast.right is not None:
+            sums.add(contrast.sets, output, -np.ones(len(unit)))
+            sums.add_cells(contrast.right, output, contrast.back)
     elif isinstance(contrast.cells, KeySets):
         label = np.where(unit >= 0, contrast.cells.label[unit], -1)
         sets = contrast.cells.sets[unit] & (unit >= 0)[:, None]
@@ -236,6 +266,12 @@ def _profile_of(
             query = contrast.cells.query[kept]
             weight = contrast.even[kept] * contrast.weight[query]
             cells.append((query, contrast.cells.key[kept], np.full(len(query), number), weight))
+            if contrast.sets is not None and contrast.right is not None:
+                right = contrast.right
+                even = contrast.back / spread.room[right.query]  # every token is a unit
+                cells.append((right.query, right.key, np.full(len(right.query), number), even))
+                label[number] = np.where(contrast.sets.label >= 0, contrast.sets.label + len(keys), -1)
+                keys += list(contrast.sets.sets.T)
         elif isinstance(contrast.cells, KeySets):
             label[number] = np.where(contrast.cells.label >= 0, contrast.cells.label + len(keys), -1)
             keys += list(contrast.cells.sets.T)
@@ -254,7 +290,9 @@ def _profile_of(
         even=walk.even,
         keys=sets,
         label=label,
-        weight=np.stack([contrast.weight for contrast in counted]),
+        weight=np.stack(
+            [contrast.weight if contrast.sets is None else -np.ones(count) for contrast in counted]
+        ),
         listed=join_cells(cells),
         rowwise=tuple(rowwise),
     )

@@ -45,7 +45,8 @@ class Contrasts:
             compared, so that sums over many pairs stay small (examples, contrasts, tokens × tokens).
         has_value: Whether there are eligible units (examples, contrasts).
         cells: Their number (examples, contrasts).
-        reach: Number of groups, which is the largest size of the contrast (examples, contrasts).
+        reach: The largest size of the contrast: its groups, and what keys get from other queries
+            (examples, contrasts).
     """
 
     columns: list[int]
@@ -58,7 +59,7 @@ class Contrasts:
     seen: Float[torch.Tensor, "examples contrasts pairs"]
     has_value: Bool[torch.Tensor, "examples contrasts"]
     cells: Int[torch.Tensor, "examples contrasts"]
-    reach: Int[torch.Tensor, "examples contrasts"]
+    reach: Float[torch.Tensor, "examples contrasts"]
 
 
 def lay_contrasts(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Padding) -> list[Contrasts]:
@@ -86,13 +87,48 @@ def lay_contrasts(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Paddi
         families = [[example.families[number] for example in masks] for number in members]
         labels = unit_labels(families, units, batch)
         counted = torch.stack([own & inside for own in cells], dim=1)
+        level = even * inside
+        others = [
+            (place, _Others.of(unit_cells(own, units, batch.device), counted[:, place], level))
+            for place, number in enumerate(members)
+            if (own := [mask for example in masks if (mask := example.others[number]) is not None])
+        ]
         size, room = counted.sum(-1), inside.sum(-1)[:, None]
         eligible = (size > 0) & (size < room) & (labels >= 0)
         if bool(eligible.any()):  # such as contrasts of pairs, where the inputs are single texts
-            pairs = _Pairs(even * inside, inside, counted, eligible, labels.clamp(min=0))
+            pairs = _Pairs(level, inside, counted, eligible, labels.clamp(min=0), others)
             columns = [layout.contrasts[number] for number in members]
             contrasts.append(_lay_contrasts(columns, batch, units, pairs))
     return contrasts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Others:
+    """What the counted keys of one contrast get from other queries.
+
+    Attributes:
+        rest: Their cells (examples, units, units).
+        got: Even attention on these, by key (examples, units).
+    """
+
+    rest: Bool[torch.Tensor, "examples units units"]
+    got: Float[torch.Tensor, "examples units"]
+
+    @classmethod
+    def of(cls, whole: torch.Tensor, counted: torch.Tensor, level: torch.Tensor) -> "_Others":
+        """Lay out the cells; counted cells whose key has no other query are taken out of ``counted``."""
+        apart = ~torch.eye(counted.shape[-1], dtype=torch.bool, device=counted.device)
+        rest = whole & (level > 0) & ~counted & apart
+        got = (rest * level).sum(-2)
+        counted &= (got > 0)[:, None]
+        return cls(rest, got)
+
+    def subtract(self, weight: torch.Tensor, level: torch.Tensor) -> Float[torch.Tensor, " examples"]:
+        """Subtract the other queries' part from the weights of a contrast; return how wide it can be."""
+        share = torch.where(self.got > 0, (weight * level).sum(-2) / self.got, 0.0)[:, None]
+        weight -= self.rest * share
+        reach: torch.Tensor = (self.rest * share).amax(-1).sum(-1)
+        return reach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +141,7 @@ class _Pairs:
         counted: The pairs that each contrast counts (examples, contrasts, units, units).
         eligible: Units with pairs that count and pairs that do not (examples, contrasts, units).
         labels: The label of each unit.
+        others: Places of the contrasts that compare keys with themselves, and the cells of that.
     """
 
     level: Float[torch.Tensor, "examples units units"]
@@ -112,6 +149,7 @@ class _Pairs:
     counted: Bool[torch.Tensor, "examples contrasts units units"]
     eligible: Bool[torch.Tensor, "examples contrasts units"]
     labels: Int[torch.Tensor, "examples contrasts units"]
+    others: list[tuple[int, _Others]]
 
 
 def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pairs) -> Contrasts:
@@ -119,12 +157,16 @@ def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pai
     count, width = pairs.counted.shape[1:3]
     share, reach = _shares(pairs.eligible, pairs.labels)
     weight = pairs.counted * share[..., None]
-    level = pairs.level
+    level, asking = pairs.level, pairs.eligible
+    for number, others in pairs.others:
+        reach[:, number] += others.subtract(weight[:, number], level)
+    if pairs.others:
+        asking = (weight != 0).any(-1)
     chance = (weight * level[:, None]).sum(-1) / level.sum(-1).clamp(min=torch.finfo(level.dtype).tiny)[
         :, None
     ]
     weight -= chance[..., None] * pairs.inside[:, None]
-    order, kept = _pack_rows(pairs.eligible.flatten(1))
+    order, kept = _pack_rows(asking.flatten(1))
     query = order % width
     contrast = torch.arange(count, device=batch.device)[None, :, None] == (order // width)[:, None]
     place = torch.arange(width, device=batch.device).expand(len(batch.sizes), -1)
@@ -183,13 +225,13 @@ def contrast_scores(
 
 def _shares(
     eligible: Bool[torch.Tensor, "e c u"], labels: Int[torch.Tensor, "e c u"]
-) -> tuple[Float[torch.Tensor, "e c u"], Int[torch.Tensor, "e c"]]:
+) -> tuple[Float[torch.Tensor, "e c u"], Float[torch.Tensor, "e c"]]:
     """Return the weight of each eligible unit, 1 in total for each label, and the number of labels."""
     most = int(labels.max()) + 1 if labels.numel() else 1
     size = torch.zeros((*labels.shape[:2], most), device=labels.device)
     size.scatter_add_(2, labels, eligible.float())
     share = 1 / size.gather(2, labels).clamp(min=1)
-    return torch.where(eligible, share, 0.0), (size > 0).sum(-1)
+    return torch.where(eligible, share, 0.0), (size > 0).sum(-1).to(torch.float32)
 
 
 def _pack_rows(eligible: Bool[torch.Tensor, "e rows"]) -> tuple[torch.Tensor, torch.Tensor]:
