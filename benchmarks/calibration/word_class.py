@@ -376,8 +376,9 @@ def verdicts(
         rest = strong.mean(axis=0) + shares[number] * mean
         for place in np.flatnonzero(q[0] <= 0.05):
             yield {
-                "relation": name, "head": heads[place], "oracle": bool(real[place]), "D": round(mean[place], 3),
-                "C": round(rest[place], 3), "C/D": round(rest[place] / mean[place], 2),
+                "relation": name, "head": heads[place], "oracle": bool(real[place]),
+                "D": round(mean[place], 3), "C": round(rest[place], 3),
+                "C/D": round(rest[place] / mean[place], 2),
                 "inputs": int(there.sum()), "q": float(f"{q[1, place]:.1e}"),
                 "beyond word class": bool(q[1, place] <= 0.05),
             }  # fmt: skip
@@ -389,10 +390,7 @@ def parsed(data: Path, count: int) -> list[Passage]:
     from headroles.extraction.parsing.pipeline import ShippedParser
 
     with (data / "glue" / "QNLI" / "dev.tsv").open(encoding="utf-8") as lines:
-        rows = [
-            row
-            for row, _ in zip(csv.DictReader(lines, delimiter="\t", quoting=3), range(count), strict=False)
-        ]
+        rows = list(itertools.islice(csv.DictReader(lines, delimiter="\t", quoting=3), count))
     texts = [text for row in rows for text in (row["question"], row["sentence"])]
     passages = [Passage(f"QNLI/{number}", (text,)) for number, text in enumerate(texts)]
     annotator = Annotator(ShippedParser())

@@ -6,8 +6,8 @@ from headroles.reports.words.words import ABSENT, ENOUGH_FOR_NOT, POWER, STEADY,
 
 BEYOND = {
     CONTROLS[CLASS]: (
-        " Distance, nearness, frequency, the length of the sentence, and the classes of both words and of those "
-        "beside them do not explain it. Rules over the classes of a clause, and of single words, may."
+        " Distance, nearness, frequency, the length of the sentence, and the classes of both words and of "
+        "those beside them do not explain it. Rules over the classes of a clause, and of single words, may."
     )
 }
 """What a strong role excludes and what it does not, by what its second contrast controls for."""

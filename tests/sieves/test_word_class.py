@@ -33,7 +33,7 @@ class Reading:
 
 
 def cells_of(upos: Sequence[str], count: np.ndarray, i: int, j: int) -> list[tuple[object, ...]]:
-    """Return the cells of a pair of words of one sentence: five levels, the coarsest first, and three more."""
+    """Return the cells of a pair of words of a sentence: five levels, the coarsest first, and three more."""
     kinds = [KINDS.get(name, name) for name in upos]
     reach, side, edged = abs(j - i), j > i, ["", *upos, ""]
     between = range(min(i, j) + 1, max(i, j))
