@@ -89,7 +89,7 @@ def class_contrasts(
         def total(values: np.ndarray, key: np.ndarray, own: np.ndarray = half == trained) -> np.ndarray:
             sums = np.zeros((key.max() + 1, values.shape[1]))
             np.add.at(sums, key[own], values[own])
-            return sums[key]
+            return np.asarray(sums[key])
 
         curve, drawn = np.zeros(seen.shape), 0.0
         for key in keys[:5]:  # each level is drawn to the coarser one by a pair of a sentence of 20 words
