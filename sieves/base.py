@@ -84,7 +84,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class ClassContrast:
-    """A sieve's contrast against word class, nearness, distance and frequency.
+    """A sieve's contrast against word classes, nearness, distance, frequency and sentence length.
 
     It is a second contrast, in addition to the one beyond distance.
 

@@ -215,8 +215,8 @@ class Selection:
                 rules.append(_contrast_rule(mask, mask.contrast))
             if mask.word_class:
                 about = (
-                    f"Contrast of {mask.name} against word class, nearness and frequency, less a share of "
-                    f"{mask.word_class.share:g} of its contrast against distance"
+                    f"Contrast of {mask.name} against word classes, nearness, frequency and sentence length, "
+                    f"less a share of {mask.word_class.share:g} of its contrast against distance"
                 )
                 rules.append(Rule(stronger, about, margin=mask.word_class.margin, role=False))
             if mask.values_below is not None:

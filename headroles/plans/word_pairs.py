@@ -1,14 +1,20 @@
-"""Pairs of words of one input, and the cell of each: distance, word classes, nearness and frequency.
+"""Pairs of words of one input, and the cells of each in four tables of what word classes and places tell.
 
-A profile by word class (``headroles.plans.class_profile``) is the mean attention per cell. The cell of a
-query i and a key j is
+A profile by word class (``headroles.plans.class_profile``) is a product of one number per table. Of a query i
+and a key j the tables know
 
-- the signed distance j − i in 16 bins (1, 2, 3, 4, 5–6, 7–9, 10–14, 15 and more, on each side),
-- the word class of i and that of j (17 of Universal Dependencies, and one for unknown),
-- the nearness of j among words of its kind (nouns, proper nouns and pronouns are one kind, verbs and
-  auxiliaries another, every other class its own): the nearest of all, the nearest on its side, one such word
-  in between, or more; and whether any noun or verb, in this sense, lies in between, and
-- the frequency of j in the shard (at most 2, at most 20, more), which ``with_frequency`` adds.
+- **profile**: the signed distance j − i in 16 bins (1, 2, 3, 4, 5–6, 7–9, 10–14, 15 and more, on each side),
+  the word class of i and that of j (17 of Universal Dependencies, and one for unknown), and the nearness of j
+  among words of its kind (nouns, proper nouns and pronouns are one kind, verbs and auxiliaries another, every
+  other class its own): the nearest of all, the nearest on its side, one such word in between, or more; and
+  whether any noun or verb, in this sense, lies in between,
+- **length**: the distance, the nearness, whether j is a noun, a verb or another word, and the length of the
+  sentence in 7 bins,
+- **query**: the distance, and the classes of i and of the words before and after it, and
+- **key**: the side, the nearness, the classes of j and of the words before and after it, and the frequency of
+  j in the shard (at most 2, at most 20, more), which ``with_frequency`` adds.
+
+Cells are numbered on from table to table.
 """
 
 from collections.abc import Sequence
@@ -31,8 +37,20 @@ NEAR = 8
 RARE, COMMON = 2, 20
 """Most occurrences of rare words, and of words that are not common."""
 FREQUENCIES = 3
-CELLS = DISTANCES * KINDS * KINDS * NEAR * FREQUENCIES
-"""Number of cells with frequency."""
+LENGTHS = (7, 10, 13, 17, 22, 28)
+"""Fewest words of a sentence of each bin after the first."""
+BESIDE = KINDS + 1
+"""Classes of a word beside another; the last stands for an end of the sentence."""
+SIZES = (
+    DISTANCES * KINDS * KINDS * NEAR,
+    DISTANCES * NEAR * 3 * (len(LENGTHS) + 1),
+    DISTANCES * KINDS * BESIDE * BESIDE,
+    2 * KINDS * NEAR * BESIDE * BESIDE * FREQUENCIES,
+)
+"""Cells of each table: profile, length, query and key."""
+OPENS = tuple(sum(SIZES[:table]) for table in range(len(SIZES)))
+"""First cell of each table."""
+CELLS = sum(SIZES)
 LONGEST = 256
 """Most words of a group, such as a sentence; larger ones are left out."""
 MOST = 512
@@ -54,7 +72,7 @@ class WordPairs:
     Attributes:
         query: Attending word of each pair, sorted.
         key: Attended word; sorted within a query.
-        cell: Cell of each pair without the frequency of the key.
+        cell: Cell of each pair in each table, without the frequency of the key.
         size: Number of words of the group that both belong to.
         groups: Number of groups.
         counted: For each contrast the places of its pairs, sorted.
@@ -62,7 +80,7 @@ class WordPairs:
 
     query: Int[np.ndarray, " pairs"]
     key: Int[np.ndarray, " pairs"]
-    cell: Int[np.ndarray, " pairs"]
+    cell: Int[np.ndarray, "tables pairs"]
     size: Int[np.ndarray, " pairs"]
     groups: int
     counted: tuple[Int[np.ndarray, "_"], ...]
@@ -119,7 +137,8 @@ def word_pairs(inputs: Sequence[InputWords]) -> list[WordPairs]:
     key = members[np.repeat(starts[label[inside]], size) + within]
     apart = query != key
     query, key, size = query[apart], key[apart], np.repeat(size, size)[apart]
-    cell = _cells(query, key, np.concatenate([given.classes for given in inputs]), opens)
+    classes = np.concatenate([given.classes for given in inputs])
+    cell = _cells(query, key, _Words(classes, label, opens), size)
     place = query * opens[-1] + key
     counted = [
         _places(place, opens, [given.counted[n] for given in inputs]) for n in range(len(inputs[0].counted))
@@ -130,7 +149,7 @@ def word_pairs(inputs: Sequence[InputWords]) -> list[WordPairs]:
         WordPairs(
             query=query[first:last] - opens[row],
             key=key[first:last] - opens[row],
-            cell=cell[first:last],
+            cell=cell[:, first:last],
             size=size[first:last],
             groups=int(number[row]),
             counted=tuple(
@@ -142,19 +161,20 @@ def word_pairs(inputs: Sequence[InputWords]) -> list[WordPairs]:
 
 
 def with_frequency(
-    cell: Int[np.ndarray, " pairs"], occurrences: Int[np.ndarray, " pairs"]
-) -> Int[np.ndarray, " pairs"]:
-    """Return cells with the frequency of the key.
+    cell: Int[np.ndarray, "tables pairs"], occurrences: Int[np.ndarray, " pairs"]
+) -> Int[np.ndarray, "tables pairs"]:
+    """Return cells with the frequency of the key in the last table.
 
     Args:
         cell: Cells without it.
         occurrences: Occurrences of the key of each pair in its shard.
 
     Example:
-        >>> with_frequency(np.array([5, 5, 5]), np.array([1, 20, 300])).tolist()
-        [15, 16, 17]
+        >>> with_frequency(np.array([[7, 8, 9], [30, 33, 36]]), np.array([1, 20, 300])).tolist()
+        [[7, 8, 9], [30, 34, 38]]
     """
-    cells: np.ndarray = cell * FREQUENCIES + (occurrences > RARE) + (occurrences > COMMON)
+    cells = cell.copy()
+    cells[-1] += (occurrences > RARE).astype(np.int64) + (occurrences > COMMON)
     return cells
 
 
@@ -179,27 +199,22 @@ def rarest(
 
 
 def coarser(cell: Int[np.ndarray, " cells"]) -> list[Int[np.ndarray, " cells"]]:
-    """Return coarser cells of cells with frequency, the coarsest first, and the cells themselves last.
+    """Return coarser cells of cells of the first table, the coarsest first, and the cells themselves last.
 
     They are: the distance; the side, the class of the key and nearness; the same with the distance; the side,
-    both classes and nearness; the same with the distance; and the cell.
+    both classes and nearness; and the cell.
+
+    Example:
+        >>> [level.tolist() for level in coarser(np.array([0, 1]))]
+        [[0, 0], [0, 1], [0, 1], [0, 1], [0, 1]]
     """
-    whole = cell // FREQUENCIES
-    rest, near = np.divmod(whole, NEAR)
+    rest, near = np.divmod(cell, NEAR)
     rest, key = np.divmod(rest, KINDS)
     distance, query = np.divmod(rest, KINDS)
-    side = distance // len(STEPS)
-    asked = key * NEAR + near
-    both = query * KINDS * NEAR + asked
+    side, asked = distance // len(STEPS), key * NEAR + near
     most = KINDS * NEAR
-    return [
-        distance,
-        side * most + asked,
-        distance * most + asked,
-        side * KINDS * most + both,
-        whole,
-        cell,
-    ]
+    both = query * most + asked
+    return [distance, side * most + asked, distance * most + asked, side * KINDS * most + both, cell]
 
 
 def coarser_pair(
@@ -208,8 +223,7 @@ def coarser_pair(
     """Return the two coarsest places of cells, given the third of ``coarser``.
 
     Example:
-        >>> cells = np.arange(0, CELLS, 1001)
-        >>> levels = coarser(cells)
+        >>> levels = coarser(np.arange(0, SIZES[0], 1001))
         >>> [np.array_equal(*both) for both in zip(coarser_pair(levels[2]), levels[:2], strict=True)]
         [True, True]
     """
@@ -239,10 +253,40 @@ def _kept(
     return label, np.bincount(row[first][fits], minlength=len(opens) - 1)
 
 
-def _cells(query: np.ndarray, key: np.ndarray, classes: np.ndarray, opens: np.ndarray) -> np.ndarray:
-    apart = key - query
-    far = np.abs(apart)
-    distance = _BIN[np.minimum(far, STEPS[-1])] + len(STEPS) * (apart > 0)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Words:
+    """Words of all inputs: their classes, their groups, and the first word of each input."""
+
+    classes: np.ndarray
+    label: np.ndarray
+    opens: np.ndarray
+
+
+def _cells(query: np.ndarray, key: np.ndarray, words: _Words, size: np.ndarray) -> np.ndarray:
+    """Return the cell of each pair in each table (tables, pairs)."""
+    far = np.abs(key - query)
+    side = (key > query).astype(np.int64)
+    distance = _BIN[np.minimum(far, STEPS[-1])] + len(STEPS) * side
+    near = _nearness(query, key, far, words)
+    classes, kind = words.classes, _KIND[words.classes]
+    edge = np.append(words.label[1:] != words.label[:-1], np.ones(min(1, len(classes)), dtype=np.bool_))
+    after = np.where(edge, KINDS, np.roll(classes, -1))
+    before = np.where(np.roll(edge, 1), KINDS, np.roll(classes, 1))
+    beside = (classes * BESIDE + before) * BESIDE + after
+    sort = np.where(kind == _NOUN, 0, np.where(kind == _VERB, 1, 2))
+    length = np.searchsorted(LENGTHS, size, side="right")
+    cells: np.ndarray = np.stack([
+        ((distance * KINDS + classes[query]) * KINDS + classes[key]) * NEAR + near,
+        ((distance * 3 + sort[key]) * NEAR + near) * (len(LENGTHS) + 1) + length,
+        distance * KINDS * BESIDE * BESIDE + beside[query],
+        ((side * NEAR + near) * KINDS * BESIDE * BESIDE + beside[key]) * FREQUENCIES,
+    ]) + np.array(OPENS)[:, None]  # fmt: skip
+    return cells
+
+
+def _nearness(query: np.ndarray, key: np.ndarray, far: np.ndarray, words: _Words) -> np.ndarray:
+    """Return the kind of nearness of each pair, below ``NEAR``."""
+    classes, opens = words.classes, words.opens
     kind = _KIND[classes]
     asked, own = kind[key], kind[query]
     before = np.zeros((len(classes) + 1, KINDS + 1), dtype=np.int64)
@@ -255,9 +299,8 @@ def _cells(query: np.ndarray, key: np.ndarray, classes: np.ndarray, opens: np.nd
     earlier, later = np.maximum(query - far + 1, low), np.minimum(query + far, high)
     nearer = before[later, asked] - before[earlier, asked] - (own == asked)
     crossed = before[last, KINDS] > before[first, KINDS]
-    near = np.where(between > 0, np.minimum(between, 2) + 1, nearer > 0) * 2 + crossed
-    cells: np.ndarray = ((distance * KINDS + classes[query]) * KINDS + classes[key]) * NEAR + near
-    return cells
+    near: np.ndarray = np.where(between > 0, np.minimum(between, 2) + 1, nearer > 0) * 2 + crossed
+    return near
 
 
 def _places(

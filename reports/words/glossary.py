@@ -1,8 +1,16 @@
 """The words of a report, each explained once."""
 
-from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
+from headroles.records.shown.controls import CLASS, CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary
 from headroles.reports.words.words import ABSENT, ENOUGH_FOR_NOT, POWER, STEADY, promise, share
+
+BEYOND = {
+    CONTROLS[CLASS]: (
+        " Distance, nearness, frequency, the length of the sentence, and the classes of both words and of "
+        "those beside them do not explain it. Rules over the classes of a clause, and of single words, may."
+    )
+}
+"""What a strong role excludes and what it does not, by what its second contrast controls for."""
 
 
 def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
@@ -46,7 +54,10 @@ def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
                 "takes more there. All of its values may be small, or the same at every token.",
             ),
         ]
-    terms += [(f"beyond {kind}", f"A strong role: it holds beyond {kind}, too.") for kind in stronger]
+    terms += [
+        (f"beyond {kind}", f"A strong role: it holds beyond {kind}, too.{BEYOND.get(kind, '')}")
+        for kind in stronger
+    ]
     few = f"Fewer than {ENOUGH_FOR_NOT} units never show that."
     terms.append(("not", f"The mean lies significantly below the threshold. {few}"))
     if bounded:

@@ -1,23 +1,15 @@
-"""Contrasts against word class: their part of the plan of an example, and the reference in numpy.
+"""Contrasts against word class: their part of the plan of an example.
 
-The formula is that of ``headroles.plans.class_profile``. The engines compute the same sums from attention as
-it streams by. Here they are computed from attention between words that is all in memory.
+The formula is that of ``headroles.plans.class_profile``.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
-from headroles.plans.class_profile import (
-    CellSums,
-    ClassSpace,
-    InputSums,
-    class_contrasts,
-    queries_of,
-)
+from headroles.plans.class_profile import ClassSpace
 from headroles.plans.masks import Mask, Pairs
-from headroles.plans.word_pairs import InputWords, WordPairs, with_frequency, word_classes, word_pairs
+from headroles.plans.word_pairs import InputWords, WordPairs, word_classes, word_pairs
 from headroles.records.example import Example
 from headroles.sieves.base import LabelFunction, MaskSieve
 from headroles.sieves.weights.calls import calls_of
@@ -92,43 +84,3 @@ def _members(sieves: Sequence[MaskSieve]) -> dict[LabelFunction, list[MaskSieve]
         if sieve.word_class is not None:
             spaces.setdefault(sieve.word_class.groups, []).append(sieve)
     return spaces
-
-
-def reference(
-    pairs: Sequence[WordPairs],
-    occurrences: Sequence[Int[np.ndarray, "_"]],
-    attention: Sequence[Float[np.ndarray, "heads _ _"]],
-    halves: Bool[np.ndarray, " inputs"],
-) -> list[Float[np.ndarray, "contrasts heads"]]:
-    """Return C of every input of a shard, from attention between words.
-
-    Args:
-        pairs: Compared pairs of words of each input.
-        occurrences: Occurrences of each word of each input in the shard.
-        attention: Attention between the words of each input; rows attend.
-        halves: Half of each input.
-
-    Returns:
-        NaN where an input has no counted pair, or the shard too few sentences.
-    """
-    sums, inputs = (CellSums(), CellSums()), []
-    heads = len(attention[0])
-    for place, (own, count, weights) in enumerate(zip(pairs, occurrences, attention, strict=True)):
-        cell = with_frequency(own.cell, count[own.key])
-        values = weights[:, own.query, own.key].T
-        known, number = np.unique(cell, return_inverse=True)
-        total = np.zeros((len(known), heads))
-        np.add.at(total, number, values * own.size[:, None])
-        sums[int(halves[place])].add(known, total, np.bincount(number), own.groups)
-        asked = queries_of(own)
-        mass = np.zeros((len(asked), heads))
-        kept = np.isin(own.query, asked)
-        np.add.at(mass, np.searchsorted(asked, own.query[kept]), values[kept])
-        seen = [
-            values[list(counted)].mean(axis=0) if len(counted) else np.full(heads, np.nan)
-            for counted in own.counted
-        ]
-        inputs.append(InputSums(place, own, cell, mass, np.stack(seen)))
-    contrasts = class_contrasts(inputs, halves, sums)
-    lacking = np.full((len(pairs[0].counted), heads), np.nan)
-    return [contrasts.get(place, lacking) for place in range(len(pairs))]

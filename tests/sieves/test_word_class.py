@@ -1,9 +1,11 @@
 """Contrasts against word class are their formula, pair by pair."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from headroles.arrays import selection_of
 CLASSES = ("NOUN", "VERB", "DET", "ADJ", "PRON", "ADP", "AUX", "X")
 KINDS = {"PROPN": "NOUN", "PRON": "NOUN", "AUX": "VERB"}
 STEPS = (1, 2, 3, 4, 5, 7, 10, 15)
+CALIBRATION = Path(__file__).resolve().parents[2] / "benchmarks" / "calibration"
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,10 @@ class Reading:
     count: np.ndarray
 
 
-def cell_of(upos: Sequence[str], count: np.ndarray, i: int, j: int) -> list[tuple[object, ...]]:
-    """Return the cell of a pair of words of one sentence on each level, the coarsest first."""
+def cells_of(upos: Sequence[str], count: np.ndarray, i: int, j: int) -> list[tuple[object, ...]]:
+    """Return the cells of a pair of words of a sentence: five levels, the coarsest first, and three more."""
     kinds = [KINDS.get(name, name) for name in upos]
-    reach, side = abs(j - i), j > i
+    reach, side, edged = abs(j - i), j > i, ["", *upos, ""]
     between = range(min(i, j) + 1, max(i, j))
     passed = sum(kinds[k] == kinds[j] for k in between)
     nearer = any(kinds[k] == kinds[j] for k in range(len(upos)) if k != i and abs(k - i) < reach)
@@ -40,13 +43,16 @@ def cell_of(upos: Sequence[str], count: np.ndarray, i: int, j: int) -> list[tupl
     near = (min(passed, 2) + 1 if passed else int(nearer), crossed)
     distance = (side, sum(reach >= step for step in STEPS))
     often = int(count[j] > 2) + int(count[j] > 20)
+    length = sum(len(upos) >= least for least in (7, 10, 13, 17, 22, 28))
     return [
         distance,
         (side, upos[j], near),
         (distance, upos[j], near),
         (side, upos[i], upos[j], near),
         (distance, upos[i], upos[j], near),
-        (distance, upos[i], upos[j], near, often),
+        (distance, kinds[j] if kinds[j] in ("NOUN", "VERB") else "", near, length),
+        (distance, *edged[i : i + 3]),
+        (side, near, *edged[j : j + 3], often),
     ]
 
 
@@ -58,35 +64,49 @@ def class_contrasts(
     for size in sizes:
         halves.append(int(weight[1] < weight[0]))
         weight[halves[-1]] += size
-    numbers: list[dict[object, int]] = [{} for _ in range(6)]
-    pairs, places = [], []
-    for own in readings:
-        both = [(i, j) for i in range(len(own.forms)) for j in range(len(own.forms)) if i != j]
-        cells = [cell_of(own.upos, own.count, i, j) for i, j in both]
-        pairs.append(np.array(both).T)
-        places.append(
-            [[known.setdefault(cell[k], len(known)) for cell in cells] for k, known in enumerate(numbers)]
-        )
-    sums = [np.zeros((2, len(known), len(attention[0]))) for known in numbers]
-    counts = [np.zeros((2, len(known), 1)) for known in numbers]
-    for half, own, (i, j), levels, rows in zip(halves, readings, pairs, places, attention, strict=True):
-        for level, place in enumerate(levels):
-            np.add.at(sums[level][half], place, len(own.forms) * rows[:, i, j].T)
-            np.add.at(counts[level][half], place, 1)
-    found = []
-    for half, own, (i, j), levels, rows in zip(halves, readings, pairs, places, attention, strict=True):
-        curve = np.zeros((len(i), len(rows)))
-        for level, place in enumerate(levels):  # each level is drawn to the coarser one by two pairs
-            total, count = (table[level][1 - half][place] for table in (sums, counts))
-            curve = (total + 2.0 * (level > 0) * curve) / np.maximum(count + 2.0 * (level > 0), 1)
-        beyond = []
-        for word in np.flatnonzero(own.heads >= 0):
-            row, head = i == word, int(own.heads[word])
-            mass, level = rows[:, word, j[row]].sum(axis=1), curve[row].sum(axis=0)
-            rate = np.divide(mass, level, out=np.zeros(len(rows)), where=level > 0)
-            beyond.append(rows[:, word, head] - rate * curve[row & (j == head)][0])
-        found.append(np.mean(beyond, axis=0) if beyond else np.full(len(rows), np.nan))
-    return found
+    pairs = [
+        (row, i, j)
+        for row, own in enumerate(readings)
+        for i in range(len(own.forms))
+        for j in range(len(own.forms))
+        if i != j
+    ]
+    cells = zip(
+        *(cells_of(readings[row].upos, readings[row].count, i, j) for row, i, j in pairs), strict=True
+    )
+    numbers: list[dict[object, int]] = [{} for _ in range(8)]
+    keys = [
+        np.array([known.setdefault(cell, len(known)) for cell in own])
+        for known, own in zip(numbers, cells, strict=True)
+    ]
+    row, i, j = np.array(pairs).T
+    seen = np.array([attention[row][:, i, j] for row, i, j in pairs])
+    even = np.array([[1 / len(readings[row].forms)] for row, _, _ in pairs])
+    half = np.array(halves)[row]
+    beyond = np.zeros(seen.shape)
+    for trained in range(2):
+
+        def total(values: np.ndarray, key: np.ndarray, own: np.ndarray = half == trained) -> np.ndarray:
+            sums = np.zeros((key.max() + 1, values.shape[1]))
+            np.add.at(sums, key[own], values[own])
+            return np.asarray(sums[key])
+
+        curve, drawn = np.zeros(seen.shape), 0.0
+        for key in keys[:5]:  # each level is drawn to the coarser one by a pair of a sentence of 20 words
+            level = total(even, key) + drawn
+            curve = np.where(level > 0, total(seen, key) + drawn * curve, 0.0) / np.where(
+                level > 0, level, 1.0
+            )
+            drawn = 0.05
+        for key in (keys[5], keys[6], keys[7], keys[5]):
+            curve *= (total(seen, key) + 0.05) / (total(curve * even, key) + 0.05)
+        query, every = row * 1000 + i, half >= 0
+        spread = total(curve, query, every)
+        expected = total(seen, query, every) * curve / np.where(spread > 0, spread, 1.0)
+        beyond = np.where((half != trained)[:, None], seen - expected, beyond)
+    head = np.array([readings[row].heads[i] for row, i, _ in pairs]) == j
+    found = [beyond[(row == own) & head] for own in range(len(readings))]
+    return [own.mean(axis=0) if len(own) else np.full(seen.shape[1], np.nan) for own in found]
 
 
 def _written(count: int, seed: int) -> list[Reading]:
@@ -149,3 +169,20 @@ def test_sentences_that_are_too_small_too_long_or_behind_the_last_word_are_not_c
     assert set(np.searchsorted(starts, pairs.query, side="right") - 1) == {2, 3}
     assert len(pairs.query) == 3 * 2 + 256 * 255
     assert selection_of("syntactic").word_pairs_of([replace(example, upos=None)]) == [(None,)]
+
+
+@pytest.mark.ci
+def test_on_gold_trees_no_fake_is_beyond_word_class_and_every_head_of_syntax_is(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headroles.extraction import read_conllu
+
+    monkeypatch.setattr(sys, "path", [str(CALIBRATION), *sys.path])
+    bench = import_module("word_class")
+    trees = read_conllu(shared / "data" / "ud_english_ewt" / "en_ewt-ud-dev.conllu.gz", "EWT")
+    learned = [bench.sentence_of(words, forms, Counter()) for _, words, forms in bench.sentences(trees[256:])]
+    heads = bench.old_fakes() | bench.new_fakes(learned) | bench.ORACLES
+    strong = bench.verdicts(*bench.scores(trees[:256], heads, ["obj"]), list(heads), ["obj"])
+    found = {(own["relation"], own["head"]) for own in strong if own["beyond word class"]}
+    weakest = "a quarter on the head word, the rest on nouns and verbs nearby"
+    assert found == {(kind, name) for kind in ("all", "obj") for name in bench.ORACLES} - {("obj", weakest)}

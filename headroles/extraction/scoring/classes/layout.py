@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from headroles.extraction.scoring.prepared import Prepared
 from headroles.extraction.scoring.token_pairs import Bags, pairs_of_tokens, sort_into_bags, spread_bags
@@ -37,12 +37,13 @@ class TokenPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """The pairs that contrasts count, and all pairs of their attending words, which profiles are about.
+    """All compared pairs of words, which profiles are about, and those that contrasts count.
 
     Attributes:
         place: Place in the shard of the input of each attending word.
         opens: First pair of each attending word in ``cell``, and one past the last of all.
-        cell: Cell of each pair, with the frequency of the key.
+        cell: Cell of each pair in each table, with the frequency of the key.
+        size: Number of words of the sentence of each attending word.
         answer: Place in the shard of each answer, which is a contrast of an input.
         contrast: Its contrast.
         answer_opens: First counted pair of each answer, and one past the last of all.
@@ -52,7 +53,8 @@ class Questions:
 
     place: Int[np.ndarray, " queries"]
     opens: Int[np.ndarray, "_"]
-    cell: Int[np.ndarray, " pairs"]
+    cell: Int[np.ndarray, "tables pairs"]
+    size: Int[np.ndarray, " queries"]
     answer: Int[np.ndarray, " answers"]
     contrast: Int[np.ndarray, " answers"]
     answer_opens: Int[np.ndarray, "_"]
@@ -66,13 +68,13 @@ class BagMeaning:
 
     Attributes:
         cells: The cells that have a bag, those of the second half counted on from ``CELLS``.
-        pairs: Number of pairs of words of each of these bags.
+        even: Sum over the pairs of each of these bags of one over the words of their sentence.
         groups: Number of sentences in the inputs of each half.
         questions: What the other bags are about.
     """
 
     cells: Int[np.ndarray, " cells"]
-    pairs: Int[np.ndarray, " cells"]
+    even: Float[np.ndarray, " cells"]
     groups: tuple[int, int]
     questions: Questions
 
@@ -130,15 +132,16 @@ def lay_pairs(
     tokens, number, share = _token_pairs(np.array(rows), pairs)
     second = halves[[prepared.place for prepared in inputs]]
     cell = pairs.cell + CELLS * np.repeat(second, np.diff(pairs.opens))
-    order, cells, opens = sort_into_bags(cell)
-    of_cells = order, pairs.size[order].astype(np.float64), opens
+    order, cells, opens = sort_into_bags(cell.ravel())
+    order %= cell.shape[1]
+    of_cells = order, np.ones(len(order)), opens
     questions, of_queries, of_answers = _questions(inputs, own, pairs)
     groups = np.bincount(second, [found.groups for found in own], minlength=2)
     return ClassLayout(
         tokens=tokens,
         bags=spread_bags((of_cells, of_queries, of_answers), number, share),
         meaning=BagMeaning(
-            cells, np.diff(opens, append=len(order)), (int(groups[0]), int(groups[1])), questions
+            cells, np.add.reduceat(1 / pairs.size[order], opens), (int(groups[0]), int(groups[1])), questions
         ),
     )
 
@@ -160,7 +163,7 @@ def _join(inputs: Sequence[Prepared], own: Sequence[WordPairs], counts: Counter[
         word=word,
         query=np.concatenate([found.query for found in own]) + shift,
         key=key,
-        cell=with_frequency(np.concatenate([found.cell for found in own]), occurrences[key]),
+        cell=with_frequency(np.concatenate([found.cell for found in own], axis=1), occurrences[key]),
         size=np.concatenate([found.size for found in own]),
         opens=opens,
         word_opens=word_opens,
@@ -195,21 +198,20 @@ def _questions(
         for number, at in zip(contrast.tolist(), row.tolist(), strict=True)
     ]
     counted, answer_opens = np.concatenate(listed), np.cumsum([0, *size])
-    asking = np.zeros(pairs.word_opens[-1], dtype=np.bool_)
-    asking[pairs.query[counted]] = True
-    members = np.flatnonzero(asking[pairs.query])
-    opens = np.flatnonzero(np.diff(pairs.query[members], prepend=-1))  # queries are sorted
-    words = pairs.query[members[opens]]
+    opens = np.flatnonzero(np.diff(pairs.query, prepend=-1))  # queries are sorted
+    words = pairs.query[opens]
     place = np.array([prepared.place for prepared in inputs])
     questions = Questions(
         place=place[np.searchsorted(pairs.word_opens, words, side="right") - 1],
-        opens=np.append(opens, len(members)),
-        cell=pairs.cell[members],
+        opens=np.append(opens, len(pairs.query)),
+        cell=pairs.cell.astype(np.int32),
+        size=pairs.size[opens],
         answer=place[row],
         contrast=contrast,
         answer_opens=answer_opens,
-        counted=np.searchsorted(members, counted),
+        counted=counted,
         asked=np.searchsorted(words, pairs.query[counted]),
     )
-    of_queries = members, np.ones(len(members)), opens
+    every = np.arange(len(pairs.query))
+    of_queries = every, np.ones(len(every)), opens
     return questions, of_queries, (counted, np.repeat(1 / size, size), answer_opens[:-1])

@@ -1,4 +1,4 @@
-"""Attention by cell in one half of a shard, and the profile of every head that follows from it.
+"""Attention by cell in one half of a shard, and the first factor of the profile of every head.
 
 A level is added up in float32 from the next finer one, so that no sum has many terms of very different
 size.
@@ -11,7 +11,7 @@ from jaxtyping import Float, Float32, Int
 from headroles.extraction.scoring.batches.cells import CellBags
 from headroles.extraction.scoring.token_pairs import sort_into_bags
 from headroles.plans.class_profile import SHRINKAGE
-from headroles.plans.word_pairs import FREQUENCIES, coarser, coarser_pair
+from headroles.plans.word_pairs import coarser, coarser_pair
 
 Table = Float32[torch.Tensor, "rows heads"]
 
@@ -40,23 +40,25 @@ def sum_bags(
 
 
 class Totals:
-    """Sums of attention and numbers of pairs by place of one level.
+    """Sums of attention and of even attention by place of one level.
 
     Attributes:
         place: The places that occur, sorted.
-        sums: Σ n A of each.
-        count: Its pairs.
+        sums: Σ A of each.
+        even: Σ 1/n of each.
     """
 
-    def __init__(self, place: Int[np.ndarray, " rows"], sums: Table, count: Int[np.ndarray, " rows"]) -> None:
+    def __init__(
+        self, place: Int[np.ndarray, " rows"], sums: Table, even: Float[np.ndarray, " rows"]
+    ) -> None:
         """Add up rows by their places, in any order."""
         members, self.place, opens = sort_into_bags(place)
-        self.count = np.add.reduceat(count[members], opens)
+        self.even = np.add.reduceat(even[members], opens)
         self.sums = sum_bags(sums, members, np.append(opens, len(members)))
 
     def join(self, place: Int[np.ndarray, " rows"]) -> "Totals":
         """Return the totals of a coarser level, given the coarser place of each place."""
-        return Totals(place, self.sums, self.count)
+        return Totals(place, self.sums, self.even)
 
     def blend(
         self,
@@ -72,12 +74,12 @@ class Totals:
         """
         row = np.minimum(np.searchsorted(self.place, wanted), len(self.place) - 1)
         known = self.place[row] == wanted
-        number = np.where(known, self.count[row], 0.0)
+        even = np.where(known, self.even[row], 0.0)
         every = np.arange(len(wanted) + 1)
         if coarser is None:
-            return sum_bags(self.sums, row, every, known / np.maximum(number, 1))
-        found = sum_bags(self.sums, row, every, known / (number + SHRINKAGE))
-        found += sum_bags(*coarser, every, SHRINKAGE / (number + SHRINKAGE))
+            return sum_bags(self.sums, row, every, known / np.where(known, even, 1.0))
+        found = sum_bags(self.sums, row, every, known / (even + SHRINKAGE))
+        found += sum_bags(*coarser, every, SHRINKAGE / (even + SHRINKAGE))
         return found
 
 
@@ -87,20 +89,16 @@ def profile(totals: Totals, cells: Int[np.ndarray, " cells"]) -> Table:
     Each level is computed once for all cells that it does not tell apart.
 
     Args:
-        totals: Of the cells of one half, with the frequency of the key.
-        cells: The cells that are asked for.
+        totals: Of the cells of the first table in one half.
+        cells: The cells that are asked for, sorted.
     """
-    wholes = totals.join(totals.place // FREQUENCIES)
-    levels = coarser(wholes.place * FREQUENCIES)
-    by_side, by_distance = wholes.join(levels[3]), wholes.join(levels[2])
+    levels, wanted = coarser(totals.place), coarser(cells)
+    by_side, by_distance = totals.join(levels[3]), totals.join(levels[2])
     distances, sides = (by_distance.join(place) for place in coarser_pair(by_distance.place))
-    whole, of_cell = np.unique(cells // FREQUENCIES, return_inverse=True)
-    wanted = coarser(whole * FREQUENCIES)
-    asked, of_whole = np.unique(wanted[2], return_inverse=True)
+    asked, of_cell = np.unique(wanted[2], return_inverse=True)
     distance, side = coarser_pair(asked)
     every = np.arange(len(asked))
     found = sides.blend(side, (distances.blend(distance), every))
     found = by_distance.blend(asked, (found, every))
-    found = by_side.blend(wanted[3], (found, of_whole))
-    found = wholes.blend(whole, (found, np.arange(len(whole))))
-    return totals.blend(cells, (found, of_cell))
+    found = by_side.blend(wanted[3], (found, of_cell))
+    return totals.blend(cells, (found, np.arange(len(cells))))

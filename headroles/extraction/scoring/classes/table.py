@@ -11,12 +11,12 @@ import numpy as np
 import torch
 
 from headroles.extraction.scoring.classes.layout import BagMeaning, Questions
-from headroles.extraction.scoring.classes.profile import Table, Totals, profile, sum_bags
+from headroles.extraction.scoring.classes.profile import Table, Totals, profile
 from headroles.extraction.texts.tokens import Tokenised
 from headroles.plans.class_profile import LEAST, ClassSpace, split_in_halves
-from headroles.plans.word_pairs import CELLS
+from headroles.plans.word_pairs import CELLS, OPENS
 
-HEADS = 72
+HEADS = 36
 """Heads whose profiles are computed at a time."""
 
 
@@ -65,8 +65,7 @@ class ClassTable:
     def _write(self, values: np.ndarray, cells: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         """Write the scores of the columns, where both halves have enough sentences."""
         asked = _join([batch.bags.questions for batch in self._batches])
-        other = ~np.repeat(self.halves[asked.place], np.diff(asked.opens))
-        wanted, index = _number(asked.cell + CELLS * other)
+        pairs = _number(asked, self.halves)
         scores, space = values.reshape(*values.shape[:2], -1), self.space
         column, distance, share = (
             np.array(own)[asked.contrast] for own in (space.columns, space.distance, space.share)
@@ -74,63 +73,108 @@ class ClassTable:
         for start in range(0, scores.shape[2], HEADS):
             heads = slice(start, start + HEADS)
             mass, seen = (
-                torch.cat([getattr(batch, name)[:, heads] for batch in self._batches])
+                torch.cat([getattr(batch, name)[:, heads] for batch in self._batches]).numpy()
                 for name in ("mass", "seen")
             )
-            profiles = [
-                profile(self._totals(half, heads), wanted[wanted // CELLS == half] - half * CELLS)
-                for half in range(2)
-            ]
-            expected = _expected(asked, index, torch.cat(profiles), mass)
+            profiles = [self._profile(half, heads, pairs) for half in range(2)]
             matched = scores[distance, asked.answer, heads]
-            scores[column, asked.answer, heads] = (seen - expected).numpy() - share[:, None] * matched
+            expected = _expected(asked, pairs, profiles, mass)
+            scores[column, asked.answer, heads] = seen - expected - share[:, None] * matched
         cells[column, asked.answer] = np.diff(asked.answer_opens)
         low[column], high[column] = -1 - share, 1 + share
 
-    def _totals(self, half: int, heads: slice) -> Totals:
-        """Return the sums of one half by cell, for some heads."""
+    def _profile(self, half: int, heads: slice, pairs: "_Pairs") -> tuple[np.ndarray, np.ndarray]:
+        """Return the factors of one half's profile, for some heads: of the first table, and of others."""
+        from headroles.extraction.scoring.classes.raking import rake
+
         parts = []
+        observed = np.zeros((len(pairs.known) - pairs.first, self._batches[0].cells[:, heads].shape[1]))
         for batch in self._batches:
             own = batch.bags.cells
-            rows = slice(*np.searchsorted(own, (half * CELLS, (half + 1) * CELLS)))
-            parts.append((own[rows] - half * CELLS, batch.cells[rows, heads], batch.bags.pairs[rows]))
-        cells, sums, pairs = zip(*parts, strict=True)
-        return Totals(np.concatenate(cells), torch.cat(sums), np.concatenate(pairs))
+            begin, split, end = np.searchsorted(own, np.array([0, OPENS[1], CELLS]) + half * CELLS)
+            rows = slice(begin, split)
+            parts.append((own[rows] - half * CELLS, batch.cells[rows, heads], batch.bags.even[rows]))
+            others = np.searchsorted(pairs.known, own[split:end] - half * CELLS) - pairs.first
+            observed[others] += batch.cells[split:end, heads].numpy()
+        cells, sums, even = zip(*parts, strict=True)
+        totals = Totals(np.concatenate(cells), torch.cat(sums), np.concatenate(even))
+        first = profile(totals, pairs.known[: pairs.first]).contiguous().numpy()
+        here = pairs.second == half
+        return first, rake(first, pairs.place[here], pairs.even[here], observed)
 
 
-def _expected(asked: Questions, index: np.ndarray, profile: Table, mass: Table) -> Table:
-    """Return the attention (answers, heads) that a profile puts on the counted pairs, as a mean.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """The compared pairs of a shard.
+
+    Attributes:
+        known: The cells that occur, sorted.
+        first: Number of those of the first table.
+        place: Row of each pair among the cells of the first table, then its rows among all others.
+        query: Its attending word.
+        even: One over the words of its sentence.
+        second: Its half.
+    """
+
+    known: np.ndarray
+    first: int
+    place: np.ndarray
+    query: np.ndarray
+    even: np.ndarray
+    second: np.ndarray
+
+
+def _number(asked: Questions, halves: np.ndarray) -> _Pairs:
+    """Return the pairs that questions are about, with rows for their cells."""
+    there = np.zeros(CELLS, dtype=np.bool_)
+    there[asked.cell] = True
+    known, number = np.flatnonzero(there), np.cumsum(there, dtype=np.int32) - 1
+    first = int(np.count_nonzero(there[: OPENS[1]]))
+    place = np.ascontiguousarray(number[asked.cell].T)
+    place[:, 1:] -= first
+    sizes = np.diff(asked.opens)
+    query = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    even = (1 / asked.size).astype(np.float32)
+    return _Pairs(known, first, place, query, even[query], halves[asked.place][query])
+
+
+def _expected(
+    asked: Questions, pairs: _Pairs, profiles: list[tuple[np.ndarray, np.ndarray]], mass: np.ndarray
+) -> np.ndarray:
+    """Return the attention (answers, heads) that profiles put on the counted pairs, as a mean.
 
     Args:
         asked: The questions.
-        index: Row in the profile of the cell of each of their pairs.
-        profile: f of all cells (rows, heads).
+        pairs: All pairs.
+        profiles: The factors of both halves; a pair is compared with those of the half it is not in.
         mass: Attention of each attending word on all words it is compared with (queries, heads).
     """
-    whole = sum_bags(profile, index, asked.opens)
-    rate = torch.where(whole > 0, mass / whole, 0.0)
-    rows = torch.from_numpy(index[asked.counted])
-    pairs = rate[torch.from_numpy(asked.asked)].mul_(profile[rows])
-    number = np.diff(asked.answer_opens)
-    return sum_bags(pairs, np.arange(len(pairs)), asked.answer_opens, np.repeat(1 / number, number))
+    from headroles.extraction.scoring.classes.raking import products
 
-
-def _number(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cells of both halves that occur, sorted, and the place of each key among them."""
-    there = np.zeros(2 * CELLS, dtype=np.bool_)
-    there[keys] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
+    found = np.empty((len(asked.counted), mass.shape[1]), dtype=np.float32)
+    for half, (first, factor) in enumerate(profiles):
+        here = np.flatnonzero(pairs.second != half)
+        ones = np.ones(len(here), dtype=np.float32)
+        whole = products(first, factor, pairs.place[here], ones, pairs.query[here], len(mass))
+        rate = np.divide(mass, whole, out=np.zeros_like(mass), where=whole > 0, casting="same_kind")
+        own = np.flatnonzero(pairs.second[asked.counted] != half)
+        place = pairs.place[asked.counted[own]]
+        found[own] = rate[asked.asked[own]] * first[place[:, 0]]
+        for table in range(1, place.shape[1]):
+            found[own] *= factor[place[:, table]]
+    sums: np.ndarray = np.add.reduceat(found, asked.answer_opens[:-1], axis=0, dtype=np.float64)
+    return sums / np.diff(asked.answer_opens)[:, None]
 
 
 def _join(parts: Sequence[Questions]) -> Questions:
     """Join the questions of all batches."""
     queries, pairs = (
-        np.cumsum([0, *(len(getattr(own, name)) for own in parts)]) for name in ("place", "cell")
+        np.cumsum([0, *(getattr(own, name).shape[-1] for own in parts)]) for name in ("place", "cell")
     )
     counted = np.cumsum([0, *(len(own.counted) for own in parts)])
 
     def joined(name: str) -> np.ndarray:
-        return np.concatenate([getattr(own, name) for own in parts])
+        return np.concatenate([getattr(own, name) for own in parts], axis=-1)
 
     def shifted(name: str, first: np.ndarray, last: int | None = None) -> np.ndarray:
         return np.concatenate(
@@ -141,6 +185,7 @@ def _join(parts: Sequence[Questions]) -> Questions:
         place=joined("place"),
         opens=np.append(shifted("opens", pairs, -1), pairs[-1]),
         cell=joined("cell"),
+        size=joined("size"),
         answer=joined("answer"),
         contrast=joined("contrast"),
         answer_opens=np.append(shifted("answer_opens", counted, -1), counted[-1]),

@@ -1,0 +1,87 @@
+"""Profiles raked to the sums of further tables, by one compiled loop over pairs of words.
+
+The module imports numba, and compiles the loop or reads it from disk. Import it only where it is used.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headroles.extraction.compiling import compiled
+from headroles.plans.class_profile import RAKED, SHRINKAGE
+
+
+def _add_products(
+    first: Float[np.ndarray, "cells heads"],
+    factor: Float[np.ndarray, "factors heads"],
+    place: Int[np.ndarray, "pairs tables"],
+    weight: Float[np.ndarray, " pairs"],
+    into: Int[np.ndarray, " pairs"],
+    sums: Float[np.ndarray, "rows heads"],
+) -> None:
+    """Add the weighted profile of each pair to a row of sums; see ``products``."""
+    heads = first.shape[1]
+    for pair in range(len(place)):
+        own, one, two, three = place[pair, 0], place[pair, 1], place[pair, 2], place[pair, 3]
+        row, share = into[pair], weight[pair]
+        for head in range(heads):
+            found = first[own, head] * factor[one, head] * factor[two, head] * factor[three, head]
+            sums[row, head] += share * found
+
+
+_compiled: Any = compiled(
+    _add_products, "void(f4[:, ::1], f4[:, ::1], i4[:, ::1], f4[::1], i4[::1], f8[:, ::1])"
+)
+
+
+def products(
+    first: Float[np.ndarray, "cells heads"],
+    factor: Float[np.ndarray, "factors heads"],
+    place: Int[np.ndarray, "pairs tables"],
+    weight: Float[np.ndarray, " pairs"],
+    into: Int[np.ndarray, " pairs"],
+    rows: int,
+) -> Float[np.ndarray, "rows heads"]:
+    """Return sums of the profile g of some pairs, weighted.
+
+    Args:
+        first: f of each cell of the first table, in float32.
+        factor: r of the cells of the other tables, in float32.
+        place: Row of each pair in ``first``, then its rows in ``factor``, in int32.
+        weight: Weight of each pair, in float32.
+        into: The row of sums that each pair joins, in int32.
+        rows: Number of these rows.
+
+    Example:
+        >>> given = np.array([[2.0], [3.0]], np.float32), np.array([[1.0], [0.5]], np.float32)
+        >>> place, ones = np.array([[0, 0, 0, 0], [1, 0, 1, 1]], np.int32), np.ones(2, np.float32)
+        >>> products(*given, place, ones, np.zeros(2, np.int32), 1).tolist()
+        [[2.75]]
+    """
+    sums = np.zeros((rows, first.shape[1]))
+    _compiled(first, factor, place, weight, into, sums)
+    return sums
+
+
+def rake(
+    first: Float[np.ndarray, "cells heads"],
+    place: Int[np.ndarray, "pairs tables"],
+    weight: Float[np.ndarray, " pairs"],
+    observed: Float[np.ndarray, "factors heads"],
+) -> Float[np.ndarray, "factors heads"]:
+    """Return r of ``headroles.plans.class_profile`` for the cells of the other tables; 1 without pairs.
+
+    Args:
+        first: f of each cell of the first table, in float32.
+        place: Row of each pair of the half in ``first``, then its rows in ``observed``, in int32.
+        weight: 1/n of each pair, in float32.
+        observed: Σ A of each cell of the other tables.
+    """
+    factor = np.ones(observed.shape, dtype=np.float32)
+    for table in RAKED:
+        into = np.ascontiguousarray(place[:, table])
+        own = np.unique(into)
+        fitted = products(first, factor, place, weight, into, len(observed))[own]
+        factor[own] *= (observed[own] + SHRINKAGE) / (fitted + SHRINKAGE)
+    return factor
