@@ -250,7 +250,10 @@ def _test(column: Column, decision: Decision, intervals: bool = True) -> _Column
         sample=sample,
         counted=column.counted(sample),
         enough=enough_for_not(column, decision.test),
-        missing=tuple(missing_p(column, sample, decision.test, side) for side in (1, -1)),
+        missing=(
+            missing_p(column, sample, decision.test, 1),
+            missing_p(column, sample, decision.test, -1),
+        ),
         null=column.null,
         outcome=outcome,
     )
@@ -273,9 +276,10 @@ def _adjust_both(
     families = family_members(rules, *grid, decision.family)
     joint = joint_role_p(np.maximum(*role), rules)
     if decision.correction != "maxT":
-        return tuple(
+        q, q_not = (
             adjust_families(p, families, decision.correction, decision.alpha) for p in (joint, not_role[0])
         )
+        return q, q_not
     still = np.stack([has_no_spread(column.counted) for column in tested])
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision

@@ -31,7 +31,8 @@ def withheld(
         decision: As they were judged.
     """
     shape = (len(columns), findings.count[0].size)
-    families = family_members(findings.rules, *findings.count.shape[1:], decision.family)
+    layers, heads = findings.count.shape[1:]
+    families = family_members(findings.rules, layers, heads, decision.family)
     enough = np.stack([enough_for_not(column, decision.test) for column in columns])
     several = findings.count.reshape(shape) >= FEWEST_UNITS
     undetermined = (findings.decision.reshape(shape) == 2) & several

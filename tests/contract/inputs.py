@@ -122,7 +122,7 @@ def write_inputs(folder: Path) -> None:
     """Write all inputs into a folder."""
     texts = {
         PAIRS: pairs_text(7),
-        MORE_PAIRS: pairs_text(8, 104),
+        MORE_PAIRS: pairs_text(8, 156),
         TREES: treebank_text(20, 5),
         TRAINING: treebank_text(8, 6),
         LISTED: listed_text(),

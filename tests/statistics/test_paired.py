@@ -74,7 +74,8 @@ def _counted(differences: np.ndarray, theta: float, side: int) -> np.ndarray:
     p = np.maximum(own.p, more.p) if side > 0 else np.maximum(own.p_not, more.p_not)
     units, beyond, room = len(differences), side * (differences.mean(axis=0) - theta), 2 + side * theta
     missing = np.where(beyond * units > 3 * room, (room / (room + beyond)) ** units, 1.0)
-    return np.maximum(p, missing)
+    counted: np.ndarray = np.maximum(p, missing)
+    return counted
 
 
 def test_numbers_are_those_of_scipy_and_statsmodels() -> None:
