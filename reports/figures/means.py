@@ -227,7 +227,8 @@ def _axes(figure: Figure, summary: Summary, split: bool) -> None:
 
 def _contrast_title(roles: Sequence[Role]) -> str:
     """Return what the contrasts of a run control for, in words, a line each."""
-    controls = sorted({control_of(role.contrast) for role in roles if role.contrast} - {""})
+    parts = (control_of(role.contrast).split(" or ") for role in roles if role.contrast)
+    controls = sorted({control for each in parts for control in each} - {""})
     if controls == [CONTROLS[VALUES]]:
         return "minus the score by norm"
     return f"beyond {'<br>or '.join(controls)}" if controls else "contrast"
