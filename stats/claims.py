@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Column, exact_statements, handle_flat_scores
 from headroles.stats.decision import ENOUGH_FOR_NOT, ENOUGH_WITHOUT_BOUND
@@ -26,7 +25,7 @@ def label_p(
     test: str,
     worst: Float[np.ndarray, "*shape"] | None = None,
 ) -> Float[np.ndarray, "*shape"]:
-    """Return the p by which resamples are labelled: that of the test, guarded; 1 below 20 units.
+    """Return the p by which resamples are labelled: that of the test, guarded; 1 below its fewest units.
 
     Args:
         p: Of the test.
@@ -39,7 +38,7 @@ def label_p(
         still = has_no_spread(column.counted(sample))
         p = np.where(still, exact_statements(column, sample).p, p) if still.any() else p
         p = np.where(sample.count >= 2, p, np.nan)
-    return withhold(guarded_p(p, column, sample, test, 1, worst), sample.count >= FEWEST_UNITS)
+    return withhold(guarded_p(p, column, sample, test, 1, worst), sample.count >= METHODS[test].fewest)
 
 
 def guarded_p(
@@ -137,7 +136,7 @@ def unseen_p(column: Column, decision: Decision, side: int) -> Float[np.ndarray,
     and assumptions: those of the decision's test. By a test of a mean, p is the larger of two: of the units,
     and of the units with three more at the worst value of any (``further``). Samples that lack rare units
     have an extreme mean and a small spread at once; so p of the second is no smaller where tails are long.
-    Where values have bounds, ``guarded_p`` adds units at these.
+    ``guarded_p`` adds units at known bounds, for the correction.
 
     Args:
         column: The values, with their margin.
@@ -152,4 +151,5 @@ def unseen_p(column: Column, decision: Decision, side: int) -> Float[np.ndarray,
         found = method(each.values, each.sample, column.rule.margin, decision.resamples, decision.seed)
         found = handle_flat_scores(found, each, each.sample, decision.test)
         p.append(found.p if side > 0 else found.p_not)
-    return guarded_p(np.maximum.reduce(p), column, column.sample, decision.test, side)
+    larger: np.ndarray = np.maximum.reduce(p)
+    return larger

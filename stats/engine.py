@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
@@ -125,7 +124,7 @@ def judge(
         q=grid(q),
         p_not=grid(p_not),
         q_not=grid(q_not),
-        decision=grid(_decide(rules, outcomes, decision.alpha, units >= FEWEST_UNITS)),
+        decision=grid(_decide(rules, outcomes, decision.alpha, units >= METHODS[decision.test].fewest)),
     )
 
 

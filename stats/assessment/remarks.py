@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
@@ -91,17 +90,15 @@ def remarks(decision: Decision, findings: Findings) -> list[str]:
 def _few_units(decision: Decision, findings: Findings) -> list[str]:
     """Return remarks on roles with few units, with the fewest of any of their heads or contrasts."""
     contrast = dict(contrast_pairs(findings.rules))
-    none, few = list[str](), list[str]()
+    none, few, fewest = list[str](), list[str](), METHODS[decision.test].fewest
     for k, rule in enumerate(findings.rules):
         count = np.concatenate([findings.count[row].ravel() for row in (k, contrast.get(k, k))])
         least = int(count[count > 1].min(initial=ENOUGH_FOR_NOT))
         if rule.role and least < ENOUGH_FOR_NOT:
-            (none if least < FEWEST_UNITS else few).append(f"{rule.sieve} ({least})")
+            (none if least < fewest else few).append(f"{rule.sieve} ({least})")
     sentences = []
     if none:
-        sentences.append(
-            f"fewer than {FEWEST_UNITS} units: {join_names(none)}. With so few, no head gets a label."
-        )
+        sentences.append(f"fewer than {fewest} units: {join_names(none)}. With so few, no head gets a label.")
     if few and decision.test in SMALL:
         sentences.append(
             f"fewer than {ENOUGH_FOR_NOT} units: {join_names(few)}. With so few, {decision.test} errs more "

@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.findings import Findings
 from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
@@ -34,7 +33,7 @@ def withheld(
     layers, heads = findings.count.shape[1:]
     families = family_members(findings.rules, layers, heads, decision.family)
     enough = np.stack([enough_for_not(column, decision.test) for column in columns])
-    several = findings.count.reshape(shape) >= FEWEST_UNITS
+    several = findings.count.reshape(shape) >= METHODS[decision.test].fewest
     undetermined = (findings.decision.reshape(shape) == 2) & several
     found = []
     counted = counted_p(columns, findings, decision)

@@ -235,14 +235,17 @@ def equivalences(
     """
     columns = list(Columns(scores, [replace(rule, null=0.0, margin=0.0, contrast="") for rule in rules]))
     p = np.full((len(rules), scores.layers * scores.heads), np.nan)
+    counted = p.copy()
     for k, bound in enumerate(bounds):
         if bound > 0:
-            p[k] = equivalence_p(columns[k], decision, bound)
+            p[k], counted[k] = equivalence_p(columns[k], decision, bound)
     families = family_members(rules, scores.layers, scores.heads, decision.family)
     positive = [bound if bound > 0 else 1.0 for bound in bounds]
-    q = adjust_equivalence(columns, families, p, decision, positive)
+    q = adjust_equivalence(columns, families, counted, decision, positive)
     grid = (len(rules), scores.layers, scores.heads)
-    return Equivalence(p.reshape(grid), q.reshape(grid), significant(q, decision.alpha, p).reshape(grid))
+    return Equivalence(
+        p.reshape(grid), q.reshape(grid), significant(q, decision.alpha, counted).reshape(grid)
+    )
 
 
 def equivalent_questions(questions: Questions, bounds: Sequence[float], decision: Decision) -> Equivalence:

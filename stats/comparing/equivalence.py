@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
 from headroles.records.rules.rule import Decision
-from headroles.stats.claims import further, unseen_p, withhold
+from headroles.stats.claims import further, missing_p, unseen_p, withhold
 from headroles.stats.columns import Column, with_margin
 from headroles.stats.families import adjust_families
 from headroles.stats.max_t import max_t
@@ -32,14 +32,17 @@ def negate_column(column: Column, margin: float) -> Column:
     )
 
 
-def equivalence_p(column: Column, decision: Decision, bound: float) -> Float[np.ndarray, " heads"]:
-    """Return p of "the mean is at least the bound away from 0", as its family counts it.
+def equivalence_p(
+    column: Column, decision: Decision, bound: float
+) -> tuple[Float[np.ndarray, " heads"], Float[np.ndarray, " heads"]]:
+    """Return p of "the mean is at least the bound away from 0", and p as its family counts it.
 
     Null: the mean is −bound or less, or bound or more. Alternative: it lies between. p is the larger of two
     one-sided p, each with unseen units (``claims.unseen_p``): only one half of the null can be true, so
     nothing is divided. Unit: a row of the column. Assumptions: those of the test. Values without spread
     beyond rounding are judged by their bounds; without bounds as if rounding were their spread (Student's t
-    with a standard deviation of 1e-6). Below 75 units p is 1.
+    with a standard deviation of 1e-6). In its family p counts as 1 below 75 units, and as at least that of
+    missing units at the bounds (``claims.guarded_p``).
     Source: Schuirmann (1987), "A comparison of the two one-sided tests procedure and the power approach",
     J. Pharmacokin. Biopharm. 15, 657-680.
 
@@ -49,16 +52,19 @@ def equivalence_p(column: Column, decision: Decision, bound: float) -> Float[np.
         bound: Largest mean that counts as none, above 0, on the scale of the values.
 
     Returns:
-        P per head, NaN where nothing could be tested.
+        Both per head, NaN where nothing could be tested.
     """
     sample = column.sample
-    above, below = (unseen_p(with_margin(column, -side * bound), decision, side) for side in (1, -1))
-    p = np.maximum(above, below)
+    p, counted = np.zeros(sample.mean.shape), np.zeros(sample.mean.shape)
+    for side in (1, -1):
+        beyond = with_margin(column, -side * bound)
+        p = np.maximum(p, unseen_p(beyond, decision, side))
+        counted = np.maximum(counted, missing_p(beyond, sample, decision.test, side))
     flat = np.isnan(p) & has_no_spread(sample)
     if flat.any():
         rounding = replace(sample, sd=np.maximum(sample.sd, SPREAD * np.maximum(1.0, np.abs(sample.mean))))
         p[flat] = np.maximum(student(rounding, -bound).p, student(rounding, bound).p_not)[flat]
-    return withhold(p, sample.count >= ENOUGH_FOR_LITTLE)
+    return p, withhold(np.maximum(p, counted), sample.count >= ENOUGH_FOR_LITTLE)
 
 
 def adjust_equivalence(
@@ -73,7 +79,7 @@ def adjust_equivalence(
     Args:
         columns: Values, on the same units.
         families: Parts that are corrected together.
-        p: From ``equivalence_p``.
+        p: From ``equivalence_p``, as families count it.
         decision: Correction and alpha; test, resamples and seed for max-t.
         bounds: Bound of each column.
 

@@ -50,7 +50,7 @@ from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
 from headroles.records.comparison import Differences
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.claims import further, unseen_p, withhold
+from headroles.stats.claims import further, guarded_p, unseen_p, withhold
 from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
 from headroles.stats.comparing.equivalence import (
     Families,
@@ -207,7 +207,9 @@ def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     sample, method = column.sample, METHODS[decision.test]
     change = method(column.values, sample, 0.0, decision.resamples, decision.seed)
     shown = handle_flat_scores(interval_of(decision, column.values, sample, change), column, sample)
-    sides = [unseen_p(column, decision, side) for side in (1, -1)]
+    sides = [
+        guarded_p(unseen_p(column, decision, side), column, sample, decision.test, side) for side in (1, -1)
+    ]
     enough = sample.count >= (ENOUGH_FOR_LITTLE if method.guarded else FEWEST_UNITS)
     low, high = (
         handle_flat_scores(
@@ -221,7 +223,7 @@ def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
         p=np.minimum(1.0, 2 * np.minimum(shown.p, shown.p_not)),
         counted=withhold(np.minimum(1.0, 2 * np.minimum(*sides)), enough),
         p_equivalent=np.maximum(low.p, high.p_not),
-        counted_equivalent=equivalence_p(column, decision, bound),
+        counted_equivalent=equivalence_p(column, decision, bound)[1],
         within=(shown.low > -bound) & (shown.high < bound),
     )
 

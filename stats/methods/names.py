@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.stats.methods.betting import betting
 from headroles.stats.methods.closed_form import (
     Outcome,
@@ -45,6 +46,7 @@ class Method:
         warning: Sentence on when its labels must not be read as statements about means; "" for none.
         guarded: Whether labels that hinge on few units are withheld (``reliance``): in tests of a mean,
             except the released one.
+        fewest: Units below which nothing is decided; the released one decides from 2 on.
     """
 
     estimand: str
@@ -56,6 +58,7 @@ class Method:
     stand_in: str = ""
     warning: str = ""
     guarded: bool = True
+    fewest: int = FEWEST_UNITS
 
     def __call__(
         self,
@@ -134,6 +137,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             statistic=biased_statistic,
             warning="t-published divides the spread by n, as released: 5.5 % err instead of 5 % at 20 units.",
             guarded=False,
+            fewest=2,
         ),
     }
 )

@@ -66,7 +66,8 @@ def missed_p(
         side: 1 for a claim above θ, −1 for one below.
 
     Returns:
-        From 0 to 1; 1 where ``UNSEEN`` more units at the worst value would leave the mean on the wrong side.
+        From 0 to 1; 1 where ``UNSEEN`` more units at the worst value would leave the mean on the wrong side;
+        0 where it is there already, so that p of the test itself is large.
 
     Example:
         >>> mean = np.array([0.12, 0.12])
@@ -75,10 +76,10 @@ def missed_p(
         ([0.026, 0.0], [1.0, 0.0002])
     """
     beyond, room = side * (sample.mean - threshold), side * (threshold - worst)
-    holds = (beyond > 0) & (beyond * sample.count > UNSEEN * room)
+    holds = beyond * sample.count > UNSEEN * room
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         share = np.where(holds, np.where(room > 0, room / (room + beyond), 0.0), 1.0)
-        missed: np.ndarray = share**sample.count
+        missed: np.ndarray = np.where(beyond > 0, share**sample.count, 0.0)
     return missed
 
 

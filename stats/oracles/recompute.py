@@ -162,6 +162,7 @@ def recompute_findings(
                 ledger.compare("mean_high", own.interval, precision.mean_high[place], own.high)
     missing = missing_units(findings.rules, evidences, decision)
     units = {place: len(one.values) for place, one in evidences.items()}
+    fewest = 2 if decision.test == "t-published" else FEWEST
     p = _compare_p(ledger, findings, tests, missing, decision)
     if precision is not None and not _is_older(precision) and not summed:
         verdicts = {
@@ -175,7 +176,7 @@ def recompute_findings(
                 ledger.compare(name, oracle, getattr(precision, name)[place], share)
         for place in evidences:
             code = decision_by(place, findings, precision, p, missing[place].enough, decision)
-            few = units[place] < FEWEST and DECISIONS[code] != "untestable" and code >= 0
+            few = units[place] < fewest and DECISIONS[code] != "untestable" and code >= 0
             if few or (code == 0 and confirmed is not None and not confirmed[place]):
                 code = DECISIONS.index("undetermined")
             ledger.compare("decision", "q at most alpha", float(findings.decision[place]), float(code))

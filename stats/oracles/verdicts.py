@@ -70,8 +70,9 @@ def _missing(evidence: Evidence, margin: float, test_name: str) -> Missing:
     mean, (low, high) = mean_of(evidence.values), evidence.worst
     sides = []
     for beyond, room in ((mean - margin, margin - low), (margin - mean, high - margin)):
-        holds = beyond > 0 and n * beyond > 3 * room  # three more units at the worst value
-        sides.append((room / (room + beyond)) ** n if holds and room > 0 else float(not holds))
+        holds = n * beyond > 3 * room  # three more units at the worst value
+        share = (room / (room + beyond) if room > 0 else 0.0) if holds else 1.0
+        sides.append(share**n if beyond > 0 else 0.0)
     return Missing(sides[0], sides[1], enough)
 
 

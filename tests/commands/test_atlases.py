@@ -53,6 +53,7 @@ def _atlas(folder: Path, runs: Sequence[Labelling], **options: Any) -> Atlas:
 
 
 @pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.usefixtures("unguarded")
 def test_consensus_is_the_partial_conjunction_of_the_runs_own_p(apart: bool, tmp_path: Path) -> None:
     from statsmodels.stats.multitest import multipletests
 

@@ -80,7 +80,7 @@ def test_a_run_is_loaded_saved_and_loaded_again_without_a_change(
     run = headroles.load(folder)
     headroles.save(run, tmp_path / "copy")
     changed = {file for file in byte_differences(folder, tmp_path / "copy") if not file.startswith("shards/")}
-    assert changed <= {"manifest.json", "plan.json", *(f"scores/part-{k:05}.parquet" for k in range(4))}
+    assert changed <= {"manifest.json", "plan.json", *(f"scores/part-{k:05}.parquet" for k in range(5))}
     back = headroles.load(tmp_path / "copy")
     np.testing.assert_array_equal(back.scores.values, run.scores.values)
     assert repr(replace(back, folder=run.folder)) == repr(run)

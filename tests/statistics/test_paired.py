@@ -73,7 +73,7 @@ def _counted(differences: np.ndarray, theta: float, side: int) -> np.ndarray:
     own, more = student(differences, theta), student(with_further(differences, -side), theta)
     p = np.maximum(own.p, more.p) if side > 0 else np.maximum(own.p_not, more.p_not)
     units, beyond, room = len(differences), side * (differences.mean(axis=0) - theta), 2 + side * theta
-    missing = np.where(beyond * units > 3 * room, (room / (room + beyond)) ** units, 1.0)
+    missing = np.where(beyond * units > 3 * room, (room / (room + beyond)) ** units, 1.0) * (beyond > 0)
     counted: np.ndarray = np.maximum(p, missing)
     return counted
 

@@ -166,6 +166,7 @@ def test_best_heads_are_chosen_on_one_half_and_estimated_on_the_other(jackknifed
                 )
             )
             missing = np.where(beyond * units > 3 * room, (room / (room + beyond)) ** units, 1.0)
+            missing[beyond <= 0] = 0.0
             np.testing.assert_allclose(q, adjust(np.maximum(p, missing), "holm"), rtol=1e-7)
         assert [best.decision == "beyond" for best in every] == [
             best.q <= 0.05 and best.units >= 20 for best in every

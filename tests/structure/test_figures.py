@@ -59,7 +59,7 @@ def test_the_page_of_certificates_is_that_of_its_figures_and_keeps_its_promise(s
     assert script("certificate").page(data) == (DOCS / "certificates.md").read_text("utf-8")
     promised = [cell for cell in data["cells"] if not cell["noise"].startswith("one unit in fifty")]
     assert data["about"]["runs"] >= 1000
-    assert len(promised) == 60
+    assert len(promised) == 180
     assert all(cell["wrong"] <= 0.05 + 3 * (0.05 * 0.95 / 1000) ** 0.5 for cell in promised)
     assert max(cell["found"] for cell in promised) > 0.9
 
