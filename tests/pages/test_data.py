@@ -85,7 +85,7 @@ def test_tables_to_download_are_the_files_of_the_run_folder(kind: str) -> None:
 def test_strong_and_absent_heads_reach_the_script_and_the_matrix_rings_strong_ones() -> None:
     parts = Parts(page_of(strong_run()))
     syntactic, local = parts.islands["findings-columns"]["roles"]
-    assert (syntactic["strong"], syntactic["absent"]) == ([0], [])
+    assert (syntactic["strong"], syntactic["absent"]) == ([0], [3, 5])
     assert (syntactic["control"], syntactic["stronger"]) == ("distance", "word class")
     assert (local["strong"], local["absent"]) == ([], [0, 1, 2, 3, 4])
     assert (local["control"], local["stronger"], local["contrast"]) == ("", "", -1)

@@ -71,8 +71,8 @@ def strong_run() -> Labelling:
         [0.0, 0.0, 0.0, 0.0, 0.0, 0.16],
     ])  # fmt: skip
     chance = np.random.default_rng(0)
-    values = means[:, None] + chance.normal(0, 0.03, (4, 120, 6))
-    values[3, :, 5] = np.where(np.arange(120) < 30, 0.9, 0.0) + chance.normal(0, 0.01, 120)
+    values = means[:, None] + chance.normal(0, 0.03, (4, 300, 6))
+    values[3, :, 5] = np.where(np.arange(300) < 75, 0.9, 0.0) + chance.normal(0, 0.01, 300)
     rules = (
         Rule("syntactic", contrast="syntactic:matched", stronger="syntactic:class"),
         Rule("syntactic:matched", margin=0.02, role=False),

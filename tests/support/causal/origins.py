@@ -40,7 +40,9 @@ def why_run(
         products,
         roles=products.roles[families],
         **{name: getattr(products, name)[families] for name in ("layers", "heads", "outer")},
-        **{name: getattr(products, name)[:, families] for name in ("parts", "vertical", "bias", "references")},
+        **{
+            name: getattr(products, name)[:, families] for name in ("parts", "vertical", "bias", "references")
+        },
         redealt=products.redealt[families, :redeals],
     )
     roles = roles if held else replace(roles, decision=np.ones_like(roles.decision))
