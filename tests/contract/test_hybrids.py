@@ -45,7 +45,8 @@ def test_layers_of_a_hybrid_are_named_by_the_position_of_their_block(name: str, 
         with inside(tmp_path):
             texts["grid.txt"] = command_text("show", name, "--grid")
     assert {file: found for file, text in texts.items() if (found := UNREAD.findall(text))} == {}
-    for file in texts.keys() & {"page.txt", "tables.md"}:
+    few = {"tables.md"} if name == "compare" else set()  # below 75 units no head is named as changed
+    for file in texts.keys() & {"page.txt", "tables.md"} - few:
         assert READ_LAYERS.search(texts[file]), file
     for file in texts.keys() & ROWS:
         header, *rows = (line.split(",") for line in texts[file].splitlines())
