@@ -126,7 +126,7 @@ def _faults(folder: Path, commands: tuple[tuple[str, ...], ...]) -> list[str]:
 @pytest.mark.parametrize("kind", FOLDERS)
 @pytest.mark.parametrize(
     "count",
-    [pytest.param(8, marks=pytest.mark.ci), pytest.param(455, marks=pytest.mark.release)],
+    [pytest.param(16, marks=pytest.mark.ci), pytest.param(455, marks=pytest.mark.release)],
 )
 def test_a_sealed_folder_of_wrong_contents_is_read_or_refused_in_a_sentence(
     kind: str, count: int, whole: Callable[[str], Path], tmp_path: Path
