@@ -12,7 +12,7 @@ from headroles.stats.columns import Column, Columns
 from headroles.stats.correction import significant
 from headroles.stats.draws import BLOCK
 from headroles.stats.families import adjust_families_of_draws, contrast_pairs, family_members, joint_role_p
-from headroles.stats.methods.closed_form import has_no_spread, role_p_of
+from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe, sample_from_sums
 
@@ -72,9 +72,8 @@ def role_p(column: Column, weights: Weights, decision: Decision) -> Float[np.nda
     """
     test, method = decision.test, METHODS[decision.test]
     if method.statistic is None:
-        return np.stack(
-            [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
-        )
+        draws = (np.repeat(column.values, row.astype(int), axis=0) for row in weights)
+        return np.stack([label_p(column, describe(values), test, values) for values in draws])
     powers = CentredPowers(column.values)
     blocks = (weights[start : start + BLOCK] for start in range(0, len(weights), BLOCK))
     return np.concatenate([_p_of_sums(column, *powers.sums(block), decision) for block in blocks])
@@ -90,17 +89,9 @@ def _p_of_sums(
     sample = sample_from_sums(count, [power[known] for power in sums], centre)
     if column.examples is not None:
         column = replace(column, examples=column.examples.at(known))
-    statistic = METHODS[decision.test].statistic
-    assert statistic is not None
-    own = role_p_of(sample, statistic(sample, column.rule.margin))
     worst = np.broadcast_to(column.worst(1), p.shape)[known]
-    p[known] = label_p(own, column, sample, decision.test, worst)
+    p[known] = label_p(column, sample, decision.test, worst=worst)
     return p
-
-
-def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
-    sample = describe(values)
-    return label_p(METHODS[test].role_p(values, sample, column.rule.margin), column, sample, test)
 
 
 def _far_from_role(
