@@ -16,7 +16,7 @@ from headroles.stats.decision import ENOUGH_FOR_NOT, ENOUGH_WITHOUT_BOUND
 from headroles.stats.effects import interval_of
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
-from headroles.stats.methods.reliance import UNSEEN, extreme, missed_p
+from headroles.stats.methods.reliance import missed_p, with_further
 from headroles.stats.moments import Sample
 
 
@@ -151,8 +151,7 @@ def further(column: Column, side: int) -> Column:
         column: Values of units; NaN where a head has none.
         side: Of the extreme.
     """
-    more = extreme(column.values, side)[None].repeat(UNSEEN, axis=0)
-    return replace(column, values=np.concatenate([column.values, more]))
+    return replace(column, values=with_further(column.values, side))
 
 
 def unseen_p(column: Column, decision: Decision, side: int) -> Float[np.ndarray, " heads"]:

@@ -124,7 +124,7 @@ def _far_from_role(
 
 
 class CentredPowers:
-    """The values of a column less a centre, and their powers to the fourth: what sums over draws need."""
+    """The values of a column less a centre, and their squares and cubes: what sums over draws need."""
 
     def __init__(self, values: Float[np.ndarray, "units heads"]) -> None:
         """Subtract the mean of each head, and raise to the powers; NaN counts as none."""
@@ -134,12 +134,12 @@ class CentredPowers:
         self._centre = np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1)
         first = np.where(known, values - self._centre, 0.0)
         second = first * first
-        self._powers = np.concatenate([first, second, second * first, second * second], axis=1)
+        self._powers = np.concatenate([first, second, second * first], axis=1)
 
     def sums(
         self, weights: Weights
     ) -> tuple[Float[np.ndarray, "draws #heads"], list[np.ndarray], Float[np.ndarray, " heads"]]:
-        """Return sums of weights, sums of weighted powers from the first to the fourth, and the centre.
+        """Return sums of weights, sums of weighted powers from the first to the third, and the centre.
 
         All powers are summed in one product.
 
@@ -148,7 +148,7 @@ class CentredPowers:
         """
         weights = weights.astype(np.float64, copy=False)
         size = weights.sum(axis=1, keepdims=True) if self._known is None else weights @ self._known
-        return size, np.split(weights @ self._powers, 4, axis=1), self._centre
+        return size, np.split(weights @ self._powers, 3, axis=1), self._centre
 
 
 def p_of_draws(
