@@ -25,9 +25,9 @@ PATIENCE = 300_000
 """Milliseconds until a page must be there, on a busy machine."""
 LARGEST = {".png": 300_000, ".svg": 150_000}
 """Most bytes of a picture, by its ending."""
-HEAD = (2, 8)
+HEAD = (2, 0)
 """Layer and head whose card and attention are shown."""
-SENTENCE, KEYS = "The old sailor quickly mended the torn sail.", "Sa · adjective → noun"
+SENTENCE, KEYS = "The old sailor quickly mended the torn sail.", "So · object → verb"
 """Text of the view, and the role whose keys it colours."""
 PAIR = ("Who mended the sail?", "The old sailor mended it.")
 """Texts that a sieve is drawn on."""
