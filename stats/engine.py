@@ -270,6 +270,7 @@ def _adjust_both(
 
     Each direction has p of the test and p of missing units, of every column by itself for roles. Under maxT
     the second is corrected by Holm's method, and a strong role's q, in the row of a second contrast, too.
+    There it counts as 1 where the mean is on the wrong side: 0 would lend other heads a smaller correction.
     """
     rules = columns.rules
     families = family_members(rules, *grid, decision.family)
@@ -283,7 +284,8 @@ def _adjust_both(
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
     )
-    missing = joint_role_p(np.where(np.isnan(role[0]), np.nan, role[1]), rules), not_role[1]
+    above, below = (np.where(np.isnan(p) | (p > 0.5), np.ceil(p), rare) for p, rare in (role, not_role))
+    missing = joint_role_p(above, rules), below
     q, q_not = (
         np.maximum(found, adjust_families(p, families, "holm", decision.alpha))
         for found, p in zip((q, q_not), missing, strict=True)
