@@ -284,12 +284,12 @@ def _adjust_both(
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
     )
-    above, below = (np.where(np.isnan(p) | (p > 0.5), np.ceil(p), rare) for p, rare in (role, not_role))
-    missing = joint_role_p(above, rules), below
-    q, q_not = (
-        np.maximum(found, adjust_families(p, families, "holm", decision.alpha))
-        for found, p in zip((q, q_not), missing, strict=True)
-    )
+    corrected = []
+    for found, (p, rare), claim in ((q, role, joint_role_p), (q_not, not_role, lambda p, _: p)):
+        counted = claim(np.where(np.isnan(p) | (p > 0.5), np.ceil(p), rare), rules)
+        missing = adjust_families(counted, families, "holm", decision.alpha)
+        corrected.append(np.maximum(found, np.where(claim(rare, rules) > 0, missing, 0.0)))
+    q, q_not = corrected
     strong = [other for _, other in stronger_pairs(rules)]
     q[strong] = adjust_families(joint, families, "holm", decision.alpha)[strong]
     return q, q_not
