@@ -265,6 +265,7 @@ def _adjust_both(
 
     Each direction has p of the test and p of missing units, of every column by itself for roles. Under maxT
     the second is corrected by Holm's method, and a strong role's q, in the row of a second contrast, too.
+    There it counts as 1 where the mean is on the wrong side: 0 would lend other heads a smaller correction.
     """
     rules = columns.rules
     families = family_members(rules, *grid, decision.family)
@@ -278,11 +279,12 @@ def _adjust_both(
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
     )
-    missing = joint_role_p(np.where(np.isnan(role[0]), np.nan, role[1]), rules), not_role[1]
-    q, q_not = (
-        np.maximum(found, adjust_families(p, families, "holm", decision.alpha))
-        for found, p in zip((q, q_not), missing, strict=True)
-    )
+    corrected = []
+    for found, (p, rare), claim in ((q, role, joint_role_p), (q_not, not_role, lambda p, _: p)):
+        counted = claim(np.where(np.isnan(p) | (p > 0.5), np.ceil(p), rare), rules)
+        missing = adjust_families(counted, families, "holm", decision.alpha)
+        corrected.append(np.maximum(found, np.where(claim(rare, rules) > 0, missing, 0.0)))
+    q, q_not = corrected
     strong = [other for _, other in stronger_pairs(rules)]
     q[strong] = adjust_families(joint, families, "holm", decision.alpha)[strong]
     return q, q_not
