@@ -33,10 +33,10 @@ from counts import ALPHA
 from simulate import FIGURES, written
 from threadpoolctl import threadpool_limits
 
-from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
+from headroles.stats.claims import guarded_p, withhold
+from headroles.stats.columns import Column, Columns, handle_flat_scores
 from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.engine import withhold
 from headroles.stats.methods.closed_form import Outcome
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe, sample_from_sums
@@ -129,8 +129,8 @@ class Draw:
         found = handle_flat_scores(found, column, moved)
         return replace(
             found,
-            p=withhold(found.p, lets_role(column, moved, TEST)),
-            p_not=withhold(found.p_not, lets_not(column, moved, TEST)),
+            p=guarded_p(found.p, column, moved, TEST, 1),
+            p_not=withhold(guarded_p(found.p_not, column, moved, TEST, -1), moved.count >= ENOUGH_FOR_NOT),
         )
 
 

@@ -31,6 +31,7 @@ from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.causal.questions import equivalences
 from headroles.stats.causal.unseen import with_unseen
+from headroles.stats.claims import outcome_of
 from headroles.stats.columns import Columns, mean_over_units, select_sieves
 from headroles.stats.correction import significant
 from headroles.stats.engine import judge
@@ -180,13 +181,11 @@ def _worst_p(damages: Scores, arms: Sequence[Rule], decision: Decision) -> P:
 
     Max-t is replaced by Holm's correction. Tests of medians, and from stated bounds, need no further units.
     """
-    method, grid = METHODS[decision.test], (len(arms), damages.layers, damages.heads)
-    if not method.guarded:
+    grid = (len(arms), damages.layers, damages.heads)
+    if not METHODS[decision.test].guarded:
         return np.zeros(grid), np.zeros(grid)
-    p = np.stack([
-        method(column.values, column.sample, column.rule.margin, decision.resamples, decision.seed).p
-        for column in Columns(_with_worst(damages), arms)
-    ])  # fmt: skip
+    worse = Columns(_with_worst(damages), arms)
+    p = np.stack([outcome_of(column, decision, ends=False).p for column in worse])
     families = family_members(arms, damages.layers, damages.heads, decision.family)
     return p.reshape(grid), adjust_own_families(p, families, decision).reshape(grid)
 

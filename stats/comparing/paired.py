@@ -50,8 +50,8 @@ from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
 from headroles.records.comparison import Differences
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.claims import further, guarded_p, unseen_p, withhold
-from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
+from headroles.stats.claims import further, guarded_p, outcome_of, unseen_p, withhold
+from headroles.stats.columns import Column, unit_numbers, values_per_unit, with_margin
 from headroles.stats.comparing.equivalence import (
     Families,
     adjust_equivalence,
@@ -60,7 +60,6 @@ from headroles.stats.comparing.equivalence import (
 )
 from headroles.stats.correction import significant
 from headroles.stats.decision import check_decision
-from headroles.stats.effects import interval_of
 from headroles.stats.families import adjust_families, family_members
 from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
@@ -204,19 +203,12 @@ def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pa
 
 def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     """Test one column, whose margin is 0, in both directions; p of a change is twice the smaller one."""
-    sample, method = column.sample, METHODS[decision.test]
-    change = method(column.values, sample, 0.0, decision.resamples, decision.seed)
-    shown = handle_flat_scores(interval_of(decision, column.values, sample, change), column, sample)
+    sample, shown = column.sample, outcome_of(column, decision)
     sides = [
         guarded_p(unseen_p(column, decision, side), column, sample, decision.test, side) for side in (1, -1)
     ]
-    enough = sample.count >= (ENOUGH_FOR_LITTLE if method.guarded else FEWEST_UNITS)
-    low, high = (
-        handle_flat_scores(
-            method(column.values, sample, theta, decision.resamples, decision.seed), at, sample
-        )
-        for theta, at in ((theta, with_margin(column, theta)) for theta in (-bound, bound))
-    )
+    enough = sample.count >= (ENOUGH_FOR_LITTLE if METHODS[decision.test].guarded else FEWEST_UNITS)
+    low, high = (outcome_of(column, decision, theta, ends=False) for theta in (-bound, bound))
     return _ColumnTest(
         sample=sample,
         outcome=shown,
