@@ -176,7 +176,9 @@ def labels(folder: str) -> Iterator[dict[str, object]]:
     """Yield the labels of a run, decided without the guard and with it."""
     run = headroles.load(folder)
     for guarded in (False, True):
-        with patch("headroles.stats.claims.missed_p", missed_p if guarded else lambda sample, *_: sample.mean * 0):
+        with patch(
+            "headroles.stats.claims.missed_p", missed_p if guarded else lambda sample, *_: sample.mean * 0
+        ):
             found = judge(run.scores, run.findings.rules, run.decision)
             precision = assess(run.scores, run.findings.rules, run.decision, found).precision
         codes = {"role": ROLE, "explained": EXPLAINED, "not": NOT, "undetermined": 2}

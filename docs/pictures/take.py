@@ -113,7 +113,7 @@ def probe_top(browser: Browser, runs: Path) -> bytes:
 
 def ablate(browser: Browser, runs: Path) -> bytes:
     """Return a picture of the answer of a run that takes heads out, and of its maps."""
-    return take_picture(open_page(browser, runs / "ablate" / "report.html", 960, width=1280))
+    return take_picture(open_page(browser, runs / "ablate" / "report.html", 900, width=1280))
 
 
 def compare(browser: Browser, runs: Path) -> bytes:

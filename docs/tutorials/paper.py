@@ -118,7 +118,8 @@ held = local[local.verdict == "role"]["mean"]
 below = local.verdict.isin(["not", "absent"]).sum()
 print(
     f"Of {len(local)} heads, {len(held)} look at neighbouring tokens "
-    f"(selectivity {held.min():.2f} to {held.max():.2f}), and {below} stay significantly below the threshold. "
+    f"(selectivity {held.min():.2f} to {held.max():.2f}), and {below} stay significantly below the "
+    f"threshold. "
     f"The inputs do not decide about the other {len(local) - len(held) - below}."
 )
 

@@ -60,20 +60,20 @@ def stability(
     A head has the role when its mean exceeds θ by c standard errors, where c is the quantile of the level
     that the correction leaves it (``reached_cuts``). So D = mean − θ − c × error decides. Units that are
     missing (``methods.reliance``) ask for a least mean, too; where that is nearer, in errors, D is the
-    distance from it. D has an error in this sample and another in a fresh one. Both are nearly normal with one variance V, hence
-    P(fresh D > 0) = Φ(D / √(2V)), which integrates the error of the estimate (a flat prior). V is the
-    variance of D's influence values, in which mean, spread and skewness vary together (infinitesimal
-    jackknife). With a contrast both have to pass: a bivariate normal probability, whose correlation is that
-    of the two columns' influence values.
+    distance from it. D has an error in this sample and another in a fresh one. Both are nearly normal with
+    one variance V, hence P(fresh D > 0) = Φ(D / √(2V)), which integrates the error of the estimate (a flat
+    prior). V is the variance of D's influence values, in which mean, spread and skewness vary together
+    (infinitesimal jackknife). With a contrast both have to pass: a bivariate normal probability, whose
+    correlation is that of the two columns' influence values.
 
     Unit: that of the test; random groups of examples where a run kept sums. Assumptions: independent units,
     a fresh sample from the same source, enough units for D to be nearly normal, and as many roles among the
-    other heads as here. It is not the probability that the label is true.
-    Tests in closed form replace those that resample, and ``holm`` replaces ``maxT``
-    (``relabel.closed_form_decision``). Heads without spread get 1 or 0, as they are labelled here. On
-    disjoint samples of real rows predicted and observed shares agree; ``docs/reference/statistics.md`` has
-    the table. Source: Efron (1982), "The jackknife, the bootstrap and other resampling plans", ch. 6; for the
-    predictive probability Goodman (1992), Statistics in Medicine 11(7), 875-879.
+    other heads as here. It is not the probability that the label is true. Tests in closed form replace
+    those that resample, and ``holm`` replaces ``maxT`` (``relabel.closed_form_decision``). Heads without
+    spread get 1 or 0, as they are labelled here. On disjoint samples of real rows predicted and observed
+    shares agree; ``docs/reference/statistics.md`` has the table. Source: Efron (1982), "The jackknife, the
+    bootstrap and other resampling plans", ch. 6; for the predictive probability Goodman (1992), Statistics
+    in Medicine 11(7), 875-879.
 
     Args:
         columns: The run's columns, contrasts included.
