@@ -104,9 +104,11 @@ def several_roles(
         return ()
     held = role_counts(names, observed[:, None])[0].reshape(grid.layers, grid.heads)
     drawn = role_counts(names, fresh).reshape(-1, grid.layers, grid.heads)
-    rows = [_row("all", held, drawn)]
+    most = float(len(names))
+    rows = [_row("all", held, drawn, most)]
     rows += [
-        _row(f"layer {number}", held[layer], drawn[:, layer]) for layer, number in enumerate(stack.numbers)
+        _row(f"layer {number}", held[layer], drawn[:, layer], most)
+        for layer, number in enumerate(stack.numbers)
     ]
     middle = stack.thirds() == 1
     if grid.layers >= FEWEST_LAYERS and 0 < middle.sum() < grid.layers:
@@ -128,13 +130,13 @@ def role_counts(
     return counts
 
 
-def _row(scope: str, held: np.ndarray, drawn: np.ndarray) -> SeveralRoles:
-    """Return the numbers of some heads, from their roles and those of each draw."""
+def _row(scope: str, held: np.ndarray, drawn: np.ndarray, most: float) -> SeveralRoles:
+    """Return the numbers of some heads, from their roles, those of each draw, and all roles there are."""
     many = drawn.reshape(len(drawn), -1)
     mean, share = float(held.mean()), float((held >= 2).mean())
     return SeveralRoles(
         scope, held.size,
-        mean, *range_around(mean, many.mean(axis=1), 0.0),
+        mean, *range_around(mean, many.mean(axis=1), 0.0, most),
         share, *range_around(share, (many >= 2).mean(axis=1), 0.0, 1.0),
         float("nan"), float("nan"),
     )  # fmt: skip
