@@ -16,6 +16,7 @@ from headroles.stats.correction import significant
 from headroles.stats.decision import BETTING, check_bounds, check_decision
 from headroles.stats.families import (
     adjust_families,
+    adjust_missing,
     adjust_own_families,
     contrast_pairs,
     explaining_contrasts,
@@ -278,10 +279,10 @@ def _adjust_both(
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
     )
-    missing = joint_role_p(np.where(np.isnan(role[0]), np.nan, role[1]), rules), not_role[1]
+    missing = ((joint_role_p(role[1], rules), joint), (not_role[1], not_role[0]))
     q, q_not = (
-        np.maximum(found, adjust_families(p, families, "holm", decision.alpha))
-        for found, p in zip((q, q_not), missing, strict=True)
+        np.maximum(found, adjust_missing(own, p, families, decision))
+        for found, (own, p) in zip((q, q_not), missing, strict=True)
     )
     strong = [other for _, other in stronger_pairs(rules)]
     q[strong] = adjust_families(joint, families, "holm", decision.alpha)[strong]

@@ -131,6 +131,23 @@ def adjust_families(
     return _within(p[:, None], families, lambda rows: adjust(rows, correction, alpha))[:, 0]
 
 
+def adjust_missing(
+    missing: Float[np.ndarray, "sieves heads"],
+    p: Float[np.ndarray, "sieves heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    decision: Decision,
+) -> Float[np.ndarray, "sieves heads"]:
+    """Return the p of missing units adjusted by Holm's method: maxT resamples units, and knows no others.
+
+    Args:
+        missing: Of the guard alone (``claims.missing_p``).
+        p: Of the claims; heads where it is NaN are in no family.
+        families: Parts that are corrected together.
+        decision: Its alpha.
+    """
+    return adjust_families(np.where(np.isnan(p), np.nan, missing), families, "holm", decision.alpha)
+
+
 def adjust_own_families(
     p: Float[np.ndarray, "sieves heads"],
     families: Sequence[Sequence[tuple[int, slice]]],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = {
-    "bootstrap_t", "bounded_outcome", "bounded_p", "exact_statements", "outcome_of", ".role_p", "role_p_of",
+    "bootstrap_t", "bounded_outcome", "exact_statements", "outcome_of", ".role_p", "role_p_of",
     "sign_flip", "stdtr", "student", "student_biased", "student_skew", "ttest_1samp", "ttest_ind",
     "ttest_rel", "wilcoxon", "METHODS()",
 }  # fmt: skip
@@ -23,7 +23,6 @@ ELSEWHERE = {
     "small_p": "decide_set adds hinges_on_few",
     "shared_p": "its caller adds units, and asks judge as well",
     "compare_ratios": "p is at least that of constants, the same bound for two ratios",
-    "_bounds_p": "needs no guard: from the bounds of scores",
 }
 DECIDE = {
     "headroles.comparing.across", "stats.across.conjunction", "stats.across.steps",
