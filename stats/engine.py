@@ -16,6 +16,7 @@ from headroles.stats.correction import significant
 from headroles.stats.decision import BETTING, check_bounds, check_decision
 from headroles.stats.families import (
     adjust_families,
+    adjust_missing,
     adjust_own_families,
     contrast_pairs,
     explaining_contrasts,
@@ -265,7 +266,6 @@ def _adjust_both(
 
     Each direction has p of the test and p of missing units, of every column by itself for roles. Under maxT
     the second is corrected by Holm's method, and a strong role's q, in the row of a second contrast, too.
-    There it counts as 1 where the mean is on the wrong side: 0 would lend other heads a smaller correction.
     """
     rules = columns.rules
     families = family_members(rules, *grid, decision.family)
@@ -279,12 +279,11 @@ def _adjust_both(
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
     )
-    corrected = []
-    for found, (p, rare), claim in ((q, role, joint_role_p), (q_not, not_role, lambda p, _: p)):
-        counted = claim(np.where(np.isnan(p) | (p > 0.5), np.ceil(p), rare), rules)
-        missing = adjust_families(counted, families, "holm", decision.alpha)
-        corrected.append(np.maximum(found, np.where(claim(rare, rules) > 0, missing, 0.0)))
-    q, q_not = corrected
+    missing = ((joint_role_p(role[1], rules), joint), (not_role[1], not_role[0]))
+    q, q_not = (
+        np.maximum(found, adjust_missing(own, p, families, decision))
+        for found, (own, p) in zip((q, q_not), missing, strict=True)
+    )
     strong = [other for _, other in stronger_pairs(rules)]
     q[strong] = adjust_families(joint, families, "holm", decision.alpha)[strong]
     return q, q_not
