@@ -226,7 +226,7 @@ def counted_p(
         decision: As they were judged.
 
     Returns:
-        p and p_not of the findings, guarded; p_not is 1 below enough units. NaN stays NaN.
+        p and p_not of the findings, guarded; 1 where too few units allow no claim. NaN stays NaN.
     """
     shape = (len(columns), findings.count[0].size)
     above, p_not = np.zeros(shape), findings.p_not.reshape(shape).copy()
@@ -235,6 +235,7 @@ def counted_p(
         guarded = guarded_p(p_not[k], column, column.sample, decision.test, -1)
         p_not[k] = withhold(guarded, enough_for_not(column, decision.test))
     p = np.maximum(findings.p.reshape(shape), joint_role_p(above, columns.rules))
+    p = withhold(p, findings.count.reshape(shape) >= METHODS[decision.test].fewest)
     return p.reshape(findings.p.shape), p_not.reshape(findings.p.shape)
 
 
