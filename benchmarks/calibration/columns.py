@@ -33,13 +33,13 @@ from counts import ALPHA
 from simulate import FIGURES, written
 from threadpoolctl import threadpool_limits
 
-from headroles.stats.columns import Column, Columns, handle_flat_scores, lets_not, lets_role
+from headroles.stats.claims import guarded_p
+from headroles.stats.columns import Column, Columns, handle_flat_scores
 from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.engine import withhold
 from headroles.stats.methods.closed_form import Outcome
 from headroles.stats.methods.names import METHODS
-from headroles.stats.moments import Sample, describe, sample_from_sums
+from headroles.stats.moments import Sample, sample_from_sums
 from headroles.stats.relabel import CentredPowers
 
 OUT = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -129,8 +129,8 @@ class Draw:
         found = handle_flat_scores(found, column, moved)
         return replace(
             found,
-            p=withhold(found.p, lets_role(column, moved, TEST)),
-            p_not=withhold(found.p_not, lets_not(column, moved, TEST)),
+            p=guarded_p(found.p, column, moved, TEST, 1),
+            p_not=guarded_p(found.p_not, column, moved, TEST, -1),
         )
 
 
@@ -264,8 +264,8 @@ def simulated(real: Real, units: int, runs: int, seed: int) -> dict[str, object]
 
 def _kurtosis(values: np.ndarray) -> list[float]:
     """Return the median and the largest kurtosis over the heads."""
-    carriers = describe(values).carriers
-    each = len(values) / carriers if carriers is not None else np.zeros(1)
+    far = (values - values.mean(axis=0)) / values.std(axis=0)
+    each = (far**4).mean(axis=0)
     return [round(float(np.median(each)), 1), round(float(each.max()), 1)]
 
 

@@ -34,7 +34,8 @@ def merge_parts(parts: Sequence[Labelling]) -> Labelling:
     Sums add up, so that runs that kept sums give the findings of one run over all inputs, up to the order of
     addition. Units are named alike in all parts by their group or text. Where all scores were kept, inputs of
     one group in two parts are one unit. Units without a group are named by their keys there, so parts with
-    equal inputs are refused: they would count twice. The swap contrast pairs inputs of one run, so it has fewer units in parts.
+    equal inputs are refused: they would count twice. The swap contrast pairs inputs of one run, so it has
+    fewer units in parts.
 
     Args:
         parts: Two label runs or more, in the order of the corpus.

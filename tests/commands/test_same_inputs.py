@@ -43,7 +43,8 @@ def test_every_command_counts_spellings_once_and_parts_of_one_corpus_differ(
     planted: Path, tmp_path: Path
 ) -> None:
     own = [spelled(text) for text in texts(0, 20)]
-    data, how = sum(own, []), dict[str, Any](model=planted, max_length=48, threads=1)
+    data = [spelling for spellings in own for spelling in spellings]
+    how = dict[str, Any](model=planted, max_length=48, threads=1)
     part = dict[str, Any](sieve="local", maps=0) | how
     folders = [tmp_path / name for name in ("once", "capitals")]
     for place, folder in enumerate(folders):
