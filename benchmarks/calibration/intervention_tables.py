@@ -63,7 +63,7 @@ def _rates(cell: dict[str, Any]) -> str:
     return share(cell["false"]) + found
 
 
-def worst_claims(data: Data, least: int = 100) -> list[tuple[str, float, str]]:
+def worst_claims(data: Data, least: int = 75) -> list[tuple[str, float, str]]:
     """Return the largest share of false claims of each kind, from some number of units on, and its place."""
     if "interventions" not in data:
         return []

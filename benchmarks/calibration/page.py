@@ -182,7 +182,7 @@ def failing(data: Data) -> list[str]:
 
 COLUMNS = """## All default columns on real scores
 
-The embedded model scored all dev rows at hand of {tasks}. This gives {columns} columns (`columns.py` in the
+The embedded model scored dev rows of {tasks} ({least} to {most} units). This gives {columns} columns (`columns.py` in the
 same folder as `simulate.py`). `block` is judged beyond position where the task has pairs of inputs.
 Units are drawn with replacement, and the test is t-skew. Each simulation has {runs:,} runs (standard error
 of a share of 0.05: {error:.3f}). A cell of a table has the median over tasks and columns / the largest.
@@ -200,8 +200,13 @@ def columns_simulated(data: Data) -> list[str]:
     if not cells:
         return []
     runs = data["columns"]["about"]["runs"]
+    wholes: dict[str, int] = {}
+    for cell in cells:
+        wholes[cell["task"]] = max(cell["of"], wholes.get(cell["task"], 0))
     text = COLUMNS.format(
         columns=len({(cell["task"], cell["sieve"]) for cell in cells}),
+        least=min(wholes.values()),
+        most=max(wholes.values()),
         tasks=", ".join(dict.fromkeys(cell["task"] for cell in cells)),
         runs=runs,
         error=error_of(0.05, runs),

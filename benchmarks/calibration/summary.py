@@ -73,7 +73,7 @@ are drawn with replacement, all heads at once. So heads depend on each other as 
 INTERVENTIONS = """## Heads that are taken out
 
 The tests of `headroles ablate` have families of their own. Each row is the largest share of runs with a false
-claim, over five shapes of damage, from 100 units on. Standard error of 0.05: {error}.
+claim, over five shapes of damage, from 75 units on. Standard error of 0.05: {error}.
 
 {rows}
 "Negligible" is the hard one. Damage that few inputs show has a right skew, and inputs that lack it have the

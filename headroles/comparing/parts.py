@@ -3,19 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import combinations
 
 import numpy as np
 
 from headroles.errors import BadInput
+from headroles.inputs.identity import WAYS, sketches_of
+from headroles.inputs.sketch import shared_share
 from headroles.judging.again import options_of
 from headroles.judging.scores import judge_scores
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments
 from headroles.records.rules.rule import Rule
+from headroles.reports.words.several import percent
 from headroles.shards.moment_runs import concatenate_scores
 from headroles.shards.moments import SUBSAMPLE, ranks_of, take_examples
 
+MOST_SHARED = 0.01
+"""Largest share of the inputs of a part that another part may have, too: a hundredth more units."""
 WHOLE = "whole"
 """Task of the run that parts are merged into."""
 EQUAL = ("preset", "statistic")
@@ -27,8 +33,9 @@ def merge_parts(parts: Sequence[Labelling]) -> Labelling:
 
     Sums add up, so that runs that kept sums give the findings of one run over all inputs, up to the order of
     addition. Units are named alike in all parts by their group or text. Where all scores were kept, inputs of
-    one group in two parts are one unit; equal texts without a group are not joined
-    across parts. The swap contrast pairs inputs of one run, so it has fewer units in parts.
+    one group in two parts are one unit. Units without a group are named by their keys there, so parts with
+    equal inputs are refused: they would count twice. The swap contrast pairs inputs of one run, so it has
+    fewer units in parts.
 
     Args:
         parts: Two label runs or more, in the order of the corpus.
@@ -43,6 +50,8 @@ def merge_parts(parts: Sequence[Labelling]) -> Labelling:
     first = parts[0]
     for part in parts[1:]:
         _check_alike(first, part)
+    for one, other in combinations([part for part in parts if part.moments is None], 2):
+        _check_apart(one, other)
     hashes = [(part.manifest.get("source") or {}).get("sha256") for part in parts]
     if len(set(hashes)) < len(hashes):
         raise BadInput(
@@ -64,6 +73,24 @@ def merge_parts(parts: Sequence[Labelling]) -> Labelling:
         "counts": known | {"units": len(set(scores.units))} if moments is None else known,
     }
     return replace(whole, manifest=manifest)
+
+
+def _check_apart(first: Labelling, second: Labelling) -> None:
+    """Check that two parts whose scores are joined one by one have different inputs.
+
+    Raises:
+        BadInput: When they share inputs that no name of a group tells.
+    """
+    known, asked = sketches_of(first.manifest), sketches_of(second.manifest)
+    shares = {way: np.nan_to_num(shared_share(known[way], asked[way])) for way in WAYS}
+    share = max(shares["texts"], shares["tokens"])
+    if share > max(MOST_SHARED, shares["groups"]):
+        names = [(part.manifest.get("source") or {}).get("name", WHOLE) for part in (first, second)]
+        raise BadInput(
+            f"parts of one corpus have different inputs, but about {percent(share)} of those of '{names[1]}' "
+            f"are in '{names[0]}', perhaps in another spelling; leave them out of one, or name documents "
+            "(--group)"
+        )
 
 
 def add_moments(parts: Sequence[Moments]) -> Moments:

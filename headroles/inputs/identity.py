@@ -1,8 +1,8 @@
 """What makes two inputs the same: within a run what the model reads, between runs text, tokens or group.
 
 Near-duplicates are no independent evidence. A model that reads equal token ids gives equal attention, however
-its inputs are spelled. Between runs a text also counts as the same in other capitals or with other blanks.
-Runs keep hashes alone, never a text.
+its inputs are spelled. Between runs a text also counts as the same in other capitals, or with other blanks or
+accents. Runs keep hashes alone, never a text.
 """
 
 import json

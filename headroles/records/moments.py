@@ -159,10 +159,11 @@ ARRAYS = tuple(field.name for field in fields(Moments))[6:]
 def unit_by_longest_text(group: str | None, texts: Sequence[str]) -> str:
     """Return the name of an input's unit, where there are too many inputs to compare with each other.
 
-    The name is the group, or else a hash of the longest text without case and repeated blanks. So identical
-    inputs are one unit wherever they stand, and so are pairs that share their longer text (one context in two
-    questions), whose tokens make up most of both inputs. Unlike ``inputs.units.unit_names``, which reads all
-    inputs at once, it does not join pairs that share only their shorter text, nor documents that share one.
+    The name is the group, or else a hash of the longest text without case, blanks and accents. So inputs that
+    are spelled alike are one unit wherever they stand, and so are pairs that share their longer text (one
+    context in two questions), whose tokens make up most of both inputs. Unlike ``inputs.units.unit_names``,
+    which reads all inputs at once, it does not join pairs that share only their shorter text, nor documents
+    that share one.
 
     Args:
         group: Document or paragraph; None when unknown.

@@ -1,5 +1,6 @@
 """Inputs before tokenisation: one or two texts, their words where annotated, and their group."""
 
+import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,14 @@ from headroles.records.shown.brief import brief
 
 
 def plain_spelling(text: str) -> str:
-    r"""Return a text with case folded and white space made one blank each, for telling equal texts.
+    r"""Return a text without case, white space and accents, for telling texts that a model may read alike.
 
     Example:
-        >>> plain_spelling(" It\n RAINS. ")
-        'it rains.'
+        >>> plain_spelling(" It\n RAINS, caf\u00e9 .")
+        'itrains,cafe.'
     """
-    return " ".join(text.casefold().split())
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if not (letter.isspace() or unicodedata.combining(letter)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -118,8 +118,8 @@ def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decisi
             q_less=float(q_less[row, k]),
             p_labels=float(labels[row, k]),
             decision=direction(
-                _rarer(area.decision[row, k], q_more[row, k], decision.alpha),
-                _rarer(worse.decision[row, k], q_less[row, k], decision.alpha) == 0,
+                _rarer(int(area.decision[row, k]), q_more[row, k], decision.alpha),
+                _rarer(int(worse.decision[row, k]), q_less[row, k], decision.alpha) == 0,
                 int(area.count[row, k]),
                 PREDICTED,
             ),
@@ -154,7 +154,7 @@ def _label_rarity(
 
 def _rarer(code: int, q: float, alpha: float) -> int:
     """Return the decision on an area: undetermined where labels at random explain what was found."""
-    return 2 if code == 0 and not significant(np.array([q]), alpha)[0] else int(code)
+    return 2 if code == 0 and not significant(np.array([q]), alpha)[0] else code
 
 
 COUNTED = (("needed", 0), ("negligible", 1), ("interfering", 4))

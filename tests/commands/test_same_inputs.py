@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import headroles
+from headroles.errors import BadInput
 
 pytestmark = pytest.mark.xdist_group("planted")
 
@@ -21,7 +22,7 @@ def texts(seed: int, count: int = 12) -> list[str]:
 
 def spelled(text: str) -> list[str]:
     """Return a text in four spellings that a tokenizer without case reads alike."""
-    return [text, text.upper(), text.title(), text.replace(" ", "  ")]
+    return [text, text.upper(), text.title().replace(" ", "  "), text.replace("e", "\u00e9")]
 
 
 def test_spellings_that_the_tokenizer_reads_alike_are_one_unit(planted: Path) -> None:
@@ -36,6 +37,30 @@ def test_spellings_that_the_tokenizer_reads_alike_are_one_unit(planted: Path) ->
     assert len({*run.scores.units}) == 1  # all of them share "it"
     run = headroles.label(data=[both[0] for both in pairs] + [(own[6].title(), own[0])], **how)
     assert run.scores.units == (*(f"data/{place}" for place in range(6)), "data/0")
+
+
+def test_every_command_counts_spellings_once_and_parts_of_one_corpus_differ(
+    planted: Path, tmp_path: Path
+) -> None:
+    own = [spelled(text) for text in texts(0, 20)]
+    data = [spelling for spellings in own for spelling in spellings]
+    how = dict[str, Any](model=planted, max_length=48, threads=1)
+    part = dict[str, Any](sieve="local", maps=0) | how
+    folders = [tmp_path / name for name in ("once", "capitals")]
+    for place, folder in enumerate(folders):
+        headroles.label(data=[spellings[place] for spellings in own], out=folder, **part)
+    with pytest.raises(BadInput, match=r"about 100.0\W% of those of 'list of 20 texts"):
+        headroles.atlas([*map(str, folders)], parts=True)
+    headroles.label(data=data, out=tmp_path / "all", **part)
+    runs = {
+        "ablate": headroles.ablate(data=data, outcome="tokens", **how),
+        "surface": headroles.surface(data=data, **how),
+        "why": headroles.why(tmp_path / "all", data=data, rotations=99, redeals=0, **how),
+    }
+    assert {name: len({*run.scores.units}) for name, run in runs.items()} == dict.fromkeys(runs, 20)
+    sums = [headroles.label(data=inputs, keep=10, **part).findings for inputs in (data, data[::4])]
+    np.testing.assert_allclose(sums[0].mean, sums[1].mean, atol=1e-6)
+    np.testing.assert_allclose(sums[0].p, sums[1].p, atol=1e-4)
 
 
 def test_runs_share_what_is_spelled_otherwise_or_in_documents_of_one_name(
