@@ -68,7 +68,7 @@ def fall_p(falls: int, rises: int, count: int, fall: float) -> float:
     """
     if abs(fall) >= 1.0:
         return 1.0 if fall < 0 or falls == count else 0.0
-    observed = float(score_statistic(np.array(float(falls)), np.array(float(rises)), count, fall))
+    observed = float(score_statistic(np.array([float(falls)]), np.array([float(rises)]), count, fall)[0])
     most = _most_falls(count, fall, observed)
     lowest, highest = max(0.0, -fall), (1 - fall) / 2
     tried = lowest + (highest - lowest) * np.linspace(0.0, 1.0, NUISANCE) ** 3  # dense where rises are rare
