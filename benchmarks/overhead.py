@@ -93,19 +93,21 @@ def tokenised(example: Example, ids: np.ndarray) -> Tokenised:
 
 def changed(selection: Selection, **changes: None) -> Selection:
     """Return a selection with changes to its mask sieves."""
-    return select([
-        replace(sieve, **changes) if isinstance(sieve, MaskSieve) else sieve for sieve in selection.sieves
-    ])
+    return select(
+        [replace(sieve, **changes) if isinstance(sieve, MaskSieve) else sieve for sieve in selection.sieves]
+    )
 
 
 def beyond_distance(selection: Selection) -> Selection:
     """Return a selection whose contrasts do not compare keys with themselves."""
-    return select([
-        replace(sieve, contrast=replace(sieve.contrast, others=None))
-        if isinstance(sieve, MaskSieve) and sieve.contrast is not None
-        else sieve
-        for sieve in selection.sieves
-    ])
+    return select(
+        [
+            replace(sieve, contrast=replace(sieve.contrast, others=None))
+            if isinstance(sieve, MaskSieve) and sieve.contrast is not None
+            else sieve
+            for sieve in selection.sieves
+        ]
+    )
 
 
 def padded(items: list[Tokenised], device: torch.device) -> dict[str, torch.Tensor]:

@@ -475,7 +475,13 @@ def test_damage_at_sites_and_of_sets_is_that_of_each_input_alone(headed: Any, tm
     (tmp_path / "again.py").write_text(AGAIN, encoding="utf-8")
     folder, labels = headed("bert", "MaskedLM", num_attention_heads=8), tmp_path / "labels"
     how: dict[str, Any] = {"data": texts, "model": folder, "max_length": 64}
-    chance: dict[str, Any] = {"margin": 0.0, "alpha": 0.8, "correction": "none", "maps": 0, "test": "t-published"}
+    chance: dict[str, Any] = {
+        "margin": 0.0,
+        "alpha": 0.8,
+        "correction": "none",
+        "maps": 0,
+        "test": "t-published",
+    }
     sieves = [f"{tmp_path / 'again.py'}:again", "previous"]
     headroles.label(**how, **chance, sieve=sieves, out=labels)  # heads hold roles by chance
     run = headroles.ablate(

@@ -25,9 +25,7 @@ class FusedSums:
         self._listed = _listed_by_sum(plan.listed, device)
         self._weighed = [own for own in plan.weighed if own.band is None]
         self._rowwise = [*plan.rowwise] + [
-            RowCells(own, own.output, np.ones(len(own.label)))
-            for own in plan.weighed
-            if own.band is not None
+            RowCells(own, own.output, np.ones(len(own.label))) for own in plan.weighed if own.band is not None
         ]
         self._curves = [OffsetSums(profile, heads, device) for profile in plan.profiles]
         with torch.inference_mode(False):
