@@ -5,8 +5,8 @@ distance; then these with the contrasts against word class, with the swap of lay
 has a partner, and with the roles of equal and related words, without and with what a key gets from its other
 queries. ``adds`` is the time beyond that of the selection named ``over``, as a share of the forward. All
 sides run alternately in one process; times are minima. Plans are made inside the timing; tokenising and
-parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual size. With ``--device cuda``
-all sides wait for the device.
+parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual size. With
+``--device cuda`` all sides wait for the device.
 """
 
 import json
@@ -93,19 +93,21 @@ def tokenised(example: Example, ids: np.ndarray) -> Tokenised:
 
 def changed(selection: Selection, **changes: None) -> Selection:
     """Return a selection with changes to its mask sieves."""
-    return select([
-        replace(sieve, **changes) if isinstance(sieve, MaskSieve) else sieve for sieve in selection.sieves
-    ])
+    return select(
+        [replace(sieve, **changes) if isinstance(sieve, MaskSieve) else sieve for sieve in selection.sieves]
+    )
 
 
 def beyond_distance(selection: Selection) -> Selection:
     """Return a selection whose contrasts do not compare keys with themselves."""
-    return select([
-        replace(sieve, contrast=replace(sieve.contrast, others=None))
-        if isinstance(sieve, MaskSieve) and sieve.contrast is not None
-        else sieve
-        for sieve in selection.sieves
-    ])
+    return select(
+        [
+            replace(sieve, contrast=replace(sieve.contrast, others=None))
+            if isinstance(sieve, MaskSieve) and sieve.contrast is not None
+            else sieve
+            for sieve in selection.sieves
+        ]
+    )
 
 
 def padded(items: list[Tokenised], device: torch.device) -> dict[str, torch.Tensor]:
