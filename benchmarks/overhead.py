@@ -5,8 +5,8 @@ distance; then these with the contrasts against word class, with the swap of lay
 has a partner, and with the roles of equal and related words, without and with what a key gets from its other
 queries. ``adds`` is the time beyond that of the selection named ``over``, as a share of the forward. All
 sides run alternately in one process; times are minima. Plans are made inside the timing; tokenising and
-parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual size. With ``--device cuda``
-all sides wait for the device.
+parsing are not. Inputs are cut into batches as by ``headroles label``, of a usual size. With
+``--device cuda`` all sides wait for the device.
 """
 
 import json

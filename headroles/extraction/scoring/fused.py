@@ -24,9 +24,9 @@ class FusedSums:
         self._weight = torch.from_numpy(plan.weight).to(device).flatten(0, 1)
         self._listed = _listed_by_sum(plan.listed, device)
         self._weighed = [own for own in plan.weighed if own.band is None]
-        self._rowwise = [*plan.rowwise] + [
-            RowCells(own, own.output, np.ones(len(own.label))) for own in plan.weighed if own.band is not None
-        ]
+        banded = [own for own in plan.weighed if own.band is not None]
+        ones = np.ones(len(plan.keys))
+        self._rowwise = [*plan.rowwise, *(RowCells(own, own.output, ones) for own in banded)]
         self._curves = [OffsetSums(profile, heads, device) for profile in plan.profiles]
         with torch.inference_mode(False):
             self._compared = [_compared_of(profile, device) for profile in plan.profiles]

@@ -121,7 +121,7 @@ class _Others:
         return cls(rest, got)
 
     def subtract(self, weight: torch.Tensor, level: torch.Tensor) -> Float[torch.Tensor, "examples units"]:
-        """Subtract the other queries' part from the weights of a contrast; return the largest of each query."""
+        """Subtract the other queries' part from the weights of a contrast; return each query's largest."""
         share = torch.where(self.got > 0, (weight * level).sum(-2) / self.got, 0.0)[:, None]
         part = self.rest * share
         weight -= part

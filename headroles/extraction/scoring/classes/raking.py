@@ -56,7 +56,7 @@ def _rake_table(
     sums: Float[np.ndarray, "factors heads"],
     shrinkage: float,
 ) -> None:
-    """Rake the factors of one table, of which ``rows`` are the number, the first row and one past the last."""
+    """Rake the factors of one table; ``rows`` are its number, its first row, and one past its last."""
     table, low, high = rows[0], rows[1], rows[2]
     sums[low:high] = 0
     _add(first, factor, place, weight, place[:, table], sums)
