@@ -139,13 +139,17 @@ def adjust_missing(
 ) -> Float[np.ndarray, "sieves heads"]:
     """Return the p of missing units adjusted by Holm's method: maxT resamples units, and knows no others.
 
+    Heads with p above a half make no claim and count as 1, though their missing units may matter little.
+
     Args:
-        missing: Of the guard alone (``claims.missing_p``).
+        missing: Of the guard alone (``claims.missing_p``); 0 where it asks nothing, and stays 0.
         p: Of the claims; heads where it is NaN are in no family.
         families: Parts that are corrected together.
         decision: Its alpha.
     """
-    return adjust_families(np.where(np.isnan(p), np.nan, missing), families, "holm", decision.alpha)
+    counted = np.where(np.isnan(p) | (p > 0.5), np.ceil(p), missing)
+    found = adjust_families(counted, families, "holm", decision.alpha)
+    return np.where(missing > 0, found, 0.0)
 
 
 def adjust_own_families(

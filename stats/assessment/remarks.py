@@ -248,7 +248,7 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
     return [
         f"heads near the threshold have outliers (kurtosis above {HEAVY:g}): {join_names(roles)}. In "
         f"simulations, 8 to 13\u00a0% of such families held an error, not 5\u00a0%. More inputs help. So "
-        f"does --test betting, which holds for scores of any shape between their bounds."
+        f"does a run by --test betting, which holds for scores of any shape between stated bounds."
     ]
 
 
