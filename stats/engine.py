@@ -280,7 +280,10 @@ def _adjust_both(
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
     )
-    missing = ((joint_role_p(role[1], rules), joint), (not_role[1], not_role[0]))
+    missing = (
+        (joint_role_p(role[1], rules), joint_role_p(role[0], rules)),
+        (not_role[1], not_role[0]),
+    )
     q, q_not = (
         np.maximum(found, adjust_missing(own, p, families, decision))
         for found, (own, p) in zip((q, q_not), missing, strict=True)

@@ -139,17 +139,17 @@ def adjust_missing(
 ) -> Float[np.ndarray, "sieves heads"]:
     """Return the p of missing units adjusted by Holm's method: maxT resamples units, and knows no others.
 
-    It counts as 1 where the mean is on the wrong side. There the guard is 0, which would lend the other heads
-    a smaller correction.
+    Heads with p above a half make no claim and count as 1, though their missing units may matter little.
 
     Args:
-        missing: Of the guard alone (``claims.missing_p``).
+        missing: Of the guard alone (``claims.missing_p``); 0 where it asks nothing, and stays 0.
         p: Of the claims; heads where it is NaN are in no family.
         families: Parts that are corrected together.
         decision: Its alpha.
     """
     counted = np.where(np.isnan(p) | (p > 0.5), np.ceil(p), missing)
-    return np.where(missing > 0, adjust_families(counted, families, "holm", decision.alpha), 0.0)
+    found = adjust_families(counted, families, "holm", decision.alpha)
+    return np.where(missing > 0, found, 0.0)
 
 
 def adjust_own_families(

@@ -114,9 +114,8 @@ def damage_tests(scores: Scores, rules: Sequence[Rule], findings: Findings, deci
     margins = [rule.margin for rule in arms]
     within = [equivalences(side, arms, margins, decision) for side in (above, below)]
     beyond, under = (_worst_p(side, arms, decision) for side in (above, _negated(below)))
-    needed = _larger(
-        (findings.p[places], findings.q[places]), beyond, _without_wrong_p(damages, arms, clean, decision)
-    )
+    p, q = findings.p[places], findings.q[places]
+    needed = _larger((p, q), beyond, _without_wrong_p(damages, arms, clean, p, decision))
     interfering = _larger((against.p, against.q), under)
     little = _larger(*((side.p, side.q) for side in within))
     distance = np.array([rule.low >= 0 for rule in arms])[:, None, None]
@@ -196,23 +195,29 @@ def _worst_p(damages: Scores, arms: Sequence[Rule], decision: Decision) -> P:
 
 
 def _without_wrong_p(
-    damages: Scores, arms: Sequence[Rule], clean: Float[np.ndarray, " examples"], decision: Decision
+    damages: Scores,
+    arms: Sequence[Rule],
+    clean: Float[np.ndarray, " examples"],
+    p: Float[np.ndarray, "arms layers heads"],
+    decision: Decision,
 ) -> P:
-    """Return p and q that inputs with a wrong answer are missing, which could make a damage small; else 0.
+    """Return p and q with inputs of a wrong answer, which may be missing and could make a damage small.
 
     A wrong answer has a loss of at least ln 2. Taking a head out can lower a loss by all that it is. Where no
     input has such a loss, the sample shows no wrong answer, and nothing of what heads do there. The worst
-    possible damage of a missing unit is then taken to be −ln 2 (``claims.missing_p``).
+    possible damage of a missing unit is then taken to be −ln 2 (``claims.missing_p``). Else both are 0.
     """
-    grid = (len(arms), damages.layers, damages.heads)
-    p = np.zeros((grid[0], grid[1] * grid[2]))
     known = clean[~np.isnan(clean)]
-    if known.size and known.max() < WRONG:
-        for k, column in enumerate(Columns(damages, arms)):
-            if parse_column(arms[k].sieve).outcome == LOSS:
-                p[k] = missing_p(replace(column, low=-WRONG), column.sample, decision.test, 1)
+    if not known.size or known.max() >= WRONG:
+        return np.zeros(p.shape), np.zeros(p.shape)
+    counted = np.stack([
+        missing_p(replace(column, low=-WRONG), column.sample, decision.test, 1)
+        * (parse_column(arm.sieve).outcome == LOSS)
+        for arm, column in zip(arms, Columns(damages, arms), strict=True)
+    ])  # fmt: skip
+    counted = np.maximum(counted, p.reshape(counted.shape))
     families = family_members(arms, damages.layers, damages.heads, decision.family)
-    return p.reshape(grid), adjust_own_families(p, families, decision).reshape(grid)
+    return counted.reshape(p.shape), adjust_own_families(counted, families, decision).reshape(p.shape)
 
 
 def _negated(damages: Scores) -> Scores:

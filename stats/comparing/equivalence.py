@@ -103,5 +103,7 @@ def adjust_equivalence(
         ]
         for side in (1, -1)
     ]
-    guarded: np.ndarray = np.maximum(adjusted, adjust_missing(np.max(missing, axis=0), p, families, decision))
+    guarded: np.ndarray = np.maximum(
+        adjusted, adjust_missing(np.max(np.array(missing), axis=0), p, families, decision)
+    )
     return guarded

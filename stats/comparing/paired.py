@@ -96,7 +96,7 @@ def max_t_change(
     sided = np.concatenate([p, p]) / 2
     (found,) = max_t(both, {}, doubled, (sided,), np.concatenate([still, still]), decision)
     missing = [[missing_p(each, each.sample, decision.test, side) for each in columns] for side in (1, -1)]
-    guard = adjust_missing(np.minimum(1.0, 2 * np.max(missing, axis=0)), p, families, decision)
+    guard = adjust_missing(np.minimum(1.0, 2 * np.max(np.array(missing), axis=0)), p, families, decision)
     adjusted: np.ndarray = np.maximum.reduce([np.minimum(found[:many], found[many:]), p, guard])
     return adjusted
 
