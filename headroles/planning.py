@@ -44,6 +44,7 @@ class Study:
 
     Attributes:
         effect: Distance of a head's mean from θ = null + margin, in standard deviations over units.
+        lowest: How far the lowest possible score lies below θ, likewise.
         power: The wanted probability of finding such a head.
         alpha: Level of the correction.
         correction: The correction.
@@ -54,7 +55,8 @@ class Study:
         case: The assumption, its cut, and the number of examples of a role without a contrast.
         joint: The same for a role with a contrast, where the means of score and contrast both lie
             ``effect`` beyond their margins. Each is found with the root of ``power``, so both are found with
-            at least ``power`` (``stats.power.power_of_part``).
+            at least ``power`` (``stats.power.power_of_part``). A contrast is a difference, so its lowest
+            value lies twice as far below its margin.
         orientation: For a false discovery rate without a share, the same where one head in ten
             holds the role; else None.
         curve: Pairs of a number of examples and the power it gives, in ascending order.
@@ -62,6 +64,7 @@ class Study:
     """
 
     effect: float
+    lowest: float
     power: float
     alpha: float
     correction: str
@@ -86,6 +89,9 @@ class Study:
         notes = [
             "For a role with a contrast, plan for the smaller of the two effects (score, contrast). The "
             "larger one makes the power larger, up to that of one test alone.",
+            f"A role must hold with missing units, too. Their worst score is taken to lie {self.lowest:g} SD "
+            f"below the threshold, that of a contrast {2 * self.lowest:g}: --lowest. On QNLI the medians "
+            "were 4 and 8.",
             "Normal scores are assumed. Where a head's scores have a long tail to the left, t-skew "
             "(the default test) finds it less often: collect more.",
         ]
@@ -100,9 +106,10 @@ def study(options: PlanOptions) -> Study:
 
     One head's one-sided t test (statsmodels' ``TTestPower``: normal scores, independent units) at the
     level that the correction is assumed to leave it (``stats.power.assumed_cut``). The default test,
-    t-skew, finds fewer heads with left-skewed scores (figures: ``stats.power.power_of``). Examples are
-    counted in units: where examples come from groups (documents), it is groups that are needed. A role with
-    a contrast asks for two such tests to reject, so each is planned with the root of ``power``
+    t-skew, finds fewer heads with left-skewed scores (figures: ``stats.power.power_of``). The role must also
+    hold with missing units at the lowest score (``lowest``), and nothing is decided below 20 units. Examples
+    are counted in units: where examples come from groups (documents), it is groups that are needed. A role
+    with a contrast asks for two such tests to reject, so each is planned with the root of ``power``
     (``Study.joint``).
 
     Args:
@@ -118,10 +125,10 @@ def study(options: PlanOptions) -> Study:
     Example:
         >>> plan = study(effect=0.3, head_count=144, correction="holm")
         >>> plan.examples, plan.joint.examples, plan.case.words
-        (205, 246, 'alpha / 144 heads')
+        (205, 347, 'alpha / 144 heads')
     """
     effect, heads, sieves, layers = options.effect, options.head_count, options.sieves, options.layer_count
-    power, alpha, share = options.power, options.alpha, options.share
+    power, alpha, share, lowest = options.power, options.alpha, options.share, options.lowest
     correction, family = options.correction, options.family
     _check_together(correction, family, heads, share, layers)
     from headroles.stats.power import (
@@ -134,17 +141,18 @@ def study(options: PlanOptions) -> Study:
 
     tests = {"sieve": heads, "run": heads * sieves, "layer": heads // (layers or 1)}[family]
 
-    def case(guess: float | None, wanted: float = power) -> Case:
+    def case(guess: float | None, wanted: float = power, lowest: float = lowest) -> Case:
         cut = assumed_cut(correction, alpha, tests, guess)
         words = _cut_formula(correction, _count_tests(tests, family), tests, guess)
-        return Case(guess, cut, words, required_units(effect, cut, wanted))
+        return Case(guess, cut, words, required_units(effect, cut, wanted, lowest))
 
     chosen = case(share)
     curve = sorted({max(2, round(step * chosen.examples)) for step in AROUND})
-    powers = [t_test_power(effect, count, chosen.cut) for count in curve]
-    smallest = detectable_effect(np.array(SIZES), chosen.cut, power)
+    powers = [t_test_power(effect, count, chosen.cut, lowest) for count in curve]
+    smallest = detectable_effect(np.array(SIZES), chosen.cut, power, lowest)
     return Study(
         effect=effect,
+        lowest=lowest,
         power=power,
         alpha=alpha,
         correction=correction,
@@ -153,7 +161,7 @@ def study(options: PlanOptions) -> Study:
         sieves=sieves,
         tests=tests,
         case=chosen,
-        joint=case(share, power_of_part(power)),
+        joint=case(share, power_of_part(power), 2 * lowest),
         orientation=case(ORIENTATION) if _is_fdr(correction) and share is None else None,
         curve=tuple(zip(curve, powers, strict=True)),
         detectable=tuple(zip(SIZES, smallest.tolist(), strict=True)),

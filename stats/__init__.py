@@ -45,7 +45,6 @@ __getattr__, __dir__, __all__ = public_names(
         "draws": "bootstrap_counts random_halves sign_flips",
         "effects": "bayes_factors bca design_effect effect_interval hedges_g",
         "engine": "evidence_columns judge mean_intervals",
-        "methods.bets": "bounded_p",
         "methods.closed_form": "bounded_outcome student student_biased student_skew",
         "methods.names": "METHODS",
         "moments": "describe",

@@ -2,6 +2,7 @@
 
 Every such claim (roles, nots, contrasts, damages, differences, trends) passes ``guarded_p``. Where values
 have no bounds, ``unseen_p`` also asks the test of the units with three more that are as bad as the worst.
+Tests of columns are run by ``outcome_of`` and ``label_p`` alone.
 """
 
 from dataclasses import replace
@@ -10,30 +11,55 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.rules.rule import Decision
-from headroles.stats.columns import Column, exact_statements, handle_flat_scores
+from headroles.stats.columns import Column, exact_statements, handle_flat_scores, with_margin
 from headroles.stats.decision import ENOUGH_FOR_NOT, ENOUGH_WITHOUT_BOUND
-from headroles.stats.methods.closed_form import has_no_spread
+from headroles.stats.effects import interval_of
+from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
-from headroles.stats.methods.reliance import UNSEEN, extreme, missed_p
+from headroles.stats.methods.reliance import missed_p, with_further
 from headroles.stats.moments import Sample
 
 
+def outcome_of(
+    column: Column, decision: Decision, margin: float | None = None, *, ends: bool = True
+) -> Outcome:
+    """Test the means of a column; scores without spread are judged by their bounds.
+
+    Its p are those of the test alone: a claim takes ``guarded_p`` of them.
+
+    Args:
+        column: The scores.
+        decision: Names the test and the interval, and resamples and seed where these draw.
+        margin: What means are tested against; None for the margin of the column.
+        ends: Whether the interval is found.
+    """
+    column = column if margin is None else with_margin(column, margin)
+    method, draws = METHODS[decision.test], (decision.resamples, decision.seed)
+    outcome = method(column.values, column.sample, column.rule.margin, *draws, column.stated, ends)
+    if ends:
+        outcome = interval_of(decision, column.values, column.sample, outcome)
+    return handle_flat_scores(outcome, column, column.sample, decision.test)
+
+
 def label_p(
-    p: Float[np.ndarray, "*shape"],
     column: Column,
     sample: Sample,
     test: str,
+    values: Float[np.ndarray, "units columns"] | None = None,
     worst: Float[np.ndarray, "*shape"] | None = None,
 ) -> Float[np.ndarray, "*shape"]:
     """Return the p by which resamples are labelled: that of the test, guarded; 1 below its fewest units.
 
     Args:
-        p: Of the test.
         column: The scores.
         sample: Moments of resamples of them.
-        test: Name of the test.
+        test: Name of the test, which does not resample.
+        values: The resample, which tests by ranks or from bounds need; None for the column's own.
         worst: ``column.worst(1)`` of each resample; None where there is one for each head.
     """
+    p = METHODS[test].role_p(
+        column.values if values is None else values, sample, column.rule.margin, column.stated
+    )
     if METHODS[test].bounded is None:
         still = has_no_spread(column.counted(sample))
         p = np.where(still, exact_statements(column, sample).p, p) if still.any() else p
@@ -125,8 +151,7 @@ def further(column: Column, side: int) -> Column:
         column: Values of units; NaN where a head has none.
         side: Of the extreme.
     """
-    more = extreme(column.values, side)[None].repeat(UNSEEN, axis=0)
-    return replace(column, values=np.concatenate([column.values, more]))
+    return replace(column, values=with_further(column.values, side))
 
 
 def unseen_p(column: Column, decision: Decision, side: int) -> Float[np.ndarray, " heads"]:
@@ -146,10 +171,7 @@ def unseen_p(column: Column, decision: Decision, side: int) -> Float[np.ndarray,
     Returns:
         Values in [0, 1]; NaN where nothing can be tested.
     """
-    method, p = METHODS[decision.test], list[np.ndarray]()
-    for each in (column, further(column, -side)) if method.guarded else (column,):
-        found = method(each.values, each.sample, column.rule.margin, decision.resamples, decision.seed)
-        found = handle_flat_scores(found, each, each.sample, decision.test)
-        p.append(found.p if side > 0 else found.p_not)
-    larger: np.ndarray = np.maximum.reduce(p)
+    samples = (column, further(column, -side)) if METHODS[decision.test].guarded else (column,)
+    found = [outcome_of(each, decision, ends=False) for each in samples]
+    larger: np.ndarray = np.maximum.reduce([each.p if side > 0 else each.p_not for each in found])
     return larger

@@ -280,5 +280,7 @@ def possible_scores(column: Column) -> tuple[float, float]:
 
 
 def with_margin(column: Column, margin: float) -> Column:
-    """Return the column with another margin."""
-    return replace(column, rule=replace(column.rule, margin=margin))
+    """Return the column with another margin, and the moments that it has."""
+    moved = replace(column, rule=replace(column.rule, margin=margin))
+    vars(moved)["sample"] = column.sample  # where the cached property looks
+    return moved

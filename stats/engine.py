@@ -10,13 +10,13 @@ from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.claims import enough_for_not, guarded_p, missing_p, withhold
-from headroles.stats.columns import Column, Columns, handle_flat_scores
+from headroles.stats.claims import enough_for_not, guarded_p, missing_p, outcome_of, withhold
+from headroles.stats.columns import Column, Columns
 from headroles.stats.correction import significant
 from headroles.stats.decision import BETTING, check_bounds, check_decision
-from headroles.stats.effects import interval_of
 from headroles.stats.families import (
     adjust_families,
+    adjust_missing,
     adjust_own_families,
     contrast_pairs,
     explaining_contrasts,
@@ -67,7 +67,7 @@ def judge(
         decision: Test, correction, family, alpha, resamples, seed and interval.
         moments: Sums over random groups of all examples, where ``scores`` are a subsample of them: what
             tests of means then rest on (``evidence_columns``).
-        intervals: Whether intervals are found where that takes long (``betting``); NaN where not.
+        intervals: Whether the intervals of the decision are wanted. Without, they have no meaning.
 
     Returns:
         Findings in the order of ``rules``. No label hinges on few units (``methods.reliance``): p is the
@@ -226,26 +226,21 @@ def counted_p(
         decision: As they were judged.
 
     Returns:
-        p and p_not of the findings, guarded; 1 where too few units allow no claim. NaN stays NaN.
+        p and p_not of the findings, guarded; both are 1 below enough units. NaN stays NaN.
     """
     shape = (len(columns), findings.count[0].size)
     above, p_not = np.zeros(shape), findings.p_not.reshape(shape).copy()
     for k, column in enumerate(columns):
-        above[k] = missing_p(column, column.sample, decision.test, 1)
+        missing = missing_p(column, column.sample, decision.test, 1)
+        above[k] = withhold(missing, column.sample.count >= METHODS[decision.test].fewest)
         guarded = guarded_p(p_not[k], column, column.sample, decision.test, -1)
         p_not[k] = withhold(guarded, enough_for_not(column, decision.test))
     p = np.maximum(findings.p.reshape(shape), joint_role_p(above, columns.rules))
-    p = withhold(p, findings.count.reshape(shape) >= METHODS[decision.test].fewest)
     return p.reshape(findings.p.shape), p_not.reshape(findings.p.shape)
 
 
 def _test(column: Column, decision: Decision, intervals: bool = True) -> _ColumnTest:
     sample = column.sample
-    method = METHODS[decision.test]
-    draws = (decision.resamples, decision.seed)
-    outcome = method(column.values, sample, column.rule.margin, *draws, column.stated, intervals)
-    outcome = interval_of(decision, column.values, sample, outcome)
-    outcome = handle_flat_scores(outcome, column, sample, decision.test)
     return _ColumnTest(
         sample=sample,
         counted=column.counted(sample),
@@ -255,7 +250,7 @@ def _test(column: Column, decision: Decision, intervals: bool = True) -> _Column
             missing_p(column, sample, decision.test, -1),
         ),
         null=column.null,
-        outcome=outcome,
+        outcome=outcome_of(column, decision, ends=intervals),
     )
 
 
@@ -284,10 +279,10 @@ def _adjust_both(
     q, q_not = max_t(
         list(columns), dict(contrast_pairs(rules)), families, (joint, not_role[0]), still, decision
     )
-    missing = joint_role_p(np.where(np.isnan(role[0]), np.nan, role[1]), rules), not_role[1]
+    missing = ((joint_role_p(role[1], rules), joint), (not_role[1], not_role[0]))
     q, q_not = (
-        np.maximum(found, adjust_families(p, families, "holm", decision.alpha))
-        for found, p in zip((q, q_not), missing, strict=True)
+        np.maximum(found, adjust_missing(own, p, families, decision))
+        for found, (own, p) in zip((q, q_not), missing, strict=True)
     )
     strong = [other for _, other in stronger_pairs(rules)]
     q[strong] = adjust_families(joint, families, "holm", decision.alpha)[strong]

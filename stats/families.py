@@ -131,6 +131,27 @@ def adjust_families(
     return _within(p[:, None], families, lambda rows: adjust(rows, correction, alpha))[:, 0]
 
 
+def adjust_missing(
+    missing: Float[np.ndarray, "sieves heads"],
+    p: Float[np.ndarray, "sieves heads"],
+    families: Sequence[Sequence[tuple[int, slice]]],
+    decision: Decision,
+) -> Float[np.ndarray, "sieves heads"]:
+    """Return the p of missing units adjusted by Holm's method: maxT resamples units, and knows no others.
+
+    It counts as 1 where the mean is on the wrong side. There the guard is 0, which would lend the other heads
+    a smaller correction.
+
+    Args:
+        missing: Of the guard alone (``claims.missing_p``).
+        p: Of the claims; heads where it is NaN are in no family.
+        families: Parts that are corrected together.
+        decision: Its alpha.
+    """
+    counted = np.where(np.isnan(p) | (p > 0.5), np.ceil(p), missing)
+    return np.where(missing > 0, adjust_families(counted, families, "holm", decision.alpha), 0.0)
+
+
 def adjust_own_families(
     p: Float[np.ndarray, "sieves heads"],
     families: Sequence[Sequence[tuple[int, slice]]],

@@ -14,10 +14,8 @@ resampled ones: at least one of the two nulls is true, and it is not known which
 
 A head without spread does not move under resampling. A head that rests on few units moves too much: a
 resample without these units has hardly any spread, so its statistic is enormous, and no other head reaches
-it. Both kinds are corrected by Holm's method, with their share of alpha. A head that rests on few units also
-needs a small p from the bounds of its scores (``methods.bets``), which does not depend on the spread: a
-sample that lacks rare units gives no sign of them. Where bounds are unknown, and in pooled columns, only its
-own p counts.
+it. Both kinds are corrected by Holm's method, with their share of alpha. A sample that lacks rare units gives
+no sign of them, so callers correct the p of missing units, too (``families.adjust_missing``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,10 +25,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.rules.rule import Decision
-from headroles.stats.columns import Column, possible_scores
+from headroles.stats.columns import Column
 from headroles.stats.correction import adjust
 from headroles.stats.draws import bootstrap_counts, flips_are_exact, sign_flips
-from headroles.stats.methods.bets import bounded_p
 from headroles.stats.methods.resampling import studentise
 
 CLOSE = 1e-9
@@ -218,7 +215,6 @@ class _Study:
     columns: Sequence[Column]
     contrast_of: dict[int, int]
     p: tuple[Grid, ...]
-    still: Bool[np.ndarray, "columns heads"]
     collapse: Float[np.ndarray, "columns heads"]
     decision: Decision
 
@@ -230,22 +226,16 @@ class _Study:
     def choose_heads(self, parts: Parts) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the p of a family's heads and which heads are resampled, for each direction.
 
-        Resampled are heads that can be tested and do not rest on few units. The p of heads that do is at
-        least that of their bounds.
+        Resampled are heads that can be tested and do not rest on few units.
         """
         chosen_p, moving = [], []
         for direction, side in zip(DIRECTIONS, self.p, strict=False):
-            own = [side[k, part].copy() for k, part in parts]
+            own = [side[k, part] for k, part in parts]
             tests = sum(int((~np.isnan(p)).sum()) for p in own)
             held = [np.zeros(p.shape, dtype=np.bool_) for p in own]
-            for (k, part), p, fixed in zip(parts, own, held, strict=True):
+            for (k, part), fixed in zip(parts, held, strict=True):
                 for column in self._claims(k, direction):
-                    apt = self.collapse[column, part] * tests > SPENT * self.decision.alpha
-                    fixed |= apt
-                    hanging = apt & ~self.still[column, part]
-                    if hanging.any():
-                        exact = _bounds_p(self.columns[column], part, hanging, direction.side)
-                        p[hanging] = np.where(np.isnan(exact), p[hanging], np.maximum(p[hanging], exact))
+                    fixed |= self.collapse[column, part] * tests > SPENT * self.decision.alpha
             chosen_p.append(np.concatenate(own))
             moving.append(~np.isnan(chosen_p[-1]) & ~np.concatenate(held))
         return chosen_p, moving
@@ -254,14 +244,6 @@ class _Study:
         """Return the columns that a direction claims something about."""
         other = self.contrast_of.get(k)
         return [k, other] if direction.joint and other is not None else [k]
-
-
-def _bounds_p(
-    column: Column, part: slice, heads: Bool[np.ndarray, " heads"], sign: int
-) -> Float[np.ndarray, " some"]:
-    """Return p of some heads from the bounds of their scores; NaN where none are known."""
-    values = column.values[:, part][:, heads]
-    return bounded_p(values, column.rule.margin, *possible_scores(column))[0 if sign > 0 else 1]
 
 
 def max_t(
@@ -292,7 +274,7 @@ def max_t(
     collapse = still.astype(np.float64)
     if not flips:
         collapse = np.maximum(collapse, np.stack([collapse_rate(column.values) for column in columns]))
-    study = _Study(columns, contrast_of, p, still, collapse, decision)
+    study = _Study(columns, contrast_of, p, collapse, decision)
     joint = [_Family(parts, study) for parts in families]
     draw = sign_flips if flips else bootstrap_counts
     for weights in draw(units, decision.resamples, decision.seed):

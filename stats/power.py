@@ -7,11 +7,13 @@ from types import MappingProxyType
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import chdtr, digamma, nctdtr
+from scipy.special import chdtr, chdtri, digamma, nctdtr, ndtr
 
 from headroles.errors import BadInput, UnknownName
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.stats.decision import check_effect, check_probability, check_share
 from headroles.stats.methods.closed_form import t_quantile_above
+from headroles.stats.methods.reliance import UNSEEN
 
 Numbers = float | Float[np.ndarray, "..."]
 Counts = int | Int[np.ndarray, "..."]
@@ -20,6 +22,8 @@ MOST = 1_000_000_000
 """Most units that are tried."""
 FAR = 5e4
 """Non-centrality beyond which the limit of the distribution is used (error under 1e-8)."""
+SPREADS = 512
+"""Quantiles of the standard deviation of a sample over which power with the guard is averaged."""
 HALVINGS = 60
 """Halvings of an interval after which its ends are neighbouring numbers, or both within 1e-18 of 0."""
 
@@ -42,7 +46,7 @@ ASSUMED: Mapping[str, str] = MappingProxyType(
 """The level a single unadjusted p must reach, as ``assumed_cut`` takes it, per correction."""
 
 
-def power_of(effect: Numbers, count: Counts, cut: Numbers) -> Float[np.ndarray, "..."]:
+def power_of(effect: Numbers, count: Counts, cut: Numbers, lowest: float = 0.0) -> Float[np.ndarray, "..."]:
     """Return the probability that a one-sided one-sample t test finds an effect.
 
     Alternative: the mean lies ``effect`` standard deviations above θ. The statistic then has a
@@ -56,10 +60,15 @@ def power_of(effect: Numbers, count: Counts, cut: Numbers) -> Float[np.ndarray, 
     it finds 0.97 for a skewness of 1.4 and 0.50 for −1.4, where this returns 0.80. Source: Cohen
     (1988), "Statistical power analysis for the behavioral sciences", ch. 2.
 
+    With ``lowest``, a head must also pass the guard against missing units (``methods.reliance``), at the same
+    cut: its mean must lie ``lowest`` × (cut^(−1/n) − 1) beyond θ. Mean and spread of a normal sample are
+    independent, so the power is the mean over quantiles of the spread. Below 20 units it is 0.
+
     Args:
         effect: In standard deviations over units, beyond θ; below θ it is negative.
         count: Units.
         cut: The level that the unadjusted p must reach, between 0 and 1.
+        lowest: How far the lowest possible score lies below θ, in standard deviations; 0 for no guard.
 
     Returns:
         A probability, of the shape that the arguments have together; NaN where one of them is NaN
@@ -73,6 +82,13 @@ def power_of(effect: Numbers, count: Counts, cut: Numbers) -> Float[np.ndarray, 
     freedom = np.asarray(n - 1)
     critical = t_quantile_above(np.asarray(cut, dtype=np.float64), freedom)
     shift = np.asarray(effect * np.sqrt(n))
+    if lowest:
+        share = (np.arange(SPREADS) + 0.5) / SPREADS
+        spread = np.sqrt(chdtri(freedom[..., None], share) / freedom[..., None])
+        asked = lowest * np.maximum(np.expm1(-np.log(cut) / n), UNSEEN / n) * np.sqrt(n)
+        needed = np.maximum(critical[..., None] * spread, np.asarray(asked)[..., None])
+        found = ndtr(shift[..., None] - needed).mean(axis=-1)
+        return np.where(n < FEWEST_UNITS, 0.0, found)
     near = nctdtr(freedom, -np.clip(shift, -FAR, FAR), -critical)  # the other tail, mirrored
     near = np.where(
         np.isnan(near) & (shift < 0) & ~np.isnan(critical), 0.0, near
@@ -82,7 +98,9 @@ def power_of(effect: Numbers, count: Counts, cut: Numbers) -> Float[np.ndarray, 
     return np.where(shift > FAR, limit, near)
 
 
-def detectable_effect(count: Counts, cut: Numbers, power: float = 0.8) -> Float[np.ndarray, "..."]:
+def detectable_effect(
+    count: Counts, cut: Numbers, power: float = 0.8, lowest: float = 0.0
+) -> Float[np.ndarray, "..."]:
     """Return the smallest effect that is found with the wanted probability.
 
     The inverse of ``power_of`` in the effect, with its test, unit and assumptions; solved once per
@@ -94,10 +112,11 @@ def detectable_effect(count: Counts, cut: Numbers, power: float = 0.8) -> Float[
         count: Units.
         cut: The level that the unadjusted p must reach, between 0 and 1.
         power: The wanted probability, between 0 and 1.
+        lowest: As in ``power_of``.
 
     Returns:
         In standard deviations over units, beyond θ, from 0 upwards (0 where the cut alone has that
-        power); NaN under 2 units and where the cut is NaN.
+        power); NaN under 2 units (20 with the guard) and where the cut is NaN.
 
     Example:
         >>> detectable_effect(np.array([1, 20, 100, 500]), 0.05 / 144).round(2).tolist()
@@ -107,13 +126,13 @@ def detectable_effect(count: Counts, cut: Numbers, power: float = 0.8) -> Float[
     wide = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(cut, dtype=np.float64))
     pairs, places = np.unique(np.stack(wide).reshape(2, -1), axis=1, return_inverse=True)
     solved = np.full(pairs.shape[1], np.nan)
-    known = (pairs[0] >= 2) & ~np.isnan(pairs[1])
-    solved[known] = _effects_for(pairs[0, known], pairs[1, known], power)
+    known = (pairs[0] >= (FEWEST_UNITS if lowest else 2)) & ~np.isnan(pairs[1])
+    solved[known] = _effects_for(pairs[0, known], pairs[1, known], power, lowest)
     return solved[places.reshape(-1)].reshape(wide[0].shape)
 
 
 def _effects_for(
-    count: Float[np.ndarray, " pairs"], cut: Float[np.ndarray, " pairs"], power: float
+    count: Float[np.ndarray, " pairs"], cut: Float[np.ndarray, " pairs"], power: float, lowest: float
 ) -> Float[np.ndarray, " pairs"]:
     """Return the effects that have a power, by halving an interval that holds each until none is left.
 
@@ -121,17 +140,17 @@ def _effects_for(
     """
     units = count.astype(np.int64)
     high = np.ones(count.shape)
-    while (short := power_of(high / np.sqrt(count), units, cut) < power).any():
+    while (short := power_of(high / np.sqrt(count), units, cut, lowest) < power).any():
         high[short] *= 2
     low = np.where(high > 1, high / 2, 0.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        short = power_of(middle / np.sqrt(count), units, cut) < power
+        short = power_of(middle / np.sqrt(count), units, cut, lowest) < power
         low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return np.where(cut >= power, 0.0, high / np.sqrt(count))
+    return np.where((cut >= power) & (not lowest), 0.0, high / np.sqrt(count))
 
 
-def required_units(effect: float, cut: float, power: float = 0.8) -> int:
+def required_units(effect: float, cut: float, power: float = 0.8, lowest: float = 0.0) -> int:
     """Return the smallest number of units with which an effect is found with the wanted probability.
 
     The inverse of ``power_of`` in the count, with its test, unit and assumptions, by statsmodels'
@@ -142,22 +161,24 @@ def required_units(effect: float, cut: float, power: float = 0.8) -> int:
         effect: In standard deviations over units, beyond θ; more than 0.
         cut: The level that the unadjusted p must reach, between 0 and 1.
         power: The wanted probability, between 0 and 1.
+        lowest: As in ``power_of``.
 
     Returns:
-        At least 2.
+        At least 2; 20 with the guard.
 
     Raises:
         BadInput: For numbers out of range, or more than 1,000,000,000 units.
 
     Example:
-        >>> required_units(0.3, 0.05), required_units(0.3, 0.05 / 144)
-        (71, 205)
+        >>> [required_units(0.3, 0.05), *(required_units(0.3, 0.05 / 144, 0.8, low) for low in (0, 10))]
+        [71, 205, 319]
     """
     check_effect(effect)
     check_probability("cut", cut)
     check_probability("power", power)
     few, many = _bracket(effect, cut, power)
-    while not t_test_power(effect, many, cut) >= power:
+    few = 1 if lowest else few
+    while not t_test_power(effect, many, cut, lowest) >= power:
         few, many = many, 2 * many
         if few > MOST:
             raise BadInput(
@@ -166,7 +187,7 @@ def required_units(effect: float, cut: float, power: float = 0.8) -> int:
             )
     while many - few > 1:
         middle = (few + many) // 2
-        if t_test_power(effect, middle, cut) >= power:
+        if t_test_power(effect, middle, cut, lowest) >= power:
             many = middle
         else:
             few = middle
@@ -218,15 +239,16 @@ def power_of_part(power: float, parts: int = 2) -> float:
     return float(power ** (1 / parts))
 
 
-def t_test_power(effect: float, count: int, cut: float) -> float:
+def t_test_power(effect: float, count: int, cut: float, lowest: float = 0.0) -> float:
     """Return the power of a one-sided one-sample t test by ``statsmodels.stats.power.TTestPower``.
 
-    Test, unit and assumptions are those of ``power_of``, which stands in beyond ``FAR``.
+    Test, unit and assumptions are those of ``power_of``, which stands in beyond ``FAR`` and with the guard.
 
     Args:
         effect: In standard deviations over units, beyond θ.
         count: Units, at least 2.
         cut: The level that the unadjusted p must reach, between 0 and 1.
+        lowest: As in ``power_of``.
 
     Example:
         >>> round(t_test_power(0.5, 27, 0.05), 2)
@@ -234,8 +256,8 @@ def t_test_power(effect: float, count: int, cut: float) -> float:
     """
     from statsmodels.stats.power import TTestPower
 
-    found = float(TTestPower().power(effect, count, cut, alternative="larger"))
-    return float(power_of(effect, count, cut)) if math.isnan(found) else found
+    found = float("nan") if lowest else float(TTestPower().power(effect, count, cut, alternative="larger"))
+    return float(power_of(effect, count, cut, lowest)) if math.isnan(found) else found
 
 
 def assumed_cut(correction: str, alpha: float, tests: int, share: float | None = None) -> float:

@@ -12,7 +12,7 @@ from headroles.stats.columns import Column, Columns
 from headroles.stats.correction import significant
 from headroles.stats.draws import BLOCK
 from headroles.stats.families import adjust_families_of_draws, contrast_pairs, family_members, joint_role_p
-from headroles.stats.methods.closed_form import has_no_spread, role_p_of
+from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import describe, sample_from_sums
 
@@ -72,9 +72,8 @@ def role_p(column: Column, weights: Weights, decision: Decision) -> Float[np.nda
     """
     test, method = decision.test, METHODS[decision.test]
     if method.statistic is None:
-        return np.stack(
-            [_p_of(column, np.repeat(column.values, row.astype(int), axis=0), test) for row in weights]
-        )
+        draws = (np.repeat(column.values, row.astype(int), axis=0) for row in weights)
+        return np.stack([label_p(column, describe(values), test, values) for values in draws])
     powers = CentredPowers(column.values)
     blocks = (weights[start : start + BLOCK] for start in range(0, len(weights), BLOCK))
     return np.concatenate([_p_of_sums(column, *powers.sums(block), decision) for block in blocks])
@@ -90,17 +89,9 @@ def _p_of_sums(
     sample = sample_from_sums(count, [power[known] for power in sums], centre)
     if column.examples is not None:
         column = replace(column, examples=column.examples.at(known))
-    statistic = METHODS[decision.test].statistic
-    assert statistic is not None
-    own = role_p_of(sample, statistic(sample, column.rule.margin))
     worst = np.broadcast_to(column.worst(1), p.shape)[known]
-    p[known] = label_p(own, column, sample, decision.test, worst)
+    p[known] = label_p(column, sample, decision.test, worst=worst)
     return p
-
-
-def _p_of(column: Column, values: Float[np.ndarray, "units heads"], test: str) -> Float[np.ndarray, " heads"]:
-    sample = describe(values)
-    return label_p(METHODS[test].role_p(values, sample, column.rule.margin), column, sample, test)
 
 
 def _far_from_role(
@@ -133,7 +124,7 @@ def _far_from_role(
 
 
 class CentredPowers:
-    """The values of a column less a centre, and their powers to the fourth: what sums over draws need."""
+    """The values of a column less a centre, and their squares and cubes: what sums over draws need."""
 
     def __init__(self, values: Float[np.ndarray, "units heads"]) -> None:
         """Subtract the mean of each head, and raise to the powers; NaN counts as none."""
@@ -143,12 +134,12 @@ class CentredPowers:
         self._centre = np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1)
         first = np.where(known, values - self._centre, 0.0)
         second = first * first
-        self._powers = np.concatenate([first, second, second * first, second * second], axis=1)
+        self._powers = np.concatenate([first, second, second * first], axis=1)
 
     def sums(
         self, weights: Weights
     ) -> tuple[Float[np.ndarray, "draws #heads"], list[np.ndarray], Float[np.ndarray, " heads"]]:
-        """Return sums of weights, sums of weighted powers from the first to the fourth, and the centre.
+        """Return sums of weights, sums of weighted powers from the first to the third, and the centre.
 
         All powers are summed in one product.
 
@@ -157,7 +148,7 @@ class CentredPowers:
         """
         weights = weights.astype(np.float64, copy=False)
         size = weights.sum(axis=1, keepdims=True) if self._known is None else weights @ self._known
-        return size, np.split(weights @ self._powers, 4, axis=1), self._centre
+        return size, np.split(weights @ self._powers, 3, axis=1), self._centre
 
 
 def p_of_draws(

@@ -3,20 +3,23 @@
 Every family has 24 independent heads whose mean lies exactly at the threshold, so every claim is a false one.
 Tests, guard and corrections are the shipped code. One line of JSON for every claim, shape and number of
 units; then, for normal scores, the smallest mean that gets a role with a power of 0.8, without the guard and
-with it, and the power at means that had 0.5, 0.8 and 0.95.
+with it, and the power at means that had 0.5, 0.8 and 0.95. Given runs of ``headroles label``, it counts their
+labels in place of all this, without the guard and with it.
 
-    python benchmarks/calibration/guards.py [--quick]
+    python benchmarks/calibration/guards.py [--quick] [RUN ...]
 """
 
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from unittest.mock import patch
 
 import click
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
+import headroles
 from headroles.records import Decision, Rule, Scores
 from headroles.stats import adjust, assess, judge
 from headroles.stats.methods.reliance import missed_p
@@ -169,12 +172,32 @@ def powers(low: float, families: int, seed: int) -> Iterator[dict[str, object]]:
             }  # fmt: skip
 
 
+def labels(folder: str) -> Iterator[dict[str, object]]:
+    """Yield the labels of a run, decided without the guard and with it."""
+    run = headroles.load(folder)
+    for guarded in (False, True):
+        with patch(
+            "headroles.stats.claims.missed_p", missed_p if guarded else lambda sample, *_: sample.mean * 0
+        ):
+            found = judge(run.scores, run.findings.rules, run.decision)
+            precision = assess(run.scores, run.findings.rules, run.decision, found).precision
+        codes = {"role": ROLE, "explained": EXPLAINED, "not": NOT, "undetermined": 2}
+        count = {name: int((found.decision == code).sum()) for name, code in codes.items()}
+        absent = (precision.q_absent <= run.decision.alpha) & (found.decision == NOT)
+        yield {"run": folder, "guarded": guarded} | count | {"absent": int(absent.sum())}
+
+
 @click.command()
+@click.argument("runs", nargs=-1)
 @click.option("--families", default=300, show_default=True, help="Of each cell; a tenth for absent.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--quick", is_flag=True, help="A tenth of the families.")
-def main(families: int, seed: int, quick: bool) -> None:
-    """Print one line of JSON for every cell."""
+def main(runs: tuple[str, ...], families: int, seed: int, quick: bool) -> None:
+    """Print one line of JSON for every cell, or two for every run."""
+    for cell in (cell for folder in runs for cell in labels(folder)):
+        click.echo(json.dumps(cell))
+    if runs:
+        return
     for cell in errors(families // 10 if quick else families, seed):
         click.echo(json.dumps(cell, ensure_ascii=False))
     for low in (0.0, -0.1, -1.0):

@@ -19,7 +19,7 @@ import headroles
 CHROMIUM = "/usr/bin/chromium"
 LARGEST = 300_000
 """Most bytes of a picture."""
-HEAD = (2, 8)
+HEAD = (1, 8)
 """Layer and head whose panel is shown."""
 DRAW = """([number, x, y, box]) => {
   const layer = document.createElement('div')
@@ -128,7 +128,7 @@ def answer(browser: Browser, report: Path) -> bytes:
         Callout(place_of(page.locator("#warnings")), frame=True),
         Callout(place_of(page.locator("#maps-key"))),
         Callout(cell_of(page, "local", 0, 2), frame=True),
-        Callout(cell_of(page, "block", 0, 4), frame=True, right=True),
+        Callout(cell_of(page, "syntactic:nsubj", 1, 8), frame=True, right=True),
         Callout(cell_of(page, "syntactic:nsubj", 2, 8), frame=True, right=True),
         Callout(place_of(page.locator("#go-to-head")), frame=True, right=True),
     ]

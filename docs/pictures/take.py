@@ -25,9 +25,9 @@ PATIENCE = 300_000
 """Milliseconds until a page must be there, on a busy machine."""
 LARGEST = {".png": 300_000, ".svg": 150_000}
 """Most bytes of a picture, by its ending."""
-HEAD = (2, 8)
+HEAD = (2, 0)
 """Layer and head whose card and attention are shown."""
-SENTENCE, KEYS = "The old sailor quickly mended the torn sail.", "Sa · adjective → noun"
+SENTENCE, KEYS = "The old sailor quickly mended the torn sail.", "So · object → verb"
 """Text of the view, and the role whose keys it colours."""
 PAIR = ("Who mended the sail?", "The old sailor mended it.")
 """Texts that a sieve is drawn on."""
@@ -113,7 +113,7 @@ def probe_top(browser: Browser, runs: Path) -> bytes:
 
 def ablate(browser: Browser, runs: Path) -> bytes:
     """Return a picture of the answer of a run that takes heads out, and of its maps."""
-    return take_picture(open_page(browser, runs / "ablate" / "report.html", 960, width=1280))
+    return take_picture(open_page(browser, runs / "ablate" / "report.html", 900, width=1280))
 
 
 def compare(browser: Browser, runs: Path) -> bytes:

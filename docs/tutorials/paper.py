@@ -107,19 +107,20 @@ evidence = run.evidence()
 evidence.groupby("sieve").verdict.value_counts().unstack(fill_value=0)
 
 # %%
-run.roles["block"]
+run.roles["local"]
 
 # %% [markdown]
 # This makes a sentence for the paper, with its numbers from the run:
 
 # %%
-block = run.roles["block"].frame()
-held = block[block.verdict == "role"]["mean"]
-explained = block.verdict.str.startswith("explained").sum()
+local = run.roles["local"].frame()
+held = local[local.verdict == "role"]["mean"]
+below = local.verdict.isin(["not", "absent"]).sum()
 print(
-    f"Of {len(block)} heads, {len(held)} keep to the query's own text "
-    f"(selectivity {held.min():.2f} to {held.max():.2f}). Another {explained} score above the threshold, "
-    f"but distance or position alone explains it."
+    f"Of {len(local)} heads, {len(held)} look at neighbouring tokens "
+    f"(selectivity {held.min():.2f} to {held.max():.2f}), and {below} stay significantly below the "
+    f"threshold. "
+    f"The inputs do not decide about the other {len(local) - len(held) - below}."
 )
 
 # %% [markdown]

@@ -47,7 +47,8 @@ damage
 # - *negligible*: the damage is significantly within ± the threshold.
 # - *interfering*: the loss falls by more than the threshold without the head. Here this is not asked,
 #   because 1 − cosine cannot fall below 0.
-# - *undetermined*: none of these is shown.
+# - *undetermined*: none of these is shown. 1 − cosine can be 1, and 160 inputs do not exclude rare ones with
+#   such damage. So they call no head negligible here: that takes 299 inputs at least.
 #
 # Each kind of verdict has its own correction for 72 heads.
 
@@ -82,21 +83,19 @@ prediction[columns].style.hide(axis="index").format(precision=2)
 
 # %% tags=["remove_cell"]
 special = prediction.set_index("role").loc["delimiter"]
-assert special.negligible > 0.7 * special.heads
 assert special.high < 0.5
 assert (prediction.p_labels > 0.05).all()
 
 # %% [markdown]
-# Most heads that attend to special tokens are negligible. Within layers, they tend to do less damage than
-# the other heads, and heads of some roles of syntax more. But `p_labels` is above 0.05 for every role. So
-# we find no role that predicts which single head matters.
+# Within layers, heads that attend to special tokens tend to do less damage than the other heads. But
+# `p_labels` is above 0.05 for every role. So we find no role that predicts which single head matters.
 #
 # ## Remove heads with a certificate
 #
 # Heads can stand in for each other. So the damages of single heads do not tell what happens when several
 # leave. `prune` orders the heads by their damage on one half of the inputs. On the other half it removes
 # the first two, the first four, and so on, and tests the damage of each set. Testing ends with the first
-# set whose damage is not shown to be below the bound.
+# set whose damage is not shown to be below the bound. The bound is 0.05 here, so 80 inputs can show more.
 
 # %%
 pruned = headroles.prune("runs/damage", bound=0.05, out="pruned")

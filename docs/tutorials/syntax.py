@@ -65,26 +65,27 @@ assert not nsubj.heads
 
 # %%
 evidence = run.evidence()
-above = evidence[evidence.verdict.isin(["role", "explained by distance"])]
+above = evidence[(evidence["mean"] > 0.14) & (evidence.verdict != "not")]
 columns = ["sieve", "layer", "head", "verdict", "mean", "contrast"]
 above[columns].sort_values("contrast").style.hide(axis="index").format(precision=2)
 
 # %% [markdown]
 # Look at head 1-8 (layer 1, head 8). Its score is high for four relations, and once it is the highest of
-# all heads. But its contrast is near zero. The head looks at near words, whatever their relation. Each
-# time its verdict is *explained by distance*. Head 2-8 has similar scores, and its contrast lies above
-# the threshold.
+# all heads. But its contrast is near zero. The head looks at near words, whatever their relation. For
+# subjects its verdict is *explained by distance*. For the others it is *undetermined*: rare sentences with
+# a high contrast could be missing from this sample. Head 2-8 has similar scores. For determiners and
+# adjectives its contrast lies above the threshold, and for determiners the inputs suffice for the role.
 
 # %% tags=["remove_cell"]
 near = above[(above.layer == 1) & (above["head"] == 8)]
 assert len(near) == 4
-assert set(near.verdict) == {"explained by distance"}
+assert set(near.verdict) == {"explained by distance", "undetermined"}
 assert near.contrast.abs().max() < 0.03
 amod = evidence[evidence.sieve == "syntactic:amod"]
 assert amod.loc[amod["mean"].idxmax(), ["layer", "head"]].tolist() == [1, 8]
-held = above[(above.layer == 2) & (above["head"] == 8)]
-assert set(held.verdict) == {"role"}
-assert held.contrast.min() > 0.05
+held = above[(above.layer == 2) & (above["head"] == 8)].set_index("sieve")
+assert held.loc["syntactic:det", "verdict"] == "role"
+assert held.loc[["syntactic:det", "syntactic:amod"], "contrast"].min() > 0.05
 
 # %% [markdown]
 # ## Look at one head on one sentence
@@ -132,15 +133,14 @@ columns = ["sieve", "layer", "head", "mean_a", "mean", "decision"]
 again.frame()[columns].style.hide(axis="index").format(precision=2)
 
 # %% tags=["remove_cell"]
-decisions = again.frame().set_index("sieve").decision
-others = decisions.drop("syntactic:advmod")
-assert set(others) == {"role"}
-assert set(decisions["syntactic:advmod"]) == {"undetermined"}
+again_found = again.frame()
+adverbs = again_found.sieve == "syntactic:advmod"
+assert set(again_found.decision[~adverbs]) == {"role"}
+assert set(again_found.decision[adverbs]) == {"undetermined"}
 
 # %% [markdown]
-# All roles for objects, adjectives and determiners hold again. The two roles for adverbs stay
-# undetermined: the news texts do not decide. This is no proof that those heads are wrong. A third sample
-# with more adverbs could decide.
+# All roles for objects and determiners hold again. The role for adverbs stays undetermined: the news texts do
+# not decide. This is no proof that the head is wrong. A third sample with more adverbs could decide.
 #
 # ## What this shows, and what it does not
 #

@@ -260,7 +260,8 @@ def decoder(maker: Maker) -> Iterator[str]:
     atlas = maker.atlas("models", runs)
     rows = []
     for place, found in enumerate(atlas.findings):
-        thirds = np.arange(atlas.runs[place].layers) * 3 // atlas.runs[place].layers
+        layers = len(atlas.runs[place].layers)
+        thirds = np.arange(layers) * 3 // layers
         for role in found.tested:
             held = found.held[found.of(role)]
             parts = [held[thirds == third] for third in range(3)]

@@ -469,6 +469,15 @@ class PlanOptions(FinishedOptions):
     ]
     head_count: Annotated[int, Option("Heads of the model over all layers.", "Questions", least=1)]
     sieves: Annotated[int, Option("Number of roles to test.", "Questions", least=1)] = 1
+    lowest: Annotated[
+        float,
+        Option(
+            "How far the lowest possible score lies below the threshold, in standard deviations.",
+            "Questions",
+            above=0,
+            below=INFINITY,
+        ),
+    ] = 5.0
     power: Annotated[float, Option("Probability of finding the head.", "Decision", above=0, below=1)] = 0.8
     alpha: Annotated[float, ALPHA] = 0.05
     correction: Annotated[str, CORRECTION] = "fdr_bh"

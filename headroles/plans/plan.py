@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.plans.even import EvenUnits
-from headroles.plans.masks import Mask
+from headroles.plans.masks import Band, Mask
 
 LEFT_OUT = "beyond bounds of "
 """Before the name of a column: the count of inputs left out of it, as they could score beyond its bounds."""
@@ -147,6 +147,29 @@ class RowCells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class KeyWeights:
+    """Cells between sets of tokens that attend and keys with weights.
+
+    Attributes:
+        label: Set of each query; −1 for none.
+        keys: Weight of each key for the queries of each set.
+        band: The offsets of the cells; None for all.
+        output: Index of the sum that they add to.
+    """
+
+    label: Int[np.ndarray, " queries"]
+    keys: Float[np.ndarray, "keys sets"]
+    band: Band | None
+    output: int
+
+    def rows(self, start: int, stop: int) -> Float[np.ndarray, "rows keys"]:
+        """Return the weights of queries ``start`` to ``stop``."""
+        label = self.label[start:stop]
+        weights: np.ndarray = self.keys.T[label] * (label >= 0)[:, None]
+        return weights if self.band is None else weights * self.band.rows(start, stop)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LongProfile:
     """``Profile`` without arrays of size units × units: from sums by offset and by query.
 
@@ -170,6 +193,7 @@ class LongProfile:
         label: Index of the key set that each query counts in each contrast; −1 for none.
         weight: Weight of the queries that count a set.
         listed: Single cells that contrasts count, by units, weighted with U; output is the contrast.
+        weighed: Weighted keys of contrasts, between tokens; output is the contrast.
         rowwise: Other cells that contrasts count, by units; output is the contrast.
     """
 
@@ -186,6 +210,7 @@ class LongProfile:
     label: Int[np.ndarray, "contrasts units"]
     weight: Float[np.ndarray, "contrasts units"]
     listed: CellList
+    weighed: tuple[KeyWeights, ...]
     rowwise: tuple[RowCells, ...]
 
 
@@ -194,8 +219,8 @@ class LongPlan:
     """All mask sieves and contrasts of one long example, for attention in blocks of rows.
 
     It has no array with a cell per pair of tokens, unless a sieve or a mask brings one. Linear sums have
-    three kinds of terms: attention on sets of keys (one thin product for all sieves, then weighted by
-    query), single cells, and cells computed by rows.
+    four kinds of terms: attention on sets of keys (one thin product for all sieves, then weighted by
+    query), attention from sets of queries (weighted by key), single cells, and cells computed by rows.
 
     Attributes:
         columns: Number of output columns, contrasts included.
@@ -206,6 +231,7 @@ class LongPlan:
         keys: Sets of keys, 1 inside.
         weight: Weight of each query's attention on each set in each linear sum.
         listed: Single cells; output is the linear sum.
+        weighed: Weighted keys of sets of queries; output is the linear sum.
         rowwise: Cells computed by rows; output is the linear sum.
         profiles: Contrasts, at most one profile per space and scope.
         cells: Eligible queries (arcs for syntactic sieves) per column; NaN where not applicable.
@@ -221,6 +247,7 @@ class LongPlan:
     keys: Float[np.ndarray, "tokens sets"]
     weight: Float[np.ndarray, "tokens sets sums"]
     listed: CellList
+    weighed: tuple[KeyWeights, ...]
     rowwise: tuple[RowCells, ...]
     profiles: tuple[LongProfile, ...]
     cells: Float[np.ndarray, " columns"]

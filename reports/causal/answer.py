@@ -162,8 +162,8 @@ def _quiet(labelling: Labelling) -> list[Sentence]:
         "undetermined": f". The mean damage of all {first.heads:,} is {mean}: not shown to be negligible",
     }
     rest = means.get(first.no_damage, "")
-    if others:
-        rest += ". Also negligible: " + join_names([_part(row) for row in others[:NAMED]])
+    if more := [_part(row) for row in others if row.negligible]:
+        rest += ". Also negligible: " + join_names(more[:NAMED])
     verb = "is" if first.negligible < 2 else "are"
     return [Sentence(f"{_part(first)} {verb} negligible", f"{rest}.", first.role, "role")]
 

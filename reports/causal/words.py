@@ -281,7 +281,8 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
         (
             "negligible",
             "The damage lies significantly within ± threshold, by two one-sided tests, also with three more "
-            f"units as bad as the worst. Fewer than {ENOUGH_FOR_LITTLE} units never show that.",
+            f"units as bad as the worst. Fewer than {ENOUGH_FOR_LITTLE} units never show that. Damage in "
+            "inputs of a kind that no unit shows stays unseen here, too.",
         ),
         (
             "interfering",

@@ -167,11 +167,11 @@ def _roles(counts: Sequence[RoleCounts]) -> list[Sentence]:
     rest = first[MOST_ROLES:]
     if rest:
         vertical, query = (sum(one.count(word) for one in rest) for word in (VERTICAL, BY_QUERY))
-        heads = sum(len(one.rows) for one in rest)
+        heads, verb = sum(len(one.rows) for one in rest), "is" if len(rest) == 1 else "are"
         sentences.append(
             Sentence(
                 f"{plural(len(rest), 'other role')} of {plural(heads, 'head')}",
-                f"are vertical in {plural(vertical, 'case')}, and by query in {query:,}.",
+                f"{verb} vertical in {plural(vertical, 'case')}, and by query in {query:,}.",
             )
         )
     return sentences

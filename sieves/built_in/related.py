@@ -57,32 +57,28 @@ def related_other_cells(example: Example) -> Square:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelatedWords:
-    """A mask of the tokens of related words.
+    """A mask of the tokens of words that are related by lemma or by vector.
 
     Attributes:
         word: Word of each token; −1 for none.
-        name: Number of each word's lemma.
-        content: Whether a word has a letter.
-        vectors: One vector of length 1 per word; None for none.
+        name: Number of each word's lemma; −1 for words without a letter.
+        vectors: One vector of length 1 per word.
     """
 
     word: Int[np.ndarray, " tokens"]
     name: Int[np.ndarray, " words"]
-    content: Bool[np.ndarray, " words"]
-    vectors: Float[np.ndarray, "words dimensions"] | None
+    vectors: Float[np.ndarray, "words dimensions"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows tokens"]:
         """Return the mask of queries ``start`` to ``stop``."""
-        own = self.word[start:stop]
-        rows, columns = np.flatnonzero(own >= 0), np.flatnonzero(self.word >= 0)
-        cells = np.zeros((stop - start, len(self.word)), dtype=np.bool_)
-        if rows.size:
-            words = slice(int(own[rows].min()), int(own[rows].max()) + 1)
-            alike = self.name[words, None] == self.name[None, :]
-            if self.vectors is not None:
-                alike |= self.vectors[words] @ self.vectors.T >= LIKE
-            alike &= self.content[words, None] & self.content[None, :]
-            cells[np.ix_(rows, columns)] = alike[np.ix_(own[rows] - words.start, self.word[columns])]
+        own, content = self.word[start:stop], self.name >= 0
+        words = slice(int(own.max(initial=0)) + 1)
+        words = slice(int(own[own >= 0].min(initial=words.stop)), words.stop)
+        alike = (self.name[words, None] == self.name) | (self.vectors[words] @ self.vectors.T >= LIKE)
+        alike &= content[words, None] & content
+        edged = np.pad(alike, ((0, 1), (0, 1)))  # tokens of no word are in the last row and column
+        rows = np.where(own >= 0, own - words.start, -1)
+        cells: np.ndarray = edged.take(rows, axis=0, mode="wrap").take(self.word, axis=1, mode="wrap")
         return cells
 
 
@@ -97,8 +93,10 @@ def related_other_mask(example: Example) -> Without:
     names = [lemma.lower() or own for lemma, own in zip(lemmas, spellings, strict=False)]
     numbers = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
     content = np.array([any(sign.isalpha() for sign in word) for word in spellings], dtype=np.bool_)
-    vectors = None if known.vectors is None else known.vectors[:words]
-    return Without(RelatedWords(example.word, numbers, content, vectors), Same(example.segment))
+    named = np.where(content, numbers, -1)
+    if known.vectors is None:
+        return Without(Same(np.append(named, -1)[example.word]), Same(example.segment))
+    return Without(RelatedWords(example.word, named, known.vectors[:words]), Same(example.segment))
 
 
 def _likeness(example: Example) -> Lexical:

@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.causal.ablation import FEWEST_UNITS
+from headroles.stats.claims import withhold
 from headroles.stats.correction import adjust, significant
 from headroles.stats.methods.closed_form import Outcome, student_skew
-from headroles.stats.methods.reliance import UNSEEN
+from headroles.stats.methods.reliance import UNSEEN, extreme, missed_p
 from headroles.stats.moments import describe
 
 NEVER = -1
@@ -43,10 +44,10 @@ def trends(
     p. Assumptions: independent units; the same units at all steps. Units without a score at some step
     are left out for that head.
 
-    A few units that rise can be missing from a sample in which the others fall. So p is 1 where three more
-    units with the worst possible slope would turn the mean: (high − low) Σ_t |c_t| / 2 the other way. Without
-    bounds, both take the worst slope of any unit and head, and units like none of these are not guarded
-    against. p is 1 below 20 units, too.
+    A few units that rise can be missing from a sample in which the others fall. So p is at least the
+    probability that units with the worst possible slope are missing (``methods.reliance``), which is
+    (high − low) Σ_t |c_t| / 2 the other way. Without bounds, both take the worst slope of any unit and head,
+    and units like none of these are not guarded against. p is 1 below 20 units, too.
 
     Args:
         values: Scores of the same units at every step; NaN without a score.
@@ -61,15 +62,14 @@ def trends(
     sample = describe(slopes)
     outcome, farthest = student_skew(sample, 0.0), (high - low) * float(np.abs(weights).sum()) / 2
     p: dict[str, np.ndarray] = {}
-    heads = None if np.isnan(farthest) else 0
     for name, side in (("p", 1), ("p_not", -1)):
-        worst = np.where(np.isnan(slopes), -np.inf, -side * slopes).max(axis=heads, keepdims=True)
-        further = np.where(np.isnan(sample.mean), np.nan, -side * worst).reshape(1, -1).repeat(UNSEEN, axis=0)
-        more = student_skew(describe(np.concatenate([slopes, further])), 0.0)
-        larger = np.maximum(getattr(outcome, name), getattr(more, name))
-        turned = further[-1] if np.isnan(farthest) else -side * farthest
-        stays = side * (sample.mean * sample.count + UNSEEN * turned) > 0
-        p[name] = np.where((stays & (sample.count >= FEWEST_UNITS)) | np.isnan(larger), larger, 1.0)
+        seen = extreme(slopes, -side)
+        worst = np.full(seen.shape, -side * farthest)
+        if np.isnan(farthest):
+            worst = seen = np.where(np.isnan(seen), np.nan, extreme(slopes.reshape(-1, 1), -side))
+        more = student_skew(describe(np.concatenate([slopes, seen[None].repeat(UNSEEN, axis=0)])), 0.0)
+        tests = (getattr(outcome, name), getattr(more, name), missed_p(sample, 0.0, worst, side))
+        p[name] = withhold(np.maximum.reduce(tests), sample.count >= FEWEST_UNITS)
     return sample.mean, replace(outcome, **p)
 
 

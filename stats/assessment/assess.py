@@ -15,7 +15,7 @@ from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.assessment.depth import role_depths
 from headroles.stats.assessment.drops import value_drops
 from headroles.stats.assessment.extent import absent_p, prevalence
-from headroles.stats.assessment.remarks import moment_remarks, remarks, tail_remarks
+from headroles.stats.assessment.remarks import large_remarks, moment_remarks, remarks, tail_remarks
 from headroles.stats.assessment.sensitivity import sensitivity_to_alpha, sensitivity_to_margin
 from headroles.stats.assessment.several import fresh_roles, relabels, several_roles
 from headroles.stats.assessment.stability import stability
@@ -89,6 +89,7 @@ def assess(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
             *remarks(decision, findings),
             *tail_remarks(columns, decision),
+            *([] if moments is not None else large_remarks(scores, rules)),
             *withheld_remarks(columns, findings, decision, scores.stack, nots=nots),
         ),
         sets=role_sets(names, held, grid),

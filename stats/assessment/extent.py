@@ -8,9 +8,8 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from headroles.records.rules.rule import Decision
-from headroles.stats.claims import enough_for_not, guarded_p
-from headroles.stats.columns import Column, Columns, handle_flat_scores, with_margin
-from headroles.stats.methods.names import METHODS
+from headroles.stats.claims import enough_for_not, guarded_p, outcome_of
+from headroles.stats.columns import Column, Columns, with_margin
 
 ABSENT = 0.02
 """Bound of a mean that is called absent, on the scale of selectivity: a fiftieth of the attention budget."""
@@ -44,19 +43,11 @@ def _has_bound(column: Column) -> bool:
 
 
 def _absent_p(column: Column, decision: Decision) -> Float[np.ndarray, " heads"]:
-    sample, method = column.sample, METHODS[decision.test]
-    above, below = (
-        handle_flat_scores(
-            method(column.values, sample, bound, decision.resamples, decision.seed, column.stated, False),
-            with_margin(column, bound),
-            sample,
-            decision.test,
-        )
-        for bound in (-ABSENT, ABSENT)
-    )
+    above, below = (with_margin(column, bound) for bound in (-ABSENT, ABSENT))
+    tested = [outcome_of(each, decision, ends=False) for each in (above, below)]
     larger = np.maximum(
-        guarded_p(above.p, with_margin(column, -ABSENT), sample, decision.test, 1),
-        guarded_p(below.p_not, with_margin(column, ABSENT), sample, decision.test, -1),
+        guarded_p(tested[0].p, above, column.sample, decision.test, 1),
+        guarded_p(tested[1].p_not, below, column.sample, decision.test, -1),
     )
     p: np.ndarray = np.where(enough_for_not(column, decision.test), larger, np.nan)
     return p

@@ -29,7 +29,7 @@ def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> l
     that resample (``relabel.stand_in``).
     """
     plain = decision if METHODS[decision.test].bounded else closed_form_decision(decision)
-    method, deciders = METHODS[plain.test], deciding(columns.rules)
+    deciders = deciding(columns.rules)
     p = np.empty((len(STEPS), len(deciders), 1, grid.layers * grid.heads))
     rules: list[list[Rule]] = [[] for _ in STEPS]
     for position, decider in enumerate(deciders):
@@ -41,8 +41,7 @@ def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> l
             if number and not column.rule.role:
                 p[number, position] = p[0, position]
                 continue
-            own = method.role_p(moved.values, sample, moved.rule.margin, moved.stated)
-            p[number, position, 0] = label_p(own, moved, sample, plain.test)
+            p[number, position, 0] = label_p(moved, sample, plain.test)
     rows = []
     for moved_rules, at_margin in zip(rules, p, strict=True):
         held = roles_from_p(at_margin, moved_rules, grid, plain)[:, 0].sum(axis=1)

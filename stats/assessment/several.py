@@ -86,7 +86,7 @@ def several_roles(
     of as many layers with a difference at least as large: with six layers it is at least 1/15.
 
     A role with parts counts only where the head holds none of them, so ``delimiter`` and ``delimiter:cls``
-    are one role of a head. Intervals are the outermost of the central 95 % of fresh samples.
+    are one role of a head. Intervals are those of ``range_around``.
 
     Args:
         names: The roles.
@@ -104,9 +104,11 @@ def several_roles(
         return ()
     held = role_counts(names, observed[:, None])[0].reshape(grid.layers, grid.heads)
     drawn = role_counts(names, fresh).reshape(-1, grid.layers, grid.heads)
-    rows = [_row("all", held, drawn)]
+    most = float(len(names))
+    rows = [_row("all", held, drawn, most)]
     rows += [
-        _row(f"layer {number}", held[layer], drawn[:, layer]) for layer, number in enumerate(stack.numbers)
+        _row(f"layer {number}", held[layer], drawn[:, layer], most)
+        for layer, number in enumerate(stack.numbers)
     ]
     middle = stack.thirds() == 1
     if grid.layers >= FEWEST_LAYERS and 0 < middle.sum() < grid.layers:
@@ -128,13 +130,14 @@ def role_counts(
     return counts
 
 
-def _row(scope: str, held: np.ndarray, drawn: np.ndarray) -> SeveralRoles:
-    """Return the numbers of some heads, from their roles and those of each draw."""
+def _row(scope: str, held: np.ndarray, drawn: np.ndarray, most: float) -> SeveralRoles:
+    """Return the numbers of some heads, from their roles, those of each draw, and all roles there are."""
     many = drawn.reshape(len(drawn), -1)
+    mean, share = float(held.mean()), float((held >= 2).mean())
     return SeveralRoles(
         scope, held.size,
-        float(held.mean()), *central_range(many.mean(axis=1)),
-        float((held >= 2).mean()), *central_range((many >= 2).mean(axis=1)),
+        mean, *range_around(mean, many.mean(axis=1), 0.0, most),
+        share, *range_around(share, (many >= 2).mean(axis=1), 0.0, 1.0),
         float("nan"), float("nan"),
     )  # fmt: skip
 
@@ -146,8 +149,8 @@ def _middle_row(held: np.ndarray, drawn: np.ndarray, middle: np.ndarray, seed: i
     p = (1 + int((shares <= 0).sum())) / (1 + len(shares))
     return SeveralRoles(
         MIDDLE, int(middle.sum()) * held.shape[1],
-        float(mean), *central_range(means),
-        float(share), *central_range(shares),
+        float(mean), *range_around(float(mean), means),
+        float(share), *range_around(float(share), shares, -1.0, 1.0),
         p, _reference((held >= 2).mean(axis=1), middle, seed),
     )  # fmt: skip
 
@@ -173,13 +176,30 @@ def _reference(shares: Float[np.ndarray, " layers"], middle: Bool[np.ndarray, " 
     return float((sums >= shares[middle].sum() - 1e-12).mean())
 
 
-def central_range(values: Float[np.ndarray, " draws"]) -> tuple[float, float]:
-    """Return the outermost of the central 95 % of drawn values, which are numbers of heads or their means.
+def range_around(
+    value: float, draws: Float[np.ndarray, " draws"], least: float = -np.inf, most: float = np.inf
+) -> tuple[float, float]:
+    """Return where a number of a fresh sample lies in 95 % of cases, from those of resampled samples.
+
+    It reaches as far from the number as 95 % of the distances between two draws. It lies around this number
+    and not around the draws. These have more error than a sample: heads near their thresholds change more
+    often in them, so they hold more roles, and agree less.
+
+    Args:
+        value: The number in the run.
+        draws: The same in fresh samples (``fresh_roles``); NaN where it is not defined.
+        least: Smallest possible number.
+        most: Largest.
+
+    Returns:
+        Two ends; NaN unless at least half of the draws are numbers.
 
     Example:
-        >>> central_range(np.arange(101.0))
-        (2.0, 98.0)
+        >>> range_around(2.0, np.arange(101.0), 0.0)
+        (0.0, 80.0)
     """
-    low = np.quantile(values, 0.025, method="lower")
-    high = np.quantile(values, 0.975, method="higher")
-    return float(low), float(high)
+    known = draws[~np.isnan(draws)]
+    if not known.size or known.size < len(draws) / 2:
+        return float("nan"), float("nan")
+    half = float(np.quantile(np.abs(known[:, None] - known), 0.95, method="higher"))
+    return max(value - half, least), min(value + half, most)

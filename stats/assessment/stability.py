@@ -14,6 +14,7 @@ from headroles.stats.families import contrast_pairs, family_members
 from headroles.stats.methods.closed_form import hall_inverse, has_no_spread, t_quantile_above
 from headroles.stats.methods.names import METHODS
 from headroles.stats.methods.ranks import beyond_threshold
+from headroles.stats.methods.reliance import UNSEEN
 from headroles.stats.moments import Sample
 from headroles.stats.power import harmonic
 from headroles.stats.relabel import Grid, closed_form_decision, role_p
@@ -57,22 +58,22 @@ def stability(
     """Return the probability that a fresh sample of as many units gives the role, for every head.
 
     A head has the role when its mean exceeds θ by c standard errors, where c is the quantile of the level
-    that the correction leaves it (``reached_cuts``). So D = mean − θ − c × error decides. D has an error in
-    this sample and another in a fresh one. Both are nearly normal with one variance V, hence
-    P(fresh D > 0) = Φ(D / √(2V)), which integrates the error of the estimate (a flat prior). V is the
-    variance of D's influence values, in which mean, spread and skewness vary together (infinitesimal
-    jackknife). With a contrast both have to pass: a bivariate normal probability, whose correlation is that
-    of the two columns' influence values.
+    that the correction leaves it (``reached_cuts``). So D = mean − θ − c × error decides. Units that are
+    missing (``methods.reliance``) ask for a least mean, too; where that is nearer, in errors, D is the
+    distance from it. D has an error in this sample and another in a fresh one. Both are nearly normal with
+    one variance V, hence P(fresh D > 0) = Φ(D / √(2V)), which integrates the error of the estimate (a flat
+    prior). V is the variance of D's influence values, in which mean, spread and skewness vary together
+    (infinitesimal jackknife). With a contrast both have to pass: a bivariate normal probability, whose
+    correlation is that of the two columns' influence values.
 
     Unit: that of the test; random groups of examples where a run kept sums. Assumptions: independent units,
     a fresh sample from the same source, enough units for D to be nearly normal, and as many roles among the
-    other heads as here. It is the probability of the test: a label of the fresh sample may still be withheld
-    because it hinges on few units (``methods.reliance``). It is not the probability that the label is true.
-    Tests in closed form replace those that resample, and ``holm`` replaces ``maxT``
-    (``relabel.closed_form_decision``). Heads without spread get 1 or 0, as they are labelled here. On
-    disjoint samples of real rows predicted and observed shares agree; ``docs/reference/statistics.md`` has
-    the table. Source: Efron (1982), "The jackknife, the bootstrap and other resampling plans", ch. 6; for the
-    predictive probability Goodman (1992), Statistics in Medicine 11(7), 875-879.
+    other heads as here. It is not the probability that the label is true. Tests in closed form replace
+    those that resample, and ``holm`` replaces ``maxT`` (``relabel.closed_form_decision``). Heads without
+    spread get 1 or 0, as they are labelled here. On disjoint samples of real rows predicted and observed
+    shares agree; ``docs/reference/statistics.md`` has the table. Source: Efron (1982), "The jackknife, the
+    bootstrap and other resampling plans", ch. 6; for the predictive probability Goodman (1992), Statistics
+    in Medicine 11(7), 875-879.
 
     Args:
         columns: The run's columns, contrasts included.
@@ -155,6 +156,8 @@ def _passes(column: Column, cut: Float[np.ndarray, " heads"], decision: Decision
     sample, test = column.sample, decision.test
     ranked = METHODS[test].ranked is not None
     distance = _rank_distance(column, cut, test) if ranked else _mean_distance(column, sample, cut, test)
+    if METHODS[test].guarded:
+        distance = _nearer(distance, _guard_distance(column, cut))
     still = has_no_spread(column.counted(sample)) | ~distance.influence.any(axis=0)
     if not still.any():
         return distance
@@ -185,6 +188,23 @@ def _mean_distance(column: Column, sample: Sample, cut: Float[np.ndarray, " head
         influence -= slope * sample.sd * bend
     value = sample.mean - column.rule.margin - sample.sd * needed
     return Distance(value, np.where(known, influence, 0.0), count)
+
+
+def _guard_distance(column: Column, cut: Float[np.ndarray, " heads"]) -> Distance:
+    """Return the distance of every mean above the least one that missing units leave (``missed_p``)."""
+    sample, margin = column.sample, column.rule.margin
+    count = np.maximum(column.counted(sample).count, 2)
+    room = np.maximum(margin - column.worst(1), 0.0)
+    needed = room * np.maximum(UNSEEN / count, cut ** (-1 / count) - 1)
+    deviation = np.where(np.isnan(column.values), 0.0, column.values - sample.mean)
+    return Distance(sample.mean - margin - needed, deviation, np.maximum(sample.count, 2).astype(np.float64))
+
+
+def _nearer(first: Distance, second: Distance) -> Distance:
+    """Return the distance of every head that is smaller in standard errors."""
+    own = ~(second.in_errors() < first.in_errors())
+    value = np.where(own, first.value, second.value)
+    return Distance(value, np.where(own, first.influence, second.influence), first.count)
 
 
 def _rank_distance(column: Column, cut: Float[np.ndarray, " heads"], test: str) -> Distance:

@@ -72,18 +72,18 @@ def withheld_remarks(
     if named:
         sentences.append(
             f"labels that would depend on few units are withheld, so these heads stay undetermined: "
-            f"{'; '.join(named)}. Units with extreme scores may be missing. More inputs help, and so does "
-            f"--test betting."
+            f"{'; '.join(named)}. Units with extreme scores may be missing. More inputs help."
         )
     loose = [
         column.rule.sieve
         for column in columns
-        if column.rule.role and np.isnan([column.low, column.high]).any()
+        if column.rule.role and column.sample.count.any() and np.isnan([column.low, column.high]).any()
     ]
     if loose and nots and METHODS[decision.test].guarded:
         sentences.append(
             f"the scores of {join_names(loose)} have no stated bounds. So the check on few units takes the "
             f"range of the scores seen, which is weaker, and no head is called 'not' below "
-            f"{ENOUGH_WITHOUT_BOUND} units. Stated bounds (--low, --high) mend both."
+            f"{ENOUGH_WITHOUT_BOUND} units. Stated bounds mend both: --low and --high of judge --scores, or "
+            f"low and high of a sieve."
         )
     return sentences

@@ -11,9 +11,8 @@ from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
 from headroles.records.causal.columns import ACCURACY, LOSS
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep
 from headroles.stats.causal.falls import fall_end, fall_p
-from headroles.stats.causal.unseen import with_further
 from headroles.stats.methods.closed_form import bounded_outcome, has_no_spread, student_skew
-from headroles.stats.methods.reliance import missed_p
+from headroles.stats.methods.reliance import missed_p, with_further
 from headroles.stats.moments import Sample, describe
 
 COVERED = 0.95
@@ -216,7 +215,7 @@ def hinges_on_few(
     """
     if not np.isnan(bounds[1]):
         return bool(missed_p(_excess(change, clean, bound), 0.0, bounds[1] - bound, -1)[0] > alpha)
-    further = describe(with_further((change - bound * clean)[:, None], 1)[0])
+    further = describe(with_further((change - bound * clean)[:, None], 1))
     return bool(student_skew(further, 0.0).p_not[0] > alpha)
 
 

@@ -31,6 +31,7 @@ from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.causal.questions import equivalences
 from headroles.stats.causal.unseen import with_unseen
+from headroles.stats.claims import missing_p, outcome_of
 from headroles.stats.columns import Columns, mean_over_units, select_sieves
 from headroles.stats.correction import significant
 from headroles.stats.engine import judge
@@ -38,6 +39,8 @@ from headroles.stats.families import adjust_own_families, family_members
 from headroles.stats.methods.names import METHODS
 from headroles.stats.relabel import closed_form_decision
 
+WRONG = float(np.log(2))
+"""Least loss of an input whose answer is wrong: the right one has at most half of the probability."""
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Margins at which verdicts are counted, besides the one used."""
 
@@ -104,13 +107,16 @@ def damage_tests(scores: Scores, rules: Sequence[Rule], findings: Findings, deci
     """
     places = [place for place, rule in enumerate(rules) if rule.role]
     arms, damages = [rules[place] for place in places], select_sieves(scores, places)
-    above, below = (_with_error(damages, arms, _clean_losses(scores), side) for side in (1, -1))
+    clean = _clean_losses(scores)
+    above, below = (_with_error(damages, arms, clean, side) for side in (1, -1))
     opposite = [replace(rule, low=-rule.high, high=-rule.low) for rule in arms]
     against = judge(_negated(below), opposite, decision, intervals=False)
     margins = [rule.margin for rule in arms]
     within = [equivalences(side, arms, margins, decision) for side in (above, below)]
     beyond, under = (_worst_p(side, arms, decision) for side in (above, _negated(below)))
-    needed = _larger((findings.p[places], findings.q[places]), beyond)
+    needed = _larger(
+        (findings.p[places], findings.q[places]), beyond, _without_wrong_p(damages, arms, clean, decision)
+    )
     interfering = _larger((against.p, against.q), under)
     little = _larger(*((side.p, side.q) for side in within))
     distance = np.array([rule.low >= 0 for rule in arms])[:, None, None]
@@ -180,13 +186,31 @@ def _worst_p(damages: Scores, arms: Sequence[Rule], decision: Decision) -> P:
 
     Max-t is replaced by Holm's correction. Tests of medians, and from stated bounds, need no further units.
     """
-    method, grid = METHODS[decision.test], (len(arms), damages.layers, damages.heads)
-    if not method.guarded:
+    grid = (len(arms), damages.layers, damages.heads)
+    if not METHODS[decision.test].guarded:
         return np.zeros(grid), np.zeros(grid)
-    p = np.stack([
-        method(column.values, column.sample, column.rule.margin, decision.resamples, decision.seed).p
-        for column in Columns(_with_worst(damages), arms)
-    ])  # fmt: skip
+    worse = Columns(_with_worst(damages), arms)
+    p = np.stack([outcome_of(column, decision, ends=False).p for column in worse])
+    families = family_members(arms, damages.layers, damages.heads, decision.family)
+    return p.reshape(grid), adjust_own_families(p, families, decision).reshape(grid)
+
+
+def _without_wrong_p(
+    damages: Scores, arms: Sequence[Rule], clean: Float[np.ndarray, " examples"], decision: Decision
+) -> P:
+    """Return p and q that inputs with a wrong answer are missing, which could make a damage small; else 0.
+
+    A wrong answer has a loss of at least ln 2. Taking a head out can lower a loss by all that it is. Where no
+    input has such a loss, the sample shows no wrong answer, and nothing of what heads do there. The worst
+    possible damage of a missing unit is then taken to be −ln 2 (``claims.missing_p``).
+    """
+    grid = (len(arms), damages.layers, damages.heads)
+    p = np.zeros((grid[0], grid[1] * grid[2]))
+    known = clean[~np.isnan(clean)]
+    if known.size and known.max() < WRONG:
+        for k, column in enumerate(Columns(damages, arms)):
+            if parse_column(arms[k].sieve).outcome == LOSS:
+                p[k] = missing_p(replace(column, low=-WRONG), column.sample, decision.test, 1)
     families = family_members(arms, damages.layers, damages.heads, decision.family)
     return p.reshape(grid), adjust_own_families(p, families, decision).reshape(grid)
 

@@ -121,7 +121,7 @@ def beyond_norm(
     return beyond
 
 
-def _rarity(own: float, drawn: Float[np.ndarray, " sets"], norms: Float[np.ndarray, " sets"]) -> float:
+def _rarity(own: float, drawn: Float[np.ndarray, " sets"], norms: Float[np.ndarray, "sets+1"]) -> float:
     """Return the rarity of the damage of a role's set beyond what norms foretell."""
     if not drawn.size or np.isnan(own) or np.isnan(drawn).any():
         return float("nan")

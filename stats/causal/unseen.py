@@ -14,7 +14,6 @@ families: of normal, heavy-tailed and log-normal damage up to σ = 1.5, and of d
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 
 from headroles.records.example import Scores
 from headroles.stats.columns import unit_numbers
@@ -41,7 +40,7 @@ def with_unseen(scores: Scores, side: int) -> Scores:
     """
     numbers = unit_numbers(scores.units)
     worst = np.stack([extreme(unit_means(values, numbers), side) for values in scores.values])
-    names = _names(len(scores.examples))
+    names = further_names(len(scores.examples))
     more = worst[:, None].repeat(UNSEEN, axis=1).astype(np.float32)
     return replace(
         scores,
@@ -54,23 +53,6 @@ def with_unseen(scores: Scores, side: int) -> Scores:
     )
 
 
-def with_further(
-    values: Float[np.ndarray, "units columns"], side: int
-) -> tuple[Float[np.ndarray, "more columns"], tuple[str, ...]]:
-    """Return values with 3 further rows, all at the most extreme value of each column, and their names.
-
-    Args:
-        values: A row for each unit; NaN where there is no value.
-        side: 1 for the largest value, −1 for the smallest.
-
-    Example:
-        >>> with_further(np.array([[0.1], [0.5]]), -1)[0].ravel().tolist()
-        [0.1, 0.5, 0.1, 0.1, 0.1]
-    """
-    worst = extreme(values, side)
-    return np.concatenate([values, worst[None].repeat(UNSEEN, axis=0)]), _names(len(values))
-
-
-def _names(count: int) -> tuple[str, ...]:
+def further_names(count: int) -> tuple[str, ...]:
     """Return names for further units, which no unit has."""
     return tuple(f"{count}+{k} (no unit has this name)" for k in range(UNSEEN))

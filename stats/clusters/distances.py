@@ -73,26 +73,17 @@ def standard_error(divergence: Divergence) -> Float[np.ndarray, " pairs"]:
     return error if divergence.way == "sum" else error / total
 
 
-def distance_intervals(
-    divergence: Divergence,
-) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
-    """Return 95 % intervals of all distances: Student's for the mean divergence, its ends rooted.
-
-    Unit: the block of units (one unit each where memory allows). Assumes that blocks are independent and
-    their means about normal. Simulated with 60 units, coverage is 0.95 where units vary about normally,
-    and 0.91 to 0.92 (0.93 to 0.95 with 200) where each unit's divergences are scaled by an exponential.
-    Not adjusted for the number of pairs: of 10,296 pairs some 500 intervals miss.
-
-    Returns:
-        Lower and upper ends, on the scale of distances; NaN with one block.
-    """
-    return interval_ends(divergence.mean(), standard_error(divergence), len(divergence.weight))
-
-
 def interval_ends(
     mean: Float[np.ndarray, "*some"], error: Float[np.ndarray, "*some"], blocks: int
 ) -> tuple[Float[np.ndarray, "*some"], Float[np.ndarray, "*some"]]:
-    """Return the ends of the intervals of distances whose divergences have these means and errors."""
+    """Return the ends of the 95 % intervals of distances whose divergences have these means and errors.
+
+    They are Student's for the mean divergence, rooted; NaN with one block. Unit: the block of units (one
+    unit each where memory allows). Assumes that blocks are independent and their means about normal.
+    Simulated with 60 units, coverage is 0.95 where units vary about normally, and 0.91 to 0.92 (0.93 to 0.95
+    with 200) where each unit's divergences are scaled by an exponential. Not adjusted for the number of
+    pairs: of 10,296 pairs some 500 intervals miss.
+    """
     reach = _cut(blocks) * error
     return _rooted(mean - reach), _rooted(mean + reach)
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.atlas.atlas import Agreement
+from headroles.stats.assessment.several import range_around
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +35,12 @@ def agreements(group: str, runs: Sequence[Labels]) -> list[Agreement]:
 
     Estimand: the agreement of two runs over the heads of the model, beyond that of labels with the same
     counts at random. Heads are not a sample, so nothing is tested over them. The interval says where kappa
-    of a fresh sample of both inputs lies in 95 % of cases: this kappa, and as much on both sides as exceeds
-    95 % of the distances between two draws. A draw is kappa of fresh samples of both inputs, which are drawn
-    independently. It lies around this kappa and not around the draws, because draws have more error than a
-    sample: heads near their thresholds change more often in them, so their kappas lie too low. In
-    simulations of 72 heads the interval held kappa of fresh samples in 90 to 98 % of cases, 93 % where all
-    heads lie near their thresholds. Heads that one of both runs could not test are left out. Means leave
-    out pairs for which kappa is not defined; in a fresh sample, where labels of few heads come and go, kappa
-    is 0 where one side alone has no variation.
+    of a fresh sample of both inputs lies in 95 % of cases (``assessment.several.range_around``). A draw is
+    kappa of fresh samples of both inputs, which are drawn independently. In simulations of 72 heads the
+    interval held kappa of fresh samples in 90 to 98 % of cases, 93 % where all heads lie near their
+    thresholds. Heads that one of both runs could not test are left out. Means leave out pairs for which kappa
+    is not defined; in a fresh sample, where labels of few heads come and go, kappa is 0 where one side alone
+    has no variation.
 
     Args:
         group: Of the runs.
@@ -79,7 +78,7 @@ def _pair(
     kappa = float(cohen_kappa(a[None], b[None])[0])
     row = Agreement(
         group, role, first.name, second.name, int(tested.sum()),
-        float((a & b).sum()), float((a | b).sum()), kappa, *_range(kappa, fresh),
+        float((a & b).sum()), float((a | b).sum()), kappa, *range_around(kappa, fresh, -1.0, 1.0),
     )  # fmt: skip
     return row, fresh
 
@@ -93,7 +92,7 @@ def _mean(
         name: float(_mean_known(np.array([[getattr(row, name)] for row, _ in parts]))[0])
         for name in ("both", "either", "kappa")
     }
-    low, high = _range(numbers["kappa"], draws)
+    low, high = range_around(numbers["kappa"], draws, -1.0, 1.0)
     row = Agreement(group, role, "", "", parts[0][0].heads, **numbers, low=low, high=high)
     return row, draws
 
@@ -105,15 +104,6 @@ def _mean_known(values: Float[np.ndarray, "parts draws"]) -> Float[np.ndarray, "
     count = known.sum(axis=0)
     mean: np.ndarray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return mean
-
-
-def _range(kappa: float, draws: Float[np.ndarray, " draws"]) -> tuple[float, float]:
-    """Return the interval from the draws that are numbers; NaN unless at least half of them are."""
-    known = draws[~np.isnan(draws)]
-    if not known.size or known.size < len(draws) / 2:
-        return float("nan"), float("nan")
-    half = float(np.quantile(np.abs(known[:, None] - known), 0.95, method="higher"))
-    return max(kappa - half, -1.0), min(kappa + half, 1.0)
 
 
 def cohen_kappa(

@@ -14,7 +14,7 @@ from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
 from headroles.records.rules.rule import Decision
 from headroles.stats.claims import further, missing_p, unseen_p, withhold
 from headroles.stats.columns import Column, with_margin
-from headroles.stats.families import adjust_families
+from headroles.stats.families import adjust_families, adjust_missing
 from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import SPREAD, has_no_spread, student
 
@@ -96,4 +96,12 @@ def adjust_equivalence(
     still = np.stack([has_no_spread(column.sample) for column in columns])
     other = {k: many + k for k in range(many)}
     (adjusted,) = max_t(both, other, families, (p,), np.concatenate([still, still]), decision)
-    return adjusted
+    missing = [
+        [
+            missing_p(with_margin(column, -side * bound), column.sample, decision.test, side)
+            for column, bound in zip(columns, bounds, strict=True)
+        ]
+        for side in (1, -1)
+    ]
+    guarded: np.ndarray = np.maximum(adjusted, adjust_missing(np.maximum(*missing), p, families, decision))
+    return guarded

@@ -50,8 +50,8 @@ from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
 from headroles.records.comparison import Differences
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
-from headroles.stats.claims import further, guarded_p, unseen_p, withhold
-from headroles.stats.columns import Column, handle_flat_scores, unit_numbers, values_per_unit, with_margin
+from headroles.stats.claims import further, guarded_p, missing_p, outcome_of, unseen_p, withhold
+from headroles.stats.columns import Column, unit_numbers, values_per_unit, with_margin
 from headroles.stats.comparing.equivalence import (
     Families,
     adjust_equivalence,
@@ -60,8 +60,7 @@ from headroles.stats.comparing.equivalence import (
 )
 from headroles.stats.correction import significant
 from headroles.stats.decision import check_decision
-from headroles.stats.effects import interval_of
-from headroles.stats.families import adjust_families, family_members
+from headroles.stats.families import adjust_families, adjust_missing, family_members
 from headroles.stats.max_t import max_t
 from headroles.stats.methods.closed_form import Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
@@ -79,7 +78,7 @@ def max_t_change(
     """Return adjusted two-sided p of "no change": family-wise error, by the largest |t| of all heads.
 
     Args:
-        columns: Differences, on the same units.
+        columns: Differences against 0, on the same units.
         families: Parts that are corrected together.
         p: Unadjusted two-sided p, 1 where no change may be claimed; NaN where nothing could be tested.
         still: Heads without spread.
@@ -96,7 +95,9 @@ def max_t_change(
     doubled = [[*family, *((many + k, part) for k, part in family)] for family in families]
     sided = np.concatenate([p, p]) / 2
     (found,) = max_t(both, {}, doubled, (sided,), np.concatenate([still, still]), decision)
-    adjusted: np.ndarray = np.maximum(np.minimum(found[:many], found[many:]), p)
+    missing = [[missing_p(each, each.sample, decision.test, side) for each in columns] for side in (1, -1)]
+    guard = adjust_missing(np.minimum(1.0, 2 * np.maximum(*missing)), p, families, decision)
+    adjusted: np.ndarray = np.maximum.reduce([np.minimum(found[:many], found[many:]), p, guard])
     return adjusted
 
 
@@ -204,19 +205,12 @@ def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pa
 
 def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:
     """Test one column, whose margin is 0, in both directions; p of a change is twice the smaller one."""
-    sample, method = column.sample, METHODS[decision.test]
-    change = method(column.values, sample, 0.0, decision.resamples, decision.seed)
-    shown = handle_flat_scores(interval_of(decision, column.values, sample, change), column, sample)
+    sample, shown = column.sample, outcome_of(column, decision)
     sides = [
         guarded_p(unseen_p(column, decision, side), column, sample, decision.test, side) for side in (1, -1)
     ]
-    enough = sample.count >= (ENOUGH_FOR_LITTLE if method.guarded else FEWEST_UNITS)
-    low, high = (
-        handle_flat_scores(
-            method(column.values, sample, theta, decision.resamples, decision.seed), at, sample
-        )
-        for theta, at in ((theta, with_margin(column, theta)) for theta in (-bound, bound))
-    )
+    enough = sample.count >= (ENOUGH_FOR_LITTLE if METHODS[decision.test].guarded else FEWEST_UNITS)
+    low, high = (outcome_of(column, decision, theta, ends=False) for theta in (-bound, bound))
     return _ColumnTest(
         sample=sample,
         outcome=shown,

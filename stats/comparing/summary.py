@@ -8,6 +8,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
 from headroles.records.comparison import OUTCOMES, Differences, LayerChange
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.layers import Stack
@@ -150,6 +151,7 @@ def _unchanged(
             unbounded.append(name)
         else:
             least = units_needed(max(-column.low, column.high), bound, decision.alpha)
+            least = max(least, ENOUGH_FOR_LITTLE)
             short.append(f"{name} ({least:,} units, but got {int(sample.count[open_ones].max()):,})")
     sentences = []
     if short:

@@ -97,7 +97,7 @@ class Method:
         sample: Sample,
         threshold: float,
         bounds: tuple[float, float] = (float("nan"), float("nan")),
-    ) -> Float[np.ndarray, " columns"]:
+    ) -> Float[np.ndarray, "*shape"]:
         """Return p of means beyond θ alone, as calling the method does; not of a method that resamples."""
         if self.statistic is not None:
             return role_p_of(sample, self.statistic(sample, threshold))

@@ -83,6 +83,16 @@ def missed_p(
     return missed
 
 
+def with_further(values: Float[np.ndarray, "units *shape"], side: int) -> Float[np.ndarray, "more *shape"]:
+    """Return values with 3 more units, all at the largest value of any (side 1) or the smallest (−1).
+
+    Example:
+        >>> with_further(np.array([[0.1], [0.5]]), -1).ravel().tolist()
+        [0.1, 0.5, 0.1, 0.1, 0.1]
+    """
+    return np.concatenate([values, extreme(values, side)[None].repeat(UNSEEN, axis=0)])
+
+
 def extreme(values: Float[np.ndarray, "units *shape"], side: int) -> Float[np.ndarray, "*shape"]:
     """Return the largest value of any unit (side 1) or the smallest (side −1); NaN where there is none.
 

@@ -23,9 +23,10 @@ techniques", ch. 6). Two cases, per head:
 Assumptions: independent units, enough of them for a t of means of zeros and ones. Measured for a nominal 5 %
 without any gap, accuracies of 0.3 to 0.7: 4.4 to 5.6 % with 40 pairs or 40 and 60 passages, 4.4 to 5.5 % with
 100 and more; F1, a tenth of the passages without a true name: 4.6 to 5.4 % from 20 and 30 passages on. With
-20 pairs or an accuracy of 0.9 it is 2 to 6 %. Where there is no spread (every answer right under one
-condition, every one wrong under the other) there is no t: p is then a bound on the probability of that under
-equal means of scores in [0, 1], and the interval is NaN.
+20 pairs or an accuracy of 0.9 it is 2 to 6 %. p is at least a bound on the probability that equal means of
+scores in [0, 1] give ratios like these, though every unit shows them: rare other units may be missing. It is
+1 below 20 units of either condition. Without spread (every answer right under one condition, every one wrong
+under the other) there is no t: p is the bound, and the interval is NaN.
 """
 
 from collections.abc import Sequence
@@ -36,8 +37,10 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import stdtr, stdtrit
 
 from headroles.errors import BadInput
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.probes import ConditionGap
 from headroles.records.rules.rule import Decision
+from headroles.stats.claims import withhold
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.decision import CORRECTIONS
@@ -173,7 +176,10 @@ def compare_ratios(above: Sums, below: Sums, other_above: Sums, other_below: Sum
         difference=difference,
         low=difference - reach,
         high=difference + reach,
-        p=np.where(still, constant, p),
+        p=withhold(
+            np.where(still, constant, np.maximum(p, constant)),
+            np.where(paired, together, np.minimum(count, other_count)) >= FEWEST_UNITS,
+        ),
     )
 
 

@@ -14,8 +14,9 @@ from jaxtyping import Float, Int
 
 from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Answers, Questions, judge_questions
-from headroles.stats.causal.unseen import with_further
+from headroles.stats.causal.unseen import further_names
 from headroles.stats.methods.names import METHODS
+from headroles.stats.methods.reliance import with_further
 
 UNKNOWN = (float("nan"), float("nan"))
 """Bounds of values: none are known."""
@@ -69,8 +70,8 @@ def judge_guarded(
     """
     if not len(units) or not METHODS[decision.test].guarded:
         return judge_means(units, values, families, decision)
-    rows, more = with_further(values, -1)
-    return judge_means((*units, *more), rows, families, decision)
+    names = (*units, *further_names(len(units)))
+    return judge_means(names, with_further(values, -1), families, decision)
 
 
 def joint_correction(decision: Decision) -> str:

@@ -20,10 +20,10 @@ from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, Products
 from headroles.records.rules.rule import Decision
 from headroles.stats.causal.questions import Answers
-from headroles.stats.causal.unseen import with_further
 from headroles.stats.correction import adjust, significant
 from headroles.stats.methods.closed_form import has_no_spread, t_quantile
 from headroles.stats.methods.names import METHODS
+from headroles.stats.methods.reliance import with_further
 from headroles.stats.moments import Sample, describe
 from headroles.stats.why.guarded import joint_correction, judge_guarded, judge_means
 
@@ -104,9 +104,9 @@ def _shared_answers(
     alone = judge_guarded(products.units, values, one, replace(decision, correction="none"))
     samples = [(values, references)]
     if METHODS[decision.test].guarded and len(values) and len(references):
-        moved = with_further(references, -1)[0]
+        moved = with_further(references, -1)
         shift = moved.mean(axis=0) - references.mean(axis=0)
-        samples = [(with_further(values, -1)[0], references), (values + shift, moved)]
+        samples = [(with_further(values, -1), references), (values + shift, moved)]
     skewed = decision.test == "t-skew"
     error = np.max([shared_p(*sample, skewed) for sample in samples], axis=0)
     p, counted = np.maximum(alone.p[0], error), np.maximum(alone.q[0], error)

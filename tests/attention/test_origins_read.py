@@ -14,7 +14,7 @@ import headroles
 from headroles import Labelling, extraction
 from headroles.arrays import selection_of
 from tests.support.causal.plain import cases, inputs_of, plain_attention, tensors_of
-from tests.support.planted import write_pairs
+from tests.support.planted import UNEQUAL, write_pairs
 from tests.support.read_models import opened
 from tests.support.reference import draws
 from tests.support.streams import passages, streamed
@@ -285,14 +285,14 @@ def test_parked_is_relative_to_the_other_values_of_a_head_and_not_about_their_si
 
 PREVIOUS, SPECIAL, OWN_TEXT, NEXT = (0, 0), (0, 2), (1, 1), (1, 2)
 """Heads of the planted model that look anywhere."""
-PAIRS, QUARTER = 240, 60
+PAIRS, QUARTER = 400, 100
 
 
 @pytest.fixture(scope="module")
 def labelled(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a label run on 240 pairs, beside their table."""
+    """The folder of a label run on 400 pairs, beside their table."""
     folder = tmp_path_factory.mktemp("why")
-    data, sieves = write_pairs(folder / "pairs.tsv", PAIRS), ["local", "delimiter", "block"]
+    data, sieves = write_pairs(folder / "pairs.tsv", PAIRS, UNEQUAL), ["local", "delimiter", "block"]
     headroles.label(
         "QNLI", data=data, model=planted, max_length=48, sieve=sieves, maps=0, out=folder / "labels"
     )

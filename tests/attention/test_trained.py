@@ -48,7 +48,7 @@ def _again(rng: np.random.Generator) -> str:
     return " ".join(said + [said[place] for place in rng.permutation(3)])
 
 
-def _label(stories: Path, kind: Callable[..., str], *sieves: str, count: int = 80, **how: Any) -> "Labelling":
+def _label(stories: Path, kind: Callable[..., str], *sieves: str, count: int = 400, **how: Any) -> "Labelling":
     rng = np.random.default_rng(4)
     usual: dict[str, Any] = {"model": stories, "sieve": list(sieves), "max_length": 256, "maps": 0}
     return headroles.label(data=[kind(rng) for _ in range(count)], **usual | how)

@@ -90,7 +90,7 @@ def test_arcs_that_a_window_cuts_off_are_lost_and_counted(tmp_path: Path, model_
 
 
 def test_pairs_of_winobias_are_the_units_and_their_gap_is_paired(tmp_path: Path, model_of: ModelOf) -> None:
-    jobs = list(permutations(["committee", "treaty", "debate", "Paris"], 2))
+    jobs = list(permutations(["committee", "treaty", "debate", "Paris", "report"], 2))
     for name, pronouns in (("pro", ("she", "it")), ("anti", ("it", "she"))):
         lines = []
         for number, (first, second) in enumerate(jobs, start=1):
@@ -98,7 +98,7 @@ def test_pairs_of_winobias_are_the_units_and_their_gap_is_paired(tmp_path: Path,
             lines.append(f"{number} [the {first}] signed the {second} and [{pronoun}] was long .")
         (tmp_path / f"{name}_stereotyped_type1.txt.dev").write_text("\n".join(lines) + "\n", encoding="utf-8")
     run = headroles.probe("coreference", data=sorted(tmp_path.glob("*.dev")), model=model_of("bert"))
-    assert sorted(set(run.scores.units)) == sorted(f"type1/{number}" for number in range(1, 13))
+    assert sorted(set(run.scores.units)) == sorted(f"type1/{number}" for number in range(1, 21))
     hits = run.scores.values[run.scores.sieves.index("coreference:all")].astype(float)
     side = {key: place for place, key in enumerate(run.scores.examples)}
     own = {name: [side[key] for key in sorted(side) if f"/{name}/" in key] for name in ("pro", "anti")}
@@ -107,7 +107,8 @@ def test_pairs_of_winobias_are_the_units_and_their_gap_is_paired(tmp_path: Path,
         pro, anti = (hits[own[name], gap.layer, gap.head] for name in ("pro", "anti"))
         assert (gap.first_value, gap.second_value) == pytest.approx((pro.mean(), anti.mean()))
         if (pro - anti).std() > 0:
-            assert gap.p == pytest.approx(stats.ttest_rel(pro, anti).pvalue)
+            missing = min(1.0, 2 * (1 + abs(gap.difference)) ** -20)
+            assert gap.p == pytest.approx(max(stats.ttest_rel(pro, anti).pvalue, missing))
 
 
 def chain(name: str, seed: int, sentences: int) -> str:

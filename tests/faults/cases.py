@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from headroles.stats import ENOUGH_FOR_NOT
 from tests.faults.children import Ended, keep_warm, run_command, run_in_fork
 
 Words = tuple[str, ...]
 VERIFY: Words = ("verify", "run")
-PRUNED, FRESH = 2 * ENOUGH_FOR_NOT + 10, 60
+PRUNED, FRESH = 160, 60  # a certificate needs 75 units, one half of them
 """Inputs of the run whose model is pruned, and those on which the certificate is checked."""
 
 
@@ -207,7 +206,7 @@ def make_inputs(folder: Path) -> None:
         chance = np.random.default_rng(0)
         lines = [  # half of the heads beyond 0.5
             f"u{unit},{layer},{head},{chance.uniform(0.5 * (head % 2), 0.5 + 0.5 * (head % 2)):.3f}"
-            for layer, head, unit in np.ndindex(2, 3, 12)
+            for layer, head, unit in np.ndindex(2, 3, 24)
         ]
         (folder / "scores.csv").write_text("\n".join(["unit,layer,head,score", *lines, ""]))
 

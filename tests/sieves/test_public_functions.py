@@ -14,6 +14,7 @@ from headroles.errors import BadInput
 from headroles.sieves import BUILT_IN, PATTERNS
 from headroles.testing import made_example
 from tests.sieves import oracle
+from tests.support.planted import UNEQUAL, write_pairs
 
 if TYPE_CHECKING:
     from headroles import Labelling
@@ -117,7 +118,8 @@ def test_a_shown_sieve_has_the_cells_and_weights_of_its_score(causal: bool) -> N
 @pytest.mark.xdist_group("planted")
 def test_a_run_of_patterns_finds_what_was_planted(label: Label, tmp_path: Path) -> None:
     (tmp_path / "vectors.txt").write_text("cat 1 0\ndog 0.8 0.6\nhouse 0 2\nrain -1 0\n")
-    found = label(sieve="patterns", vectors=tmp_path / "vectors.txt", maps=0)
+    data = write_pairs(tmp_path / "pairs.tsv", 160, UNEQUAL)
+    found = label(data=data, sieve="patterns", vectors=tmp_path / "vectors.txt", maps=0)
     decided = {name: found.findings.decision[found.findings.of(name)] for name in found.findings.roles}
     roles = {name: {*map(tuple, np.argwhere(codes == 0).tolist())} for name, codes in decided.items()}
     assert set(roles) == set(PATTERNS)

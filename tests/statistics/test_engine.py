@@ -13,7 +13,7 @@ from tests.support.scores import scored
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED, PART = 0, 1, 2, 3, 4, -1
 BOUNDED = Rule("s0", low=-0.5, high=1.0)
-JOINT = [Rule("s0", contrast="s1", low=-1, high=1), Rule("s1", margin=0.02, role=False, low=-1, high=1)]
+JOINT = [Rule("s0", contrast="s1", low=-1.0, high=1.0), Rule("s1", margin=0.02, role=False, low=-1.0, high=1.0)]
 TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "t-published")
 
 

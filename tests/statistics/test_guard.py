@@ -1,5 +1,7 @@
 """Labels that hinge on few units are withheld, and their heads are named."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,14 @@ def test_tests_of_medians_the_released_one_and_pooled_columns_keep_their_p() -> 
         assert judge(scores, [WIDE], Decision(test, "none")).q.ravel() == pytest.approx(bare.p)
     pooled = judge(scores, [Rule("s0", pooled=True)], Decision("t", "none"))
     assert pooled.q.item() == pooled.p.item() < 0.2
+
+
+def test_a_unit_that_holds_much_of_a_pooled_column_is_told_of() -> None:
+    scores, rules = scored(np.random.default_rng(0).normal(0.2, 0.1, (1, 40, 2))), [Rule("s0", pooled=True)]
+    for cells, told in ((20.0, ["s0 (34 %)"]), (9.0, [])):
+        uneven = replace(scores, cells=np.where(np.arange(40) == 7, cells, 1.0)[None])
+        remarks = assess(uneven, rules, Decision("t"), judge(uneven, rules, Decision("t"))).remarks
+        assert [one.split(" items of ")[1].split(". ")[0] for one in remarks if "one unit" in one] == told
 
 
 def test_heads_whose_contrast_is_withheld_stay_in_the_family_of_explained_heads() -> None:

@@ -120,6 +120,17 @@ def test_planted_damages_get_verdicts_unless_units_are_few_or_three_more_could_t
         assert set(verdicts(values)) == {UNDETERMINED}
 
 
+def test_a_head_is_needed_by_a_loss_only_where_some_answer_is_wrong_or_the_damage_is_large() -> None:
+    rules = [Rule("loss:clean", role=False), Rule("loss:mean")]
+    rng, verdicts = np.random.default_rng(0), []
+    for worst, damage in ((0.69, 0.01), (0.70, 0.01), (0.69, 0.05)):  # ln 2 is 0.693
+        values = np.stack([np.full((100, 3), 0.01), rng.normal(damage, 1e-3, size=(100, 3))])
+        values[0, 7] = worst
+        found = _ablation(scored(values[:, :, None], rules), rules, T, 0.01).damage
+        verdicts.append({VERDICTS[code] for code in found.verdict.ravel()})
+    assert verdicts == [{UNDETERMINED}, {NEEDED}, {NEEDED}]
+
+
 # Do roles say which heads matter, and where?
 
 

@@ -204,6 +204,15 @@ def test_rounding_is_no_change_however_certain_and_claims_need_75_units_and_safe
     assert (found.outcome == UNDETERMINED).all()
 
 
+def test_units_that_may_be_missing_are_corrected_over_heads_by_every_correction() -> None:
+    # a head with 3 % of units at 1, which are missing, and the mean 0: p = 2 (1 / 1.031)^160 = 0.015
+    before = np.zeros((160, 24))
+    after = np.random.default_rng(0).normal(-0.031, 0.002, before.shape)
+    for correction, code in (("none", CHANGED), ("holm", UNDETERMINED), ("maxT", UNDETERMINED)):
+        decision = Decision(correction=correction, resamples=999)
+        assert (_compared(before, after, decision, bound=0.01, reach=0.5).outcome == code).all(), correction
+
+
 def test_below_two_units_nothing_is_tested() -> None:
     assert (_compared(_noise(1, 2), _noise(1, 2, seed=1)).outcome == UNTESTABLE).all()
     silent = _noise(30, 2)

@@ -8,9 +8,11 @@ from scipy import stats as reference
 
 from headroles import stats
 from headroles.planning import study
-from headroles.stats import CORRECTIONS, assumed_cut, detectable_effect, power_of, required_units
+from headroles.records import Decision, Rule
+from headroles.stats import CORRECTIONS, assumed_cut, detectable_effect, judge, power_of, required_units
 from tests.support import table
 from tests.support.reference import draws
+from tests.support.scores import scored
 
 quick = settings(max_examples=draws(30))
 cuts = st.sampled_from([0.2, 0.05, 0.01, 0.05 / 144, 0.05 / 1440])
@@ -59,22 +61,34 @@ def test_the_numbers_of_units_are_those_of_the_field_notes_and_effects_have_the_
 
 
 @quick
-@given(st.floats(0.05, 3), st.integers(3, 2000), cuts, powers)
+@given(st.floats(0.05, 3), st.integers(20, 2000), cuts, powers, st.sampled_from([0.0, 5.0]))
 def test_the_number_of_units_is_the_smallest_that_suffices_and_the_detectable_effect_has_the_power(
-    effect: float, count: int, cut: float, power: float
+    effect: float, count: int, cut: float, power: float, lowest: float
 ) -> None:
     import pingouin
 
-    n = required_units(effect, cut, power)
-    assert power_of(effect, n, cut) >= power
-    assert float(detectable_effect(n, cut, power)) <= effect + 1e-9
+    n = required_units(effect, cut, power, lowest)
+    assert power_of(effect, n, cut, lowest) >= power
+    assert float(detectable_effect(n, cut, power, lowest)) <= effect + 1e-9
     if n > 2:
-        assert power_of(effect, n - 1, cut) < power
-        assert float(detectable_effect(n - 1, cut, power)) > effect - 1e-9
-    least = float(detectable_effect(count, cut, power))
-    assert float(power_of(least, count, cut)) == pytest.approx(power, abs=1e-10)
+        assert power_of(effect, n - 1, cut, lowest) < power
+        assert not float(detectable_effect(n - 1, cut, power, lowest)) <= effect - 1e-9
+    least = float(detectable_effect(count, cut, power, lowest))
+    assert float(power_of(least, count, cut, lowest)) == pytest.approx(power, abs=1e-10)
     theirs = pingouin.power_ttest(None, count, power, cut, contrast="one-sample", alternative="greater")
-    assert np.isnan(theirs) or least == pytest.approx(theirs, rel=1e-8, abs=1e-10)
+    assert lowest or np.isnan(theirs) or least == pytest.approx(theirs, rel=1e-8, abs=1e-10)
+
+
+def test_planned_units_find_a_head_whose_role_must_hold_with_missing_units_too() -> None:
+    rng, decision = np.random.default_rng(5), Decision("t", "bonferroni")
+    for effect, units in ((0.5, 100), (1.0, 50)):
+        assert study(effect, 144, correction="bonferroni").examples == units  # 78 and 24 for the test alone
+        values = 0.1 + 0.1 * rng.normal(effect, 1, (15, units, 144))
+        rule = Rule("s0", margin=0.1, low=-0.4, high=2.0)
+        found = np.mean([judge(scored(run[None]), [rule], decision).decision == 0 for run in values])
+        power = float(power_of(effect, units, 0.05 / 144, 5.0))
+        assert 0.8 <= power < 0.84
+        assert found == pytest.approx(power, abs=0.03)
 
 
 # The level that a correction leaves one head.

@@ -63,20 +63,6 @@ def test_a_pooled_mean_and_its_error_are_the_jackknifes_and_those_of_a_regressio
     assert sample.sd[0] ** 2 / count == pytest.approx(variance, rel=1e-5, abs=1e-9)
 
 
-def test_with_equal_units_a_pooled_test_is_a_regression_clustered_by_document() -> None:
-    import statsmodels.api as sm
-
-    right = (np.random.default_rng(0).random((24 * 7, 2)) < 0.4).astype(float)
-    document = np.repeat(np.arange(24), 7)
-    outcome = stats.student(_pooled(right, document).sample, 0.5)
-    for head in range(2):
-        fitted = sm.OLS(right[:, head], np.ones(len(right))).fit(
-            cov_type="cluster", cov_kwds={"groups": document, "use_correction": True}, use_t=True
-        )
-        assert outcome.statistic[head] == pytest.approx((fitted.params[0] - 0.5) / fitted.bse[0], rel=1e-5)
-        assert (outcome.low[head], outcome.high[head]) == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-5)
-
-
 def test_units_without_cells_are_left_out_and_chance_is_pooled_too() -> None:
     rule = Rule("r", margin=0.0, pooled=True)
     values = np.array([[0.5], [np.nan], [1.0], [0.7]])

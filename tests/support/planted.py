@@ -91,15 +91,23 @@ def save_planted(folder: Path) -> Path:
     return folder
 
 
-def write_pairs(file: Path, count: int = 60) -> Path:
-    """Write the table of the fixture ``table``, or one of another length, and return its file."""
+SHORT_LONG = ((5, 9), (8, 16))
+"""Words of both texts of the fixture ``table``, from the fewest to below the most."""
+UNEQUAL = ((3, 18), (3, 18))
+"""The same for pairs in which either text is the longer one, so that exchanged layouts differ much."""
+
+
+def write_pairs(
+    file: Path, count: int = 60, sizes: tuple[tuple[int, int], tuple[int, int]] = SHORT_LONG
+) -> Path:
+    """Write the table of the fixture ``table``, or one of other lengths, and return its file."""
     rng = np.random.default_rng(7)
     words = ["the", "a", "cat", "dog", "house", "rain", "who", "did", "sat", "on", "in", "small", "red"]
     words += ["is", "it"]
     rows = ["question\tsentence\tdocument"]
     for row in range(count):
-        first = " ".join(rng.choice(words, size=rng.integers(5, 9)))
-        second = " ".join(rng.choice(words, size=rng.integers(8, 16)))
+        first = " ".join(rng.choice(words, size=rng.integers(*sizes[0])))
+        second = " ".join(rng.choice(words, size=rng.integers(*sizes[1])))
         rows.append(f"{first} ?\t{second} .\tdocument {row // 3}")
     file.write_text("\n".join(rows) + "\n")
     return file

@@ -7,7 +7,7 @@ from headroles.extraction.fused.attention import Compared, FusedAttention
 from headroles.extraction.scoring.blocks.contrasts import OffsetSums
 from headroles.extraction.scoring.blocks.sums import scores_of
 from headroles.plans.even import row_blocks
-from headroles.plans.plan import CellList, LongPlan, LongProfile
+from headroles.plans.plan import CellList, LongPlan, LongProfile, RowCells
 
 LISTED = 2**18
 """Most single cells that are computed at a time."""
@@ -23,6 +23,12 @@ class FusedSums:
         self._keys = torch.from_numpy(plan.keys).to(device)
         self._weight = torch.from_numpy(plan.weight).to(device).flatten(0, 1)
         self._listed = _listed_by_sum(plan.listed, device)
+        self._weighed = [own for own in plan.weighed if own.band is None]
+        self._rowwise = [*plan.rowwise] + [
+            RowCells(own, own.output, np.ones(len(own.label)))
+            for own in plan.weighed
+            if own.band is not None
+        ]
         self._curves = [OffsetSums(profile, heads, device) for profile in plan.profiles]
         with torch.inference_mode(False):
             self._compared = [_compared_of(profile, device) for profile in plan.profiles]
@@ -44,7 +50,11 @@ class FusedSums:
             sums += attention.sums(self._keys).flatten(1) @ self._weight
         for output, query, key, value in self._listed:
             sums[:, output] += attention.cells(query, key) @ value
-        for rowwise in plan.rowwise:
+        for weights in self._weighed:
+            seen = attention.sums(torch.from_numpy(weights.keys.astype(np.float32)).to(self._device))
+            inside = weights.label[:, None] == np.arange(weights.keys.shape[1])
+            sums[:, weights.output] += seen.flatten(1) @ torch.from_numpy(inside).to(seen).flatten()
+        for rowwise in self._rowwise:
             for start, stop in row_blocks(attention.tokens):
                 rows = rowwise.mask.rows(start, stop) * rowwise.weight[start:stop, None]
                 query, key = np.nonzero(rows)

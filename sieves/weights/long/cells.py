@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.plans.even import row_blocks
 from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, Same, Without
-from headroles.plans.plan import CellList, RowCells
+from headroles.plans.plan import CellList, KeyWeights, RowCells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,11 +162,11 @@ class KeySets:
 
     Attributes:
         label: The set of each query; −1 for none.
-        sets: Whether a key is in a set, or its weight there.
+        sets: Whether a key is in a set.
     """
 
     label: Int[np.ndarray, " units"]
-    sets: Bool[np.ndarray, "units sets"] | Float[np.ndarray, "units sets"]
+    sets: Bool[np.ndarray, "units sets"]
 
     def rows(self, start: int, stop: int) -> Bool[np.ndarray, "rows units"]:
         """Return the mask of queries ``start`` to ``stop``."""
@@ -288,10 +288,12 @@ class Sums:
     Attributes:
         size: Tokens.
         count: Number of sums so far.
+        weighed: Weighted keys of sets of queries.
     """
 
     size: int
     count: int = 0
+    weighed: list[KeyWeights] = field(default_factory=list)
     _sets: dict[bytes, np.ndarray] = field(default_factory=dict)
     _thin: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
     _cells: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
@@ -305,7 +307,7 @@ class Sums:
         elif isinstance(cells, KeySets):
             for label in np.unique(cells.label[(cells.label >= 0) & (weight != 0)]):
                 keys = cells.sets[:, label]
-                name = keys.tobytes()
+                name = np.packbits(keys).tobytes()
                 self._sets.setdefault(name, keys)
                 place = list(self._sets).index(name)
                 self._thin.append((place, output, np.where(cells.label == label, weight, 0.0)))

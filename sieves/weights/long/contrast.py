@@ -1,14 +1,14 @@
 """Contrasts of one long example: their part of its plan, without an array of size units × units."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.plans.even import BLOCK, EvenUnits, row_blocks
 from headroles.plans.masks import Band, Cells, Keys, Mask, Same, Without
-from headroles.plans.plan import LongProfile, RowCells
+from headroles.plans.plan import KeyWeights, LongProfile, RowCells
 from headroles.sieves.base import Contrast
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.long.cells import (
@@ -21,7 +21,7 @@ from headroles.sieves.weights.long.cells import (
     find_form,
     join_cells,
 )
-from headroles.sieves.weights.long.keys import KeyRows, OtherQueries
+from headroles.sieves.weights.long.keys import Compared, KeyRows, OtherQueries
 from headroles.sieves.weights.long.words import TokenMask, limit_mask, token_cells, word_units
 
 Bounds = list[tuple[int, int, float]]
@@ -31,17 +31,16 @@ Bounds = list[tuple[int, int, float]]
 class _LaidContrast:
     """One contrast of an example: its cells within R, and the weight of each unit that attends.
 
-    Where it compares keys with themselves, what they get from other queries is subtracted: that on ``sets``,
-    which have a weight for each key, but for the cells ``right``.
+    Where it compares keys with themselves, what they get from other queries is subtracted by ``others``,
+    and single cells have weights of their own, ``given``.
     """
 
     column: int
     cells: MaskForm
     even: Float[np.ndarray, " cells"]
     weight: Float[np.ndarray, " units"]
-    sets: KeySets | None = None
-    right: MaskCells | None = None
-    back: Float[np.ndarray, " right"] = field(default_factory=lambda: np.zeros(0))
+    given: Float[np.ndarray, " cells"] | None = None
+    others: KeyWeights | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,12 +100,12 @@ def _profile(
         find_form([_over(calls.contrast_cells(contrast, name), total, names), scope], None, count)
         for _, name, contrast in members
     ]
-    walk = _walk(spread, scope, own)
+    walk, compared = _walk(spread, scope, own), Compared(scope, spread)
     counted, bounds = [], []
     for number, (column, name, contrast) in enumerate(members):
         cells, at, size = own[number], walk.at[number], walk.size[number]
         whole = calls.contrast_others(contrast, name)
-        others = None if whole is None else OtherQueries.of(cells, whole, scope, spread)
+        others = None if whole is None else OtherQueries.of(cells, whole, compared)
         if others is not None:
             cells, at, size = others.keep(at)
         given = calls.contrast_labels(contrast, name)
@@ -129,9 +128,10 @@ def _profile(
                     rows = Cells(rows.rows(0, count).astype(np.float32))
                 laid = _LaidContrast(column, rows, at[:0], np.ones(count))
             else:
-                right, back = others.put_right(sets, level)
-                weighed = KeySets(sets.label, sets.sets * level[:, None])
-                laid = _LaidContrast(column, cells, at, weight, weighed, right, back)
+                keys = KeyWeights(sets[0].label, sets[0].sets * -level[:, None], sets[1], 0)
+                assert isinstance(cells, MaskCells), "there are sets for listed cells only"
+                cells, given = others.put_right(cells, keys, weight)
+                laid = _LaidContrast(column, cells, compared.share[cells.query], weight, given, keys)
         counted.append(laid)
         bounds.append((column, int(eligible.sum()), reach))
     if not counted:
@@ -236,14 +236,15 @@ def _add_sum(contrast: _LaidContrast, unit: np.ndarray, spread: EvenUnits, sums:
     """Add ``Σ weight · A`` over a contrast's cells, as cells between tokens."""
     share = np.where(unit >= 0, (contrast.weight / spread.pieces)[unit], 0.0)
     plain = spread.plain
-    if isinstance(contrast.cells, MaskCells):
+    if isinstance(contrast.cells, MaskCells) and contrast.given is not None:
+        assert contrast.others is not None, "other queries have a weight for each key"
+        sums.add_cells(contrast.cells, output, contrast.given)
+        sums.weighed.append(replace(contrast.others, output=output))
+    elif isinstance(contrast.cells, MaskCells):
         kept = contrast.even > 0
         cells = MaskCells(contrast.cells.query[kept], contrast.cells.key[kept])
         cells = cells if plain else token_cells(cells, unit)
         sums.add_cells(cells, output, share[cells.query])
-        if contrast.sets is not None and contrast.right is not None:
-            sums.add(contrast.sets, output, -np.ones(len(unit)))
-            sums.add_cells(contrast.right, output, contrast.back)
     elif isinstance(contrast.cells, KeySets):
         label = np.where(unit >= 0, contrast.cells.label[unit], -1)
         sets = contrast.cells.sets[unit] & (unit >= 0)[:, None]
@@ -262,16 +263,11 @@ def _profile_of(
     cells, rowwise = [], []
     for number, contrast in enumerate(counted):
         if isinstance(contrast.cells, MaskCells):
-            kept = (contrast.even > 0) & (contrast.weight[contrast.cells.query] > 0)
-            query = contrast.cells.query[kept]
-            weight = contrast.even[kept] * contrast.weight[query]
-            cells.append((query, contrast.cells.key[kept], np.full(len(query), number), weight))
-            if contrast.sets is not None and contrast.right is not None:
-                right = contrast.right
-                even = contrast.back / spread.room[right.query]  # every token is a unit
-                cells.append((right.query, right.key, np.full(len(right.query), number), even))
-                label[number] = np.where(contrast.sets.label >= 0, contrast.sets.label + len(keys), -1)
-                keys += list(contrast.sets.sets.T)
+            given = contrast.weight[contrast.cells.query] if contrast.given is None else contrast.given
+            weight = contrast.even * given
+            kept = weight != 0
+            query, key = contrast.cells.query[kept], contrast.cells.key[kept]
+            cells.append((query, key, np.full(len(query), number), weight[kept]))
         elif isinstance(contrast.cells, KeySets):
             label[number] = np.where(contrast.cells.label >= 0, contrast.cells.label + len(keys), -1)
             keys += list(contrast.cells.sets.T)
@@ -290,10 +286,13 @@ def _profile_of(
         even=walk.even,
         keys=sets,
         label=label,
-        weight=np.stack(
-            [contrast.weight if contrast.sets is None else -np.ones(count) for contrast in counted]
-        ),
+        weight=np.stack([contrast.weight for contrast in counted]),
         listed=join_cells(cells),
+        weighed=tuple(
+            replace(contrast.others, output=number)
+            for number, contrast in enumerate(counted)
+            if contrast.others is not None
+        ),
         rowwise=tuple(rowwise),
     )
 

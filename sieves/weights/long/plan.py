@@ -87,6 +87,7 @@ def long_plan(
         keys=sums.keys(),
         weight=sums.weight(),
         listed=sums.listed(),
+        weighed=tuple(sums.weighed),
         rowwise=sums.rowwise(),
         profiles=profiles,
         cells=cells,

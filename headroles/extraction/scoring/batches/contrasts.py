@@ -78,18 +78,15 @@ def lay_contrasts(layout: SieveLayout, masks: Sequence[SieveMasks], batch: Paddi
             units = word_units(batch) if words else token_units(batch)
             known[words] = units, even_units(batch, units)
         units, even = known[words]
-        inside = unit_cells([example.compared[space] for example in masks], units, batch.device)
+        inside = unit_cells([example.compared[space] for example in masks], units)
         inside = inside if batch.everything else inside & (even > 0)
-        cells = [
-            unit_cells([example.cells[number] for example in masks], units, batch.device)
-            for number in members
-        ]
+        cells = [unit_cells([example.cells[number] for example in masks], units) for number in members]
         families = [[example.families[number] for example in masks] for number in members]
         labels = unit_labels(families, units, batch)
         counted = torch.stack([own & inside for own in cells], dim=1)
         level = even * inside
         others = [
-            (place, _Others.of(unit_cells(own, units, batch.device), counted[:, place], level))
+            (place, _Others.of(unit_cells(own, units), counted[:, place], level))
             for place, number in enumerate(members)
             if (own := [mask for example in masks if (mask := example.others[number]) is not None])
         ]
@@ -123,12 +120,12 @@ class _Others:
         counted &= (got > 0)[:, None]
         return cls(rest, got)
 
-    def subtract(self, weight: torch.Tensor, level: torch.Tensor) -> Float[torch.Tensor, " examples"]:
-        """Subtract the other queries' part from the weights of a contrast; return how wide it can be."""
+    def subtract(self, weight: torch.Tensor, level: torch.Tensor) -> Float[torch.Tensor, "examples units"]:
+        """Subtract the other queries' part from the weights of a contrast; return the largest of each query."""
         share = torch.where(self.got > 0, (weight * level).sum(-2) / self.got, 0.0)[:, None]
-        weight -= self.rest * share
-        reach: torch.Tensor = (self.rest * share).amax(-1).sum(-1)
-        return reach
+        part = self.rest * share
+        weight -= part
+        return part.amax(-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,11 +154,11 @@ def _lay_contrasts(columns: list[int], batch: Padding, units: Units, pairs: _Pai
     count, width = pairs.counted.shape[1:3]
     share, reach = _shares(pairs.eligible, pairs.labels)
     weight = pairs.counted * share[..., None]
-    level, asking = pairs.level, pairs.eligible
+    level, asking = pairs.level, pairs.eligible.clone()
     for number, others in pairs.others:
-        reach[:, number] += others.subtract(weight[:, number], level)
-    if pairs.others:
-        asking = (weight != 0).any(-1)
+        most = others.subtract(weight[:, number], level)
+        reach[:, number] += most.sum(-1)
+        asking[:, number] |= most > 0
     chance = (weight * level[:, None]).sum(-1) / level.sum(-1).clamp(min=torch.finfo(level.dtype).tiny)[
         :, None
     ]

@@ -5,7 +5,7 @@ are copied there, never a cell for each pair of tokens, unless a sieve gave its 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -17,6 +17,21 @@ from headroles.plans.masks import Band, Cells, Every, Keys, Mask, Match, Pairs, 
 from headroles.records.example import Example
 
 Cube = Bool[torch.Tensor, "examples #tokens #tokens"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """Where the masks of a batch are laid.
+
+    Attributes:
+        width: Units of the widest example.
+        device: The device of the cells.
+        known: Masks that were laid, and their cells, which nobody changes.
+    """
+
+    width: int
+    device: torch.device
+    known: dict[tuple[int, ...], tuple[Sequence[Mask], Cube]] = field(default_factory=dict)
 
 
 def pad_arrays(arrays: Sequence[np.ndarray], width: int, fill: int, kind: type[np.generic]) -> np.ndarray:
@@ -32,80 +47,85 @@ def pad_arrays(arrays: Sequence[np.ndarray], width: int, fill: int, kind: type[n
     return joined
 
 
-def lay_masks(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+def lay_masks(masks: Sequence[Mask], sizes: Sequence[int], space: Space) -> Cube:
     """Lay out the masks of one sieve, one per example, as cells of a padded batch.
 
     Args:
-        masks: One per example.
+        masks: One per example. What several sieves share is laid once.
         sizes: Units of each example.
-        width: Units of the widest.
-        device: The device of the cells.
+        space: Where they are laid.
 
     Returns:
         Cells (examples, width, width), or of width 1 where they are the same for all queries. Those beyond
         an example's own units are unspecified.
     """
-    kinds = {type(mask) for mask in masks}
-    known = _KINDS.get(kinds.pop()) if len(kinds) == 1 else None
-    if known is None:
-        return _cells(masks, sizes, width, device)
-    return known(masks, sizes, width, device)
+    shared = tuple(map(id, masks))
+    if shared not in space.known:
+        kinds = {type(mask) for mask in masks}
+        lay = _KINDS.get(kinds.pop(), _cells) if len(kinds) == 1 else _cells
+        space.known[shared] = masks, lay(masks, sizes, space)
+    return space.known[shared][1]
 
 
-def _cells(masks: Sequence[Mask], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+def _cells(masks: Sequence[Mask], sizes: Sequence[int], space: Space) -> Cube:
     """Lay out masks of any kind by their own rows."""
-    cells = np.zeros((len(masks), width, width), dtype=np.bool_)
+    cells = np.zeros((len(masks), space.width, space.width), dtype=np.bool_)
     for row, (mask, size) in enumerate(zip(masks, sizes, strict=True)):
         cells[row, :size, :size] = mask.cells if isinstance(mask, Cells) else mask.rows(0, size)
-    return torch.from_numpy(cells).to(device)
+    return torch.from_numpy(cells).to(space.device)
 
 
-def _keys(masks: Sequence[Keys], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    keys = pad_arrays([mask.keys for mask in masks], width, 0, np.bool_)
-    return torch.from_numpy(keys).to(device)[:, None]
+def _keys(masks: Sequence[Keys], sizes: Sequence[int], space: Space) -> Cube:
+    keys = pad_arrays([mask.keys for mask in masks], space.width, 0, np.bool_)
+    return torch.from_numpy(keys).to(space.device)[:, None]
 
 
-def _band(masks: Sequence[Band], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    place = torch.arange(width, device=device)
+def _band(masks: Sequence[Band], sizes: Sequence[int], space: Space) -> Cube:
+    place = torch.arange(space.width, device=space.device)
     offset = (place[None, :] - place[:, None])[None]
-    low = torch.tensor([mask.low for mask in masks], device=device)[:, None, None]
-    high = torch.tensor([mask.high for mask in masks], device=device)[:, None, None]
-    return (offset >= low) & (offset <= high)
+    bounds = np.array([(mask.low, mask.high) for mask in masks])
+    sides = [np.where(np.abs(own) >= sizes, np.sign(own) * space.width, own) for own in bounds.T]
+    sides = [own[:1] if (own == own[0]).all() else own for own in sides]  # one comparison for all examples
+    low, high = (torch.from_numpy(own).to(space.device)[:, None, None] for own in sides)
+    return ((offset >= low) & (offset <= high)).expand(len(masks), -1, -1)
 
 
-def _same(masks: Sequence[Same], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    return _match([Match(mask.labels, mask.labels) for mask in masks], sizes, width, device)
+def _same(masks: Sequence[Same], sizes: Sequence[int], space: Space) -> Cube:
+    return _match([Match(mask.labels, mask.labels) for mask in masks], sizes, space)
 
 
-def _match(masks: Sequence[Match], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    query = torch.from_numpy(pad_arrays([mask.query for mask in masks], width, -1, np.int64)).to(device)
-    key = torch.from_numpy(pad_arrays([mask.key for mask in masks], width, -1, np.int64)).to(device)
+def _match(masks: Sequence[Match], sizes: Sequence[int], space: Space) -> Cube:
+    query, key = (
+        torch.from_numpy(pad_arrays([getattr(mask, name) for mask in masks], space.width, -1, np.int64))
+        for name in ("query", "key")
+    )
+    query, key = query.to(space.device), key.to(space.device)
     asking = query.masked_fill(query < 0, torch.iinfo(query.dtype).min)  # equals no key's label
     return asking[:, :, None] == key[:, None, :]
 
 
-def _pairs(masks: Sequence[Pairs], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+def _pairs(masks: Sequence[Pairs], sizes: Sequence[int], space: Space) -> Cube:
     query, key = (np.concatenate([getattr(mask, name) for mask in masks]) for name in ("query", "key"))
     row = np.repeat(np.arange(len(masks)), [len(mask.query) for mask in masks])
-    cell = (row * width + query) * width + key
-    cells = torch.zeros(len(masks) * width**2, dtype=torch.bool, device=device)
-    cells[torch.from_numpy(cell).to(device)] = True
-    return cells.view(len(masks), width, width)
+    cell = (row * space.width + query) * space.width + key
+    cells = torch.zeros(len(masks) * space.width**2, dtype=torch.bool, device=space.device)
+    cells[torch.from_numpy(cell).to(space.device)] = True
+    return cells.view(len(masks), space.width, space.width)
 
 
-def _every(masks: Sequence[Every], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
+def _every(masks: Sequence[Every], sizes: Sequence[int], space: Space) -> Cube:
     if len({len(mask.masks) for mask in masks}) > 1:
-        return _cells(masks, sizes, width, device)
+        return _cells(masks, sizes, space)
     members = zip(*(mask.masks for mask in masks), strict=True)
-    inside, *others = (lay_masks(member, sizes, width, device) for member in members)
+    inside, *others = (lay_masks(member, sizes, space) for member in members)
     for other in others:
         inside = inside & other
     return inside
 
 
-def _without(masks: Sequence[Without], sizes: Sequence[int], width: int, device: torch.device) -> Cube:
-    inside = lay_masks([mask.mask for mask in masks], sizes, width, device)
-    return inside & ~lay_masks([mask.taken for mask in masks], sizes, width, device)
+def _without(masks: Sequence[Without], sizes: Sequence[int], space: Space) -> Cube:
+    inside = lay_masks([mask.mask for mask in masks], sizes, space)
+    return inside & ~lay_masks([mask.taken for mask in masks], sizes, space)
 
 
 _KINDS: dict[type, Callable[..., Cube]] = {
@@ -133,6 +153,7 @@ class Padding:
         visible: The keys each query can see, padding never (examples, 1 or tokens, tokens).
         everything: Whether every query of every example sees all keys of its own.
         device: The device of all tensors.
+        space: Where masks over tokens are laid.
     """
 
     examples: Sequence[Example]
@@ -144,6 +165,7 @@ class Padding:
     visible: Cube
     everything: bool
     device: torch.device
+    space: Space
 
     @property
     def exact(self) -> torch.dtype:
@@ -168,7 +190,8 @@ def pad_batch(
         for row, (own, size) in enumerate(zip(visible, sizes, strict=True)):
             cells[row, :size, :size] = True if own is None else own
         seen = torch.from_numpy(cells).to(device)
-    return Padding(examples, sizes, width, real, special, words, seen, everything, device)
+    space = Space(width, device)
+    return Padding(examples, sizes, width, real, special, words, seen, everything, device, space)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,12 +305,10 @@ def _squares(
         if own:
             key = id(own[0])  # sieves that share the function of a scope got the same object
             if key not in known:
-                inside = lay_masks(own, batch.sizes, batch.width, batch.device) & batch.visible
+                inside = lay_masks(own, batch.sizes, batch.space) & batch.visible
                 known[key] = inside, inside.float()
             scope, level = known[key]
-        cells = lay_masks(
-            [example.counted[number] for example in masks], batch.sizes, batch.width, batch.device
-        )
+        cells = lay_masks([example.counted[number] for example in masks], batch.sizes, batch.space)
         counted[:, number] = cells & (scope if specials else scope & words)
         scopes.append(level)
     return counted, scopes

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch.nn.functional import one_hot, pad
 
-from headroles.extraction.scoring.batches.plan import Cube, Padding, lay_masks, pad_arrays
+from headroles.extraction.scoring.batches.plan import Cube, Padding, Space, lay_masks, pad_arrays
 from headroles.plans.masks import Mask
 
 
@@ -23,6 +23,7 @@ class Units:
         unit: Unit of each token, ``width`` where it is in no unit (examples, tokens).
         pieces: Tokens per unit (examples, units), 1 beyond an example's own units.
         words: Whether units are words rather than tokens.
+        space: Where masks over units are laid, words without a token included.
     """
 
     named: list[int]
@@ -31,6 +32,7 @@ class Units:
     unit: Int[torch.Tensor, "examples tokens"]
     pieces: Float[torch.Tensor, "examples units"]
     words: bool
+    space: Space
 
     @property
     def width(self) -> int:
@@ -38,14 +40,13 @@ class Units:
         return int(self.pieces.shape[1])
 
 
-def unit_cells(masks: Sequence[Mask], units: Units, device: torch.device) -> Cube:
+def unit_cells(masks: Sequence[Mask], units: Units) -> Cube:
     """Lay out one mask per example over the units that have a token."""
-    whole = units.width if units.names is None else max(*units.named, int(units.names.max()) + 1)
-    cells = lay_masks(masks, units.named, whole, device)
+    cells, device = lay_masks(masks, units.named, units.space), units.space.device
     if units.names is not None:
         names = torch.from_numpy(units.names).to(device)
         example = torch.arange(len(names), device=device)[:, None, None]
-        cells = cells.expand(-1, whole, -1)[example, names[:, :, None], names[:, None, :]]
+        cells = cells.expand(-1, units.space.width, -1)[example, names[:, :, None], names[:, None, :]]
     place = torch.arange(units.width, device=device)
     real = place[None] < torch.from_numpy(units.sizes).to(device)[:, None]
     return cells & real[:, :, None] & real[:, None, :]
@@ -76,6 +77,7 @@ def token_units(batch: Padding) -> Units:
         unit=place,
         pieces=torch.ones((len(sizes), batch.width), device=batch.device),
         words=False,
+        space=batch.space,
     )
 
 
@@ -102,6 +104,7 @@ def word_units(batch: Padding) -> Units:
         unit=torch.from_numpy(np.where(unit < 0, width, unit)).to(batch.device),
         pieces=torch.from_numpy(np.maximum(pieces, 1)).to(batch.device, torch.float32),
         words=True,
+        space=Space(width if names is None else max(*named, int(names.max()) + 1), batch.device),
     )
 
 

@@ -39,7 +39,11 @@ class OffsetSums:
         self._lock = Lock()
         if profile.scope is None and device.type == "cpu":
             self._keys = OffsetKeys.of(np.where(compared, unit, -1), len(taken), profile.apart)
-        units = len(taken)
+        units, listed = len(taken), profile.listed
+        order = np.argsort(listed.output, kind="stable")
+        self._query, self._even = listed.query[order], listed.weight[order]
+        self._offset = listed.key[order] - self._query + units - 1
+        self._which, self._opens = np.unique(listed.output[order], return_index=True)
         exact = torch.float32 if self._keys is None else torch.float64
         self._tokens = torch.zeros((heads, len(unit)), device=device)
         self._offsets = torch.zeros((heads, 2 * units - 1), dtype=exact, device=device)
@@ -130,12 +134,10 @@ class OffsetSums:
                 sets = [thin + other for thin, other in zip(sets, more, strict=True)]
         rate = np.divide(masses, normaliser, out=np.zeros_like(masses), where=normaliser > 0)
         expected = np.stack([(rate * reached).sum(axis=1) for reached in sets])
-        listed = profile.listed
-        units = len(profile.taken)
-        for head, (own, level) in enumerate(zip(curve, rate, strict=True)):
-            there = own[listed.key.astype(np.int64) - listed.query + units - 1]
-            there *= listed.weight * level[listed.query]
-            expected[:, head] += np.bincount(listed.output, there, minlength=len(expected))
+        if len(self._offset):
+            cells = curve.take(self._offset, axis=1) * rate.take(self._query, axis=1)
+            cells *= self._even
+            expected[self._which] += np.add.reduceat(cells, self._opens, axis=1).T
         return expected
 
 
@@ -153,10 +155,10 @@ def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, 
     assert rate is not None, "called only where there is one"
     units = len(profile.taken)
     level = profile.spread.pieces * profile.taken
-    length = 1 << (3 * units).bit_length()
-    transformed = np.fft.rfft(curve[:, ::-1], length)
+    length = 1 << (2 * units).bit_length()  # what goes around the circle meets places that are not read
+    every = np.fft.rfft(curve[:, ::-1], length)
 
-    def reached(keys: np.ndarray) -> np.ndarray:
+    def reached(keys: np.ndarray, transformed: np.ndarray = every) -> np.ndarray:
         product = transformed * np.fft.rfft(level * keys, length)
         sums: np.ndarray = np.fft.irfft(product, length)[:, units - 1 : 2 * units - 1] * rate
         return sums
@@ -168,6 +170,14 @@ def _by_transform(profile: LongProfile, curve: np.ndarray) -> tuple[np.ndarray, 
         for number in np.unique(label[label >= 0]):
             own += known[number] * np.where(label == number, weight, 0.0)
         sets.append(own)
+    offset = np.arange(1 - units, units)
+    for weights in profile.weighed:
+        transformed, band = every, weights.band
+        if band is not None:
+            inside = (offset >= band.low) & (offset <= band.high)
+            transformed = np.fft.rfft((curve * inside)[:, ::-1], length)
+        for number, keys in enumerate(weights.keys.T):
+            sets[weights.output] += reached(keys, transformed) * (weights.label == number)
     return reached(np.ones(units)), sets
 
 
@@ -185,6 +195,7 @@ def _by_rows(
         ]
         if all_of_it:
             weighted.append((normaliser, level))
+            weighted += [(sets[own.output], level * own.rows(start, stop)) for own in profile.weighed]
             for number, label in enumerate(profile.label):
                 there = np.where(label[start:stop] >= 0, profile.weight[number, start:stop], 0.0)
                 if there.any():

@@ -135,6 +135,29 @@ def _sum_runs(
                     sums[head, row, each] += total * inside[run, each]
 
 
+def _sum_columns(
+    rows: Float[np.ndarray, "heads rows keys"],
+    queries: Float[np.ndarray, "sets rows"],
+    bands: Int[np.ndarray, "sets 2"],
+    sums: Float[np.ndarray, "heads sets keys"],
+) -> None:
+    """Add the rows of each set of queries; see ``sum_columns``."""
+    heads, count, width = rows.shape
+    for head in range(heads):
+        for row in range(count):
+            for each in range(len(queries)):
+                if queries[each, row] != 0:
+                    begin = max(0, row + bands[each, 0])
+                    end = max(begin, min(row + bands[each, 1] + 1, width))
+                    given, taker = rows[head, row, begin:end], sums[head, each, begin:end]
+                    for place in range(len(given)):
+                        taker[place] += given[place]
+
+
+_sum_columns = compiled(
+    _sum_columns, "void(float32[:,:,::1], float32[:,::1], int64[:,::1], float32[:,:,::1])"
+)
+
 _sum_runs = compiled(
     _sum_runs, "void(float32[:,:,::1], int64, int64[:,::1], float32[:,::1], float32[:,:,::1])"
 )
@@ -184,4 +207,21 @@ def sum_runs(
     """
     sums = np.zeros((*rows.shape[:2], inside.shape[1]), dtype=np.float32)
     _sum_runs(rows, first, runs, inside, sums)
+    return sums
+
+
+def sum_columns(
+    rows: Float[np.ndarray, "heads rows keys"],
+    queries: Float[np.ndarray, "sets rows"],
+    bands: Int[np.ndarray, "sets 2"],
+) -> Float[np.ndarray, "heads sets keys"]:
+    """Return the attention that each key gets from sets of queries.
+
+    Args:
+        rows: Attention between tokens, float32 and contiguous.
+        queries: 1 for queries of a set, else 0, float32.
+        bands: Smallest and largest place of a key, less that of its query, that counts in each set.
+    """
+    sums = np.zeros((len(rows), len(queries), rows.shape[2]), dtype=np.float32)
+    _sum_columns(rows, queries, bands, sums)
     return sums

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 
 from headroles.extraction.capture.readers import VisibleMask, to_visible_array
+from headroles.extraction.scoring.blocks.columns import KeyColumns
 from headroles.extraction.scoring.blocks.contrasts import OffsetSums
 from headroles.extraction.scoring.blocks.listed import ListedCells
 from headroles.extraction.scoring.prepared import LayerScorer
@@ -46,6 +47,7 @@ class LongSums:
         self._keys = torch.from_numpy(np.ascontiguousarray(sets.T)).to(device, copy=True)
         self._weight = torch.from_numpy(plan.weight).to(device, copy=True)
         self._sums = torch.zeros((heads, plan.weight.shape[2]), device=device)
+        self._columns = KeyColumns(plan.weighed, heads, device)
 
     def add(self, start: int, rows: torch.Tensor, first: int = 0, heads: slice = ALL) -> None:
         """Add attention (heads, rows, keys) from query ``start`` to keys from ``first``; others get 0.
@@ -58,6 +60,7 @@ class LongSums:
             part = rows[:, begin : begin + step].contiguous()
             mass, *compared = torch.split(self._masses(part, first), self._sizes, dim=2)
             self._sums[heads] += self._linear(start + begin, part, first, mass)
+            self._columns.add(start + begin, part, first, heads)
             for curve, seen in zip(self._curves, compared, strict=True):
                 curve.add(start + begin, part, first, seen, heads)
 
@@ -68,6 +71,7 @@ class LongSums:
         """
         sums = self._sums.double().cpu().numpy() if self._device.type != "mps" else self._sums.cpu().numpy()
         self._sums.zero_()
+        self._columns.finish(sums)
         return scores_of(self.plan, sums, self._curves)
 
     def _masses(self, rows: torch.Tensor, first: int) -> torch.Tensor:

@@ -8,8 +8,30 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.extraction.compiling import compiled
+from headroles.extraction.compiling import compiled, inner
 from headroles.plans.class_profile import RAKED, SHRINKAGE
+
+
+def _add(
+    first: Float[np.ndarray, "cells heads"],
+    factor: Float[np.ndarray, "factors heads"],
+    place: Int[np.ndarray, "pairs tables"],
+    weight: Float[np.ndarray, " pairs"],
+    into: Int[np.ndarray, " pairs"],
+    sums: Float[np.ndarray, "rows heads"],
+) -> None:
+    """Add the weighted profile of each pair to a row of sums; see ``products``."""
+    heads = first.shape[1]
+    for pair in range(len(place)):  # with places from 0 on, the compiler multiplies several heads at a time
+        own, one = np.uint32(place[pair, 0]), np.uint32(place[pair, 1])
+        two, three = np.uint32(place[pair, 2]), np.uint32(place[pair, 3])
+        row, share = np.uint32(into[pair]), weight[pair]
+        for head in range(heads):
+            found = first[own, head] * factor[one, head] * factor[two, head] * factor[three, head]
+            sums[row, head] += share * found
+
+
+_add = inner(_add)
 
 
 def _add_products(
@@ -21,17 +43,34 @@ def _add_products(
     sums: Float[np.ndarray, "rows heads"],
 ) -> None:
     """Add the weighted profile of each pair to a row of sums; see ``products``."""
-    heads = first.shape[1]
-    for pair in range(len(place)):
-        own, one, two, three = place[pair, 0], place[pair, 1], place[pair, 2], place[pair, 3]
-        row, share = into[pair], weight[pair]
-        for head in range(heads):
-            found = first[own, head] * factor[one, head] * factor[two, head] * factor[three, head]
-            sums[row, head] += share * found
+    _add(first, factor, place, weight, into, sums)
+
+
+def _rake_table(
+    first: Float[np.ndarray, "cells heads"],
+    factor: Float[np.ndarray, "factors heads"],
+    place: Int[np.ndarray, "pairs tables"],
+    weight: Float[np.ndarray, " pairs"],
+    rows: Int[np.ndarray, "3"],
+    observed: Float[np.ndarray, "factors heads"],
+    sums: Float[np.ndarray, "factors heads"],
+    shrinkage: float,
+) -> None:
+    """Rake the factors of one table, of which ``rows`` are the number, the first row and one past the last."""
+    table, low, high = rows[0], rows[1], rows[2]
+    sums[low:high] = 0
+    _add(first, factor, place, weight, place[:, table], sums)
+    for row in range(low, high):
+        for head in range(sums.shape[1]):
+            factor[row, head] *= (observed[row, head] + shrinkage) / (sums[row, head] + shrinkage)
 
 
 _compiled: Any = compiled(
     _add_products, "void(f4[:, ::1], f4[:, ::1], i4[:, ::1], f4[::1], i4[::1], f8[:, ::1])"
+)
+_raked: Any = compiled(
+    _rake_table,
+    "void(f4[:, ::1], f4[:, ::1], i4[:, ::1], f4[::1], i8[::1], f8[:, ::1], f8[:, ::1], f8)",
 )
 
 
@@ -69,6 +108,7 @@ def rake(
     place: Int[np.ndarray, "pairs tables"],
     weight: Float[np.ndarray, " pairs"],
     observed: Float[np.ndarray, "factors heads"],
+    opens: Int[np.ndarray, "_"],
 ) -> Float[np.ndarray, "factors heads"]:
     """Return r of ``headroles.plans.class_profile`` for the cells of the other tables; 1 without pairs.
 
@@ -76,12 +116,12 @@ def rake(
         first: f of each cell of the first table, in float32.
         place: Row of each pair of the half in ``first``, then its rows in ``observed``, in int32.
         weight: 1/n of each pair, in float32.
-        observed: Σ A of each cell of the other tables.
+        observed: Σ A of each cell of the other tables; 0 without pairs.
+        opens: First row in ``observed`` of each of the other tables, and one past the last of all.
     """
     factor = np.ones(observed.shape, dtype=np.float32)
+    sums = np.empty(observed.shape)
     for table in RAKED:
-        into = np.ascontiguousarray(place[:, table])
-        own = np.unique(into)
-        fitted = products(first, factor, place, weight, into, len(observed))[own]
-        factor[own] *= (observed[own] + SHRINKAGE) / (fitted + SHRINKAGE)
+        rows = np.array([table, opens[table - 1], opens[table]], dtype=np.int64)
+        _raked(first, factor, place, weight, rows, observed, sums, SHRINKAGE)
     return factor

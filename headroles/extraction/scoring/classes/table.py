@@ -66,6 +66,7 @@ class ClassTable:
         """Write the scores of the columns, where both halves have enough sentences."""
         asked = _join([batch.bags.questions for batch in self._batches])
         pairs = _number(asked, self.halves)
+        halves = [self._half(half, pairs) for half in range(2)]
         scores, space = values.reshape(*values.shape[:2], -1), self.space
         column, distance, share = (
             np.array(own)[asked.contrast] for own in (space.columns, space.distance, space.share)
@@ -76,31 +77,68 @@ class ClassTable:
                 torch.cat([getattr(batch, name)[:, heads] for batch in self._batches]).numpy()
                 for name in ("mass", "seen")
             )
-            profiles = [self._profile(half, heads, pairs) for half in range(2)]
+            profiles = [self._profile(half, heads, pairs) for half in halves]
             matched = scores[distance, asked.answer, heads]
-            expected = _expected(asked, pairs, profiles, mass)
+            expected = _expected(asked, pairs, halves, profiles, mass)
             scores[column, asked.answer, heads] = seen - expected - share[:, None] * matched
         cells[column, asked.answer] = np.diff(asked.answer_opens)
         low[column], high[column] = -1 - share, 1 + share
 
-    def _profile(self, half: int, heads: slice, pairs: "_Pairs") -> tuple[np.ndarray, np.ndarray]:
+    def _half(self, half: int, pairs: "_Pairs") -> "_Half":
+        """Return what the profiles of all heads have in common."""
+        cells, even, others, edges = [], [], [], np.array([0, OPENS[1], CELLS]) + half * CELLS
+        for batch in self._batches:
+            own = batch.bags.cells
+            begin, split, end = np.searchsorted(own, edges)
+            cells.append((slice(begin, split), own[begin:split] - half * CELLS))
+            even.append(batch.bags.even[begin:split])
+            others.append((slice(split, end), np.searchsorted(pairs.known, own[split:end] - half * CELLS)))
+        here = np.flatnonzero(pairs.second == half)
+        return _Half(
+            cells=[rows for rows, _ in cells],
+            cell=np.concatenate([own for _, own in cells]),
+            even=np.concatenate(even),
+            others=[(rows, own - pairs.first) for rows, own in others],
+            place=pairs.place[here],
+            weight=pairs.even[here],
+            query=pairs.query[here],
+        )
+
+    def _profile(self, half: "_Half", heads: slice, pairs: "_Pairs") -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of one half's profile, for some heads: of the first table, and of others."""
         from headroles.extraction.scoring.classes.raking import rake
 
-        parts = []
-        observed = np.zeros((len(pairs.known) - pairs.first, self._batches[0].cells[:, heads].shape[1]))
-        for batch in self._batches:
-            own = batch.bags.cells
-            begin, split, end = np.searchsorted(own, np.array([0, OPENS[1], CELLS]) + half * CELLS)
-            rows = slice(begin, split)
-            parts.append((own[rows] - half * CELLS, batch.cells[rows, heads], batch.bags.even[rows]))
-            others = np.searchsorted(pairs.known, own[split:end] - half * CELLS) - pairs.first
-            observed[others] += batch.cells[split:end, heads].numpy()
-        cells, sums, even = zip(*parts, strict=True)
-        totals = Totals(np.concatenate(cells), torch.cat(sums), np.concatenate(even))
+        sums = [batch.cells[rows, heads] for batch, rows in zip(self._batches, half.cells, strict=True)]
+        observed = np.zeros((len(pairs.known) - pairs.first, sums[0].shape[1]))
+        for batch, (rows, others) in zip(self._batches, half.others, strict=True):
+            observed[others] += batch.cells[rows, heads].numpy()
+        totals = Totals(half.cell, torch.cat(sums), half.even)
         first = profile(totals, pairs.known[: pairs.first]).contiguous().numpy()
-        here = pairs.second == half
-        return first, rake(first, pairs.place[here], pairs.even[here], observed)
+        opens = np.searchsorted(pairs.known, [*OPENS[1:], CELLS]) - pairs.first
+        return first, rake(first, half.place, half.weight, observed, opens)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Half:
+    """One half of a shard, for all heads.
+
+    Attributes:
+        cells: Rows of each batch that are cells of the first table.
+        cell: These cells, of one batch after another.
+        even: Even attention on each.
+        others: Rows of each batch that are other cells, and their factors.
+        place: Of its pairs, as in ``_Pairs``.
+        weight: One over the words of the sentence of each pair.
+        query: Attending word of each pair.
+    """
+
+    cells: list[slice]
+    cell: np.ndarray
+    even: np.ndarray
+    others: list[tuple[slice, np.ndarray]]
+    place: np.ndarray
+    weight: np.ndarray
+    query: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,13 +177,18 @@ def _number(asked: Questions, halves: np.ndarray) -> _Pairs:
 
 
 def _expected(
-    asked: Questions, pairs: _Pairs, profiles: list[tuple[np.ndarray, np.ndarray]], mass: np.ndarray
+    asked: Questions,
+    pairs: _Pairs,
+    halves: list[_Half],
+    profiles: list[tuple[np.ndarray, np.ndarray]],
+    mass: np.ndarray,
 ) -> np.ndarray:
     """Return the attention (answers, heads) that profiles put on the counted pairs, as a mean.
 
     Args:
         asked: The questions.
         pairs: All pairs.
+        halves: Both halves.
         profiles: The factors of both halves; a pair is compared with those of the half it is not in.
         mass: Attention of each attending word on all words it is compared with (queries, heads).
     """
@@ -153,9 +196,8 @@ def _expected(
 
     found = np.empty((len(asked.counted), mass.shape[1]), dtype=np.float32)
     for half, (first, factor) in enumerate(profiles):
-        here = np.flatnonzero(pairs.second != half)
-        ones = np.ones(len(here), dtype=np.float32)
-        whole = products(first, factor, pairs.place[here], ones, pairs.query[here], len(mass))
+        other = halves[1 - half]
+        whole = products(first, factor, other.place, np.ones_like(other.weight), other.query, len(mass))
         rate = np.divide(mass, whole, out=np.zeros_like(mass), where=whole > 0, casting="same_kind")
         own = np.flatnonzero(pairs.second[asked.counted] != half)
         place = pairs.place[asked.counted[own]]

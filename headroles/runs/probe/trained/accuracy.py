@@ -13,6 +13,7 @@ from headroles.runs.probe.trained.sentences import Sentence
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
 from headroles.stats.methods.closed_form import has_no_spread, student
+from headroles.stats.methods.reliance import missed_p
 from headroles.stats.moments import describe
 from headroles.stats.pooled import jackknife_values, pooled_unit_values
 
@@ -106,7 +107,9 @@ def contests(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]) ->
     degree of freedom less than documents. q is Holm's
     over the pairs. The trained weights are treated as fixed: other training documents or seeds
     would add to the error. Two probes that never differ have p = 1. A difference
-    that is the same in every document has no error, and p is NaN. Below 20 documents nothing is tested.
+    that is the same in every document has no error, and p is NaN. p is at least the probability that
+    documents which speak against it are missing, taken to be of average size. Below 20 documents nothing is
+    tested.
 
     Args:
         answered: Probes and baselines, in the order of the table.
@@ -123,9 +126,9 @@ def contests(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]) ->
     outcome = student(sample, 0.0)
     constant = has_no_spread(sample)
     equal = constant & (np.abs(sample.mean) < 1e-12)
-    p = np.where(
-        constant, np.where(equal, 1.0, np.nan), np.minimum(1.0, 2 * np.fmin(outcome.p, outcome.p_not))
-    )
+    above = np.maximum(outcome.p, missed_p(sample, 0.0, -1.0, 1))
+    below = np.maximum(outcome.p_not, missed_p(sample, 0.0, 1.0, -1))
+    p = np.where(constant, np.where(equal, 1.0, np.nan), np.minimum(1.0, 2 * np.fmin(above, below)))
     few = sample.count < FEWEST_UNITS
     p = np.where(few, np.nan, p)
     q = adjust(p, "holm")
