@@ -236,7 +236,6 @@ def counted_p(
         guarded = guarded_p(p_not[k], column, column.sample, decision.test, -1)
         p_not[k] = withhold(guarded, enough_for_not(column, decision.test))
     p = np.maximum(findings.p.reshape(shape), joint_role_p(above, columns.rules))
-    p = withhold(p, findings.count.reshape(shape) >= METHODS[decision.test].fewest)
     return p.reshape(findings.p.shape), p_not.reshape(findings.p.shape)
 
 

@@ -33,7 +33,7 @@ from counts import ALPHA
 from simulate import FIGURES, written
 from threadpoolctl import threadpool_limits
 
-from headroles.stats.claims import guarded_p, withhold
+from headroles.stats.claims import guarded_p
 from headroles.stats.columns import Column, Columns, handle_flat_scores
 from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import ENOUGH_FOR_NOT
@@ -130,7 +130,7 @@ class Draw:
         return replace(
             found,
             p=guarded_p(found.p, column, moved, TEST, 1),
-            p_not=withhold(guarded_p(found.p_not, column, moved, TEST, -1), moved.count >= ENOUGH_FOR_NOT),
+            p_not=guarded_p(found.p_not, column, moved, TEST, -1),
         )
 
 

@@ -63,6 +63,13 @@ def without_cells(weights: np.ndarray, cells: np.ndarray, visible: np.ndarray) -
     return new
 
 
+def by_chance(place: tuple[int, int]) -> int:
+    """Number of a cell in the order in which other cells lose their attention."""
+    number = (place[0] * 2654435761 + place[1] * 2246822519) % 2**32
+    number = (number ^ number >> 15) * 739982445 % 2**32
+    return number ^ number >> 12
+
+
 def without_matched(weights: np.ndarray, cells: np.ndarray, visible: np.ndarray) -> tuple[np.ndarray, float]:
     """Weights without as much attention on other cells at the same offsets, cell by cell, and the share."""
     new, taken, total = weights.copy(), 0.0, 0.0
@@ -73,11 +80,10 @@ def without_matched(weights: np.ndarray, cells: np.ndarray, visible: np.ndarray)
         role = sum(weights[place] for place in places if cells[place])
         other = sum(weights[place] for place in places if not cells[place])
         total += role
-        if other > 0:
-            share = min(1.0, role / other)
-            taken += share * other
-            for place in places:
-                new[place] *= 1.0 if cells[place] else 1 - share
+        taken += min(role, other)
+        for place in sorted((place for place in places if not cells[place]), key=by_chance):
+            lost = min(weights[place], max(role, 0.0))
+            new[place], role = weights[place] - lost, role - lost
     for i, row in enumerate(weights):
         if new[i].sum() <= 1e-6 * row.sum():
             new[i] = visible[i] & ~cells[i]

@@ -56,9 +56,10 @@ def remove_matched(
     """Remove as much attention as a role's cells have from other cells, at the same offsets.
 
     For every offset d = j − i, r_d is the mass of the role's cells and m_d that of the other visible cells.
-    The others lose the share f_d = min(1, r_d / m_d): A'_ij = A_ij (1 − f_(j−i)) outside of the role's
-    cells. The rest of each row is scaled up to the mass that it had. A row that loses all of it gets equal
-    weights on its visible keys outside of the role's cells.
+    The others lose all of their weight, one by one in a fixed order by chance, until r_d is reached; the
+    last one loses a part. A small part of every other cell would hardly change any row. The rest of
+    each row is scaled up to the mass that it had. A row that loses all of it gets equal weights on its
+    visible keys outside of the role's cells.
 
     Args:
         weights: Weights of one head.
@@ -87,15 +88,24 @@ def remove_matched(
         )
         for own in (inside, outside)
     )
-    taken = torch.minimum(role, other)
-    share = torch.where(other > 0, taken / other.clamp(min=1e-300), torch.zeros_like(other))
-    lost = share[offset].to(weights.dtype) * outside
-    total = float(role.sum())
+    order = ((offset << 32) + _by_chance(queries, keys).to(offset)).reshape(-1).argsort()
+    mass, place = (weights * outside).double().reshape(-1)[order], offset.reshape(-1)[order]
+    before = mass.cumsum(0) - mass - (other.cumsum(0) - other)[place]
+    part = ((role[place] - before) / mass.clamp(min=1e-300)).clamp(0, 1)
+    lost = torch.zeros_like(mass).index_copy_(0, order, part).reshape(queries, keys).to(weights) * outside
+    taken, total = torch.minimum(role, other), float(role.sum())
     return (
         _renormalised(weights, weights * (1 - lost), cells, visible),
         (lost > 0).any(-1),
         float(taken.sum()) / total if total > 0 else 1.0,
     )
+
+
+def _by_chance(queries: int, keys: int) -> torch.Tensor:
+    """Return a number below 2³² for each cell, the same everywhere, which orders cells by chance."""
+    number = torch.arange(queries)[:, None] * 2654435761 + torch.arange(keys) * 2246822519 & 0xFFFFFFFF
+    number = (number ^ number >> 15) * 739982445 & 0xFFFFFFFF
+    return number ^ number >> 12
 
 
 def _renormalised(weights: Weights, left: Weights, cells: Cells, visible: Cells) -> Weights:
