@@ -125,7 +125,8 @@ class _Others:
         share = torch.where(self.got > 0, (weight * level).sum(-2) / self.got, 0.0)[:, None]
         part = self.rest * share
         weight -= part
-        return part.amax(-1)
+        most: torch.Tensor = part.amax(-1)
+        return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
