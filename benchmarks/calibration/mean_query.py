@@ -13,7 +13,7 @@ mean query as a constant; "after" is the shipped test. Prints one JSON line per 
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,17 @@ from interventions import SHAPES, Draw
 from origins import ALONE, products_of
 
 from headroles.records.causal.origins import BY_QUERY, VERTICAL
+from headroles.records.passage import Passage
+from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust, significant
+from headroles.stats.moments import unit_means
 from headroles.stats.why.guarded import judge_guarded
 from headroles.stats.why.vertical import fieller, vertical_tests
 
 SIZES = ((50, 50), (50, 100), (100, 100), (200, 20), (200, 200))
 """Measured and reference units."""
+REAL = ((50, 50), (100, 100), (200, 20), (200, 200), (400, 200))
+"""The same on real heads."""
 FAMILIES = 12
 SPREAD = 0.2
 """Standard deviation over measured units of twice the shared part less the contrast, as a part of that."""
@@ -76,15 +81,21 @@ def made(draw: Draw, kind: str, times: int, rng: np.random.Generator) -> Iterato
             yield cell
 
 
-def real(data: Path, rows: int, times: int, rng: np.random.Generator) -> Iterator[Cell]:
-    """Yield sizes and coverage over the heads of the embedded encoder with a clear contrast."""
-    query, difference, whole = read_heads(data, rows)
+def real(
+    passages: Sequence[Passage], sizes: Sequence[tuple[int, int]], times: int, rng: np.random.Generator
+) -> Iterator[Cell]:
+    """Yield sizes and coverage over the heads of the embedded encoder with a clear contrast.
+
+    Units are the groups of the inputs, or else inputs.
+    """
+    numbers = unit_numbers([passage.group or passage.key for passage in passages])
+    query, difference, whole = (unit_means(each, numbers) for each in read_heads(passages))
     clear = whole.mean(axis=0) > CLEAR
     query, difference, whole = query[:, clear], difference[:, clear], whole[:, clear]
     shared = (query.mean(axis=0) * difference.mean(axis=0)).sum(axis=1)
     moved = whole + 2 * shared - whole.mean(axis=0)
     share = shared / whole.mean(axis=0)
-    for units, references in ((50, 50), (100, 100), (200, 20), (200, 200), (400, 200)):
+    for units, references in sizes:
         said = {name: np.zeros((2, clear.sum())) for name in ("before", "after")}
         covers = {name: np.zeros(clear.sum()) for name in said}
         for _ in range(times):
@@ -97,6 +108,7 @@ def real(data: Path, rows: int, times: int, rng: np.random.Generator) -> Iterato
                 _, low, high = fieller(vertical, whole[own], error)
                 covers[name] += (low <= share) & (share <= high)
         cell: Cell = {"claim": "real", "units": units, "references": references, "heads": int(clear.sum())}
+        cell |= {"inputs": len(passages), "of": len(whole)}
         for name, found in said.items():
             cell |= {
                 f"size, {name}": float(found.mean() / times),
@@ -107,18 +119,21 @@ def real(data: Path, rows: int, times: int, rng: np.random.Generator) -> Iterato
         yield cell
 
 
-def read_heads(data: Path, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean query, scaled difference of mean keys and contrast of every row, role and head."""
+def rows_of(data: Path, rows: int) -> list[Passage]:
+    """Return the first rows of GLUE's QNLI."""
+    with data.open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[:rows]
+    return [Passage(str(k), (line["question"], line["sentence"])) for k, line in enumerate(lines)]
+
+
+def read_heads(passages: Sequence[Passage]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean query, scaled difference of mean keys and contrast of every input, role and head."""
     from headroles.extraction.model.checkpoint import find_checkpoint
     from headroles.extraction.model.load import load
     from headroles.extraction.texts.tokens import tokenise
     from headroles.extraction.why.products import Families, mean_queries, read_products
-    from headroles.records.passage import Passage
 
     model = load(find_checkpoint(None, None), device="cpu", dtype="float32", max_length=128)
-    with data.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[:rows]
-    passages = [Passage(str(k), (line["question"], line["sentence"])) for k, line in enumerate(lines)]
     roles = ("special", "near", "own")
     grid = [
         (role, layer, head) for role in roles for layer in range(model.layers) for head in range(model.heads)
@@ -152,7 +167,7 @@ def main(times: int, seed: int, data: Path | None, rows: int, quick: bool) -> No
     times = max(times // 10, 20) if quick else times
     rng = np.random.default_rng(seed)
     if data is not None:
-        for cell in real(data, rows // 4 if quick else rows, times, rng):
+        for cell in real(rows_of(data, rows // 4 if quick else rows), REAL, times, rng):
             print(json.dumps(cell), flush=True)
     for shape, draw in SHAPES.items():
         for kind in KINDS[shape == "normal"]:

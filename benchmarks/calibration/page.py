@@ -183,9 +183,10 @@ def failing(data: Data) -> list[str]:
 COLUMNS = """## All default columns on real scores
 
 The embedded model scored dev rows of {tasks} ({least} to {most} units). This gives {columns} columns
-(`columns.py` in the same folder as `simulate.py`). `block` is judged beyond position where the task has pairs of inputs.
-Units are drawn with replacement, and the test is t-skew. Each simulation has {runs:,} runs (standard error
-of a share of 0.05: {error:.3f}). A cell of a table has the median over tasks and columns / the largest.
+(`columns.py` in the same folder as `simulate.py`). `block` is judged beyond position where the task has
+pairs of inputs. Units are drawn with replacement, and the test is t-skew. Each simulation has
+{runs:,} runs (standard error of a share of 0.05: {error:.3f}). A cell of a table has the median over tasks
+and columns / the largest.
 "Beyond" is a false role, or a false "beyond its margin" of a contrast. "Below" is a false "not", or a false
 "below its margin" of a contrast, which can make a false "explained". "Bare" is the test alone. "Guarded" is
 what headroles decides: a claim that hinges on few units is withheld ([statistics](statistics.md), section 2).

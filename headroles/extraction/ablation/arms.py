@@ -28,7 +28,7 @@ from headroles.extraction.texts.tokens import Tokenised
 from headroles.records.causal.columns import CELLS, EVEN, MATCHED, MEAN, RESAMPLE, ZERO
 
 Result = TypeVar("Result")
-LEAST_MATCH = 0.5
+LEAST_MATCH = 0.9
 """Least share of a role's mass that other cells at the same offsets have, for matched cells to be removed."""
 
 
@@ -55,7 +55,7 @@ class Effects:
         values: By outcome, the damage (arms, examples), float64: rise of the mean loss in nats (or of the
             squared error), mean total variation, 1 − cosine of the mean state, mean 1 − cosine of tokens.
             Exactly 0 for an arm that changes nothing. NaN where an input has no value (one token has no next
-            word), and for "cells:matched" where other cells have less than half of the role's mass.
+            word), and for "cells:matched" where other cells have less than nine tenths of the role's mass.
         by_token: By outcome and example, the damage at every token (arms, tokens), float64; NaN where a token
             has none. A next word's loss stands at the token before it. Classes and the representation have
             none: they are not among the keys.
@@ -260,15 +260,25 @@ class _RowMaker:
             return [self._row(arm, self._mean)]
         if arm.by == ZERO:
             return [self._row(arm, None)]
-        cells = None
+        cells = others = None
         if arm.by in (CELLS, MATCHED):
-            cells = self._once(("cells", id(arm.cells[place])), lambda: torch.from_numpy(arm.cells[place]))
+            own = arm.cells[place]
+            cells = self._once(("cells", id(own)), lambda: torch.from_numpy(own))
+            if arm.by == MATCHED:
+                others = self._once(("others", id(own)), lambda: self._others(own))
         elif arm.by != EVEN:
             raise ValueError(f"unknown intervention {arm.by!r}")
         row: dict[int, list[Replacement]] = {}
         for layer, head in arm.heads:
-            row.setdefault(layer, []).append(Replacement(head, weights=arm.by, cells=cells))
+            row.setdefault(layer, []).append(Replacement(head, weights=arm.by, cells=cells, others=others))
         return [row]
+
+    def _others(self, cells: np.ndarray) -> torch.Tensor:
+        """Return other cells than those of a role, with special tokens only where the role has some."""
+        others, special = ~cells, self._tokenised.texts < 0
+        others[:, special] &= cells[:, special].any()
+        others[special] &= cells[special].any()
+        return torch.from_numpy(others)
 
     def _row(self, arm: Arm, outputs: Callable[[int], torch.Tensor] | None) -> Row:
         """Return a row with new outputs of the heads; of zero for None."""

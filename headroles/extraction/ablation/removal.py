@@ -51,20 +51,21 @@ def remove_cells(
 
 
 def remove_matched(
-    weights: Weights, cells: Cells, visible: Cells
+    weights: Weights, cells: Cells, visible: Cells, others: Cells
 ) -> tuple[Weights, Bool[torch.Tensor, " queries"], float]:
     """Remove as much attention as a role's cells have from other cells, at the same offsets.
 
-    For every offset d = j − i, r_d is the mass of the role's cells and m_d that of the other visible cells.
-    The others lose all of their weight, one by one in a fixed order by chance, until r_d is reached; the
-    last one loses a part. A small part of every other cell would hardly change any row. The rest of
-    each row is scaled up to the mass that it had. A row that loses all of it gets equal weights on its
-    visible keys outside of the role's cells.
+    For every offset d = j − i, r_d is the mass of the role's cells and m_d that of other visible cells.
+    The others lose all of their weight, the largest first, until r_d is reached; the last one loses a
+    part. So they are cells like the role's: small parts of many cells would hardly change any row. The
+    rest of each row is scaled up to the mass that it had. A row that loses all of it gets equal weights
+    on its visible keys outside of the role's cells.
 
     Args:
         weights: Weights of one head.
         cells: The role's cells.
         visible: Keys that each query can see.
+        others: Cells from which attention is removed, none of them the role's.
 
     Returns:
         The new weights, the queries that have others than before, and the share of the role's mass that
@@ -73,12 +74,12 @@ def remove_matched(
     Example:
         >>> weights = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
         >>> cells = torch.tensor([[False] * 3, [True, False, False], [False] * 3])
-        >>> new, changed, share = remove_matched(weights, cells, torch.ones(3, 3).tril() > 0)
+        >>> new, changed, share = remove_matched(weights, cells, torch.ones(3, 3).tril() > 0, ~cells)
         >>> new[2].tolist(), changed.tolist(), share
         ([0.0, 0.0, 1.0], [False, False, True], 1.0)
     """
     queries, keys = weights.shape
-    inside, outside = cells & visible, visible & ~cells
+    inside, outside = cells & visible, others & visible
     offset = torch.arange(keys, device=weights.device)[None] - torch.arange(
         queries, device=weights.device
     )[:, None] + (queries - 1)  # fmt: skip
@@ -88,8 +89,10 @@ def remove_matched(
         )
         for own in (inside, outside)
     )
-    order = ((offset << 32) + _by_chance(queries, keys).to(offset)).reshape(-1).argsort()
-    mass, place = (weights * outside).double().reshape(-1)[order], offset.reshape(-1)[order]
+    there = (weights * outside).double().reshape(-1)
+    order = there.argsort(descending=True, stable=True)
+    order = order[offset.reshape(-1)[order].argsort(stable=True)]
+    mass, place = there[order], offset.reshape(-1)[order]
     before = mass.cumsum(0) - mass - (other.cumsum(0) - other)[place]
     part = ((role[place] - before) / mass.clamp(min=1e-300)).clamp(0, 1)
     lost = torch.zeros_like(mass).index_copy_(0, order, part).reshape(queries, keys).to(weights) * outside
@@ -99,13 +102,6 @@ def remove_matched(
         (lost > 0).any(-1),
         float(taken.sum()) / total if total > 0 else 1.0,
     )
-
-
-def _by_chance(queries: int, keys: int) -> torch.Tensor:
-    """Return a number below 2³² for each cell, the same everywhere, which orders cells by chance."""
-    number = torch.arange(queries)[:, None] * 2654435761 + torch.arange(keys) * 2246822519 & 0xFFFFFFFF
-    number = (number ^ number >> 15) * 739982445 & 0xFFFFFFFF
-    return number ^ number >> 12
 
 
 def _renormalised(weights: Weights, left: Weights, cells: Cells, visible: Cells) -> Weights:

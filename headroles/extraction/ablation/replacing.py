@@ -34,12 +34,14 @@ class Replacement:
             follows from new weights.
         weights: How new weights are made: "even", "cells" or "cells:matched".
         cells: The (query, key) cells of the role; None where weights do not ask for them.
+        others: The cells that "cells:matched" may remove; None where weights do not ask for them.
     """
 
     head: int
     output: Float[torch.Tensor, "queries head_dim"] | None = None
     weights: str = ""
     cells: Bool[torch.Tensor, "queries keys"] | None = None
+    others: Bool[torch.Tensor, "queries keys"] | None = None
 
 
 Row = Mapping[int, Sequence[Replacement]]
@@ -201,6 +203,7 @@ def _new_weights(
     cells = change.cells.to(own.device)
     if change.weights == CELLS:
         return remove_cells(own, cells, visible)
-    weights, changed, share = remove_matched(own, cells, visible)
+    assert change.others is not None
+    weights, changed, share = remove_matched(own, cells, visible, change.others.to(own.device))
     running.matched[row] = min(share, running.matched.get(row, 1.0))
     return weights, changed

@@ -32,7 +32,7 @@ SILENT = {
     SITES: "No site is tested of {roles}: no input that measures damage has a site and a token like it.",
     CELLS: "No cells were removed of {roles}: no input that measures damage has any.",
     MATCHED: "No matched cells were removed for {roles}: on every input, other cells at the same offsets "
-    "have less than half of the attention of the cells of the role.",
+    "have less than 90 % of the attention of the cells of the role.",
 }
 """By what a column of roles holds, why it has no value on any input."""
 
