@@ -170,7 +170,7 @@ def required_units(effect: float, cut: float, power: float = 0.8, lowest: float 
         BadInput: For numbers out of range, or more than 1,000,000,000 units.
 
     Example:
-        >>> [required_units(0.3, 0.05), *(required_units(0.3, 0.05 / 144, 0.8, low) for low in (0, 10))]
+        >>> [required_units(0.3, 0.05), *(required_units(0.3, 0.05 / 144, 0.8, low) for low in (0.0, 10.0))]
         [71, 205, 319]
     """
     check_effect(effect)

@@ -110,7 +110,7 @@ def all_evidence(
                 place,
                 Evidence(
                     values, level, *bounds, sd, flat, (rule.stated_low, rule.stated_high),
-                    _worst(values, low, high), len(values), len(values), not isnan(high),
+                    _worst(values, low, high), len(values), float(len(values)), not isnan(high),
                 ),
             )  # fmt: skip
 

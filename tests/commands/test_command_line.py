@@ -28,7 +28,7 @@ from tests.support import table as rows_of
 SIEVES = ("--sieve", "local", "--sieve", "block")
 BASIC = "-data-pairs-max-length-48-sieve-local+block"
 """What the options of a small run add to the name of its folder."""
-UNNEEDED = ("numba", "pandas", "datasets", "statsmodels", "pingouin", "sklearn", "plotly", "ray")
+UNNEEDED = ("pandas", "datasets", "statsmodels", "pingouin", "sklearn", "plotly", "ray")
 """Libraries that a plain label run never loads."""
 LABEL = headroles.label.__module__
 
