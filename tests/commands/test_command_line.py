@@ -253,7 +253,7 @@ def test_a_new_process_loads_no_library_it_does_not_need_and_writes_letters_a_te
     heavy = ("torch", "transformers", "spacy", "scipy", "plotly", "sklearn")
     out = _ended(["show", str(finished)], heavy, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert out.splitlines()[-1] == b"0 []"
-    assert b"? 1 head stays in the query's own text" in out
+    assert b"? 2 heads look at" in out
 
 
 @pytest.mark.ci

@@ -53,13 +53,19 @@ def check_growth(size: int, content: int) -> None:
 
 
 def size_in_memory(metadata: Any) -> int:
-    """Return about how many bytes the table of a Parquet file takes, from what its end states."""
+    """Return about how many bytes the table of a Parquet file takes, from what its end states.
+
+    A column has a value for each row. The column of a group of rows is asked only for lists, which have more:
+    where its bytes are damaged, asking ends the process.
+    """
     total = 0
     for group in range(metadata.num_row_groups):
+        rows, taken = metadata.row_group(group), 0.0
         for place in range(metadata.num_columns):
-            column = metadata.row_group(group).column(place)
-            width = WIDTHS.get(column.physical_type) or max(metadata.schema.column(place).length, 0)
-            total += max(column.num_values * width, column.total_uncompressed_size)
+            kind = metadata.schema.column(place)
+            count = rows.column(place).num_values if kind.max_repetition_level else rows.num_rows
+            taken += count * (WIDTHS.get(kind.physical_type) or max(kind.length, 0))
+        total += max(int(taken), rows.total_byte_size)
     return total
 
 
