@@ -12,7 +12,7 @@ from headroles.extraction.compiling import compiled, inner
 from headroles.plans.class_profile import RAKED, SHRINKAGE
 
 
-def _add(
+def _add_products(
     first: Float[np.ndarray, "cells heads"],
     factor: Float[np.ndarray, "factors heads"],
     place: Int[np.ndarray, "pairs tables"],
@@ -31,19 +31,7 @@ def _add(
             sums[row, head] += share * found
 
 
-_add = inner(_add)
-
-
-def _add_products(
-    first: Float[np.ndarray, "cells heads"],
-    factor: Float[np.ndarray, "factors heads"],
-    place: Int[np.ndarray, "pairs tables"],
-    weight: Float[np.ndarray, " pairs"],
-    into: Int[np.ndarray, " pairs"],
-    sums: Float[np.ndarray, "rows heads"],
-) -> None:
-    """Add the weighted profile of each pair to a row of sums; see ``products``."""
-    _add(first, factor, place, weight, into, sums)
+_inner: Any = inner(_add_products)
 
 
 def _rake_table(
@@ -59,7 +47,7 @@ def _rake_table(
     """Rake the factors of one table; ``rows`` are its number, its first row, and one past its last."""
     table, low, high = rows[0], rows[1], rows[2]
     sums[low:high] = 0
-    _add(first, factor, place, weight, place[:, table], sums)
+    _inner(first, factor, place, weight, place[:, table], sums)
     for row in range(low, high):
         for head in range(sums.shape[1]):
             factor[row, head] *= (observed[row, head] + shrinkage) / (sums[row, head] + shrinkage)
