@@ -37,12 +37,38 @@ from headroles.stats.correction import significant
 from headroles.stats.engine import judge
 from headroles.stats.families import adjust_own_families, family_members
 from headroles.stats.methods.names import METHODS
+from headroles.stats.methods.reliance import units_needed
 from headroles.stats.relabel import closed_form_decision
 
 WRONG = float(np.log(2))
 """Least loss of an input whose answer is wrong: the right one has at most half of the probability."""
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Margins at which verdicts are counted, besides the one used."""
+
+
+def little_remarks(damage: Damage, rules: Sequence[Rule], decision: Decision) -> list[str]:
+    """Return sentences on arms with too few units to call any head negligible; none by unguarded tests.
+
+    Even without any damage, units with the largest one may be missing (``methods.reliance.units_needed``).
+
+    Args:
+        damage: The verdicts.
+        rules: One per column, with margins and bounds.
+        decision: As they were judged.
+    """
+    short: dict[int, list[str]] = {}
+    arms = [rule for rule in rules if rule.role]
+    for rule, count in zip(arms, damage.count, strict=True):
+        units = int(count.max())
+        if METHODS[decision.test].guarded and 0 < rule.margin < rule.high and units >= ENOUGH_FOR_LITTLE:
+            least = units_needed(rule.high, rule.margin, decision.alpha)
+            if units < least:
+                short.setdefault(least, []).append(f"{rule.sieve} ({units:,} units)")
+    return [
+        f"below {least:,} units, no head is called negligible, as inputs with the largest damage may be "
+        f"missing: {', '.join(names)}."
+        for least, names in sorted(short.items())
+    ]
 
 
 def loss_without(scores: Scores) -> float:

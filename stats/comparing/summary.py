@@ -17,6 +17,7 @@ from headroles.stats.columns import Column
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
+from headroles.stats.methods.reliance import units_needed
 from headroles.stats.relabel import closed_form_decision
 
 EXPLAINED = DECISIONS.index("explained")
@@ -164,19 +165,3 @@ def _unchanged(
             f"equal scores cannot be tested for {', '.join(unbounded)}, because their bounds are not known."
         )
     return sentences
-
-
-def units_needed(reach: float, bound: float, alpha: float) -> int:
-    """Return the units without any difference from which equivalence can be claimed in one test.
-
-    If differences can be at most ``reach`` in size, a mean of ±bound or more makes a unit differ with a
-    probability of at least bound / reach, so n units without difference have a p of at most
-    ``(1 − bound / reach)^n``.
-
-    Example:
-        >>> units_needed(2.0, 0.05, 0.05)
-        119
-    """
-    if bound >= reach:
-        return 2
-    return max(2, math.ceil(math.log(alpha) / math.log1p(-bound / reach)))

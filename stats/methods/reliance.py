@@ -16,6 +16,8 @@ Source of the rule of three: Hanley and Lippman-Hand (1983), "If nothing goes wr
 right?", JAMA 249(13), 1743-1745.
 """
 
+import math
+
 import numpy as np
 from jaxtyping import Float
 
@@ -104,3 +106,19 @@ def extreme(values: Float[np.ndarray, "units *shape"], side: int) -> Float[np.nd
     largest = np.where(known, side * values, -np.inf).max(axis=0, initial=-np.inf)
     most: np.ndarray = np.where(known.any(axis=0), side * largest, np.nan)
     return most
+
+
+def units_needed(reach: float, bound: float, alpha: float) -> int:
+    """Return the units without any difference from which equivalence can be claimed in one test.
+
+    If differences can be at most ``reach`` in size, a mean of ±bound or more makes a unit differ with a
+    probability of at least bound / reach, so n units without difference have a p of at most
+    ``(1 − bound / reach)^n``.
+
+    Example:
+        >>> units_needed(2.0, 0.05, 0.05)
+        119
+    """
+    if bound >= reach:
+        return 2
+    return max(2, math.ceil(math.log(alpha) / math.log1p(-bound / reach)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headroles.options.causal.ablate import AblateOptions
@@ -63,8 +64,11 @@ def _judge(
 ) -> Labelling:
     """Return a labelling with everything that the scores say."""
     from headroles.stats.assessment.assess import assess
+    from headroles.stats.causal.damage import little_remarks
     from headroles.stats.causal.judge import judge_ablation
 
     known, findings, ablation = judge_ablation(scores, rules, decision, options.share, held, sets)
     assessment = assess(scores, known, decision, findings, **options.assessed, absence=False, nots=False)
+    remarks = (*assessment.remarks, *little_remarks(ablation.damage, known, decision))
+    assessment = replace(assessment, remarks=remarks)
     return Labelling(scores, findings, decision, assessment=assessment, ablated=ablation)

@@ -24,11 +24,9 @@ from headroles.runs.manifest import (
     truncation_notes,
 )
 from headroles.runs.scored import ScoredRun
-from headroles.stats.comparing.summary import units_needed
 
 TOO_FEW = "no head is decided"
 FEW = "no head is called negligible or interfering"
-UNSEEN_DAMAGE = "no head is called negligible, as inputs with the largest damage may be missing"
 NOTHING = "no input has such an output"
 SILENT = {
     SITES: "No site is tested of {roles}: no input that measures damage has a site and a token like it.",
@@ -49,27 +47,19 @@ def omission_notes(options: AblateOptions, scored: ScoredRun, judged: Labelling)
     notes = truncation_notes(scored.truncated, len(scored.scores.examples), options.max_length)
     notes += scored.facts.known.omitted
     few: dict[str, int] = {}
-    bounded: dict[int, dict[str, int]] = {}
     silent: dict[str, dict[str, None]] = {}
-    for position, rule in enumerate(judged.findings.rules):
+    for position, rule in enumerate(scored.rules):
         column = parse_column(rule.sieve)
         if column.arm:
             notes += column_notes(
                 rule.sieve, scored.scores, position, nothing=NOTHING, few=few, enough=ENOUGH_FOR_LITTLE
             )
-            units = int(judged.findings.count[position].max())
-            if rule.high > rule.margin and rule.sieve not in few:
-                least = units_needed(rule.high, rule.margin, options.decision.alpha)
-                if units < least:
-                    bounded.setdefault(least, {})[rule.sieve] = units
         elif column.what in SILENT and np.isnan(scored.scores.values[position]).all():
             silent.setdefault(column.what, {})[column.role] = None
     notes += [SILENT[what].format(roles=", ".join(roles)) for what, roles in silent.items()]
     none = {name: units for name, units in few.items() if units < FEWEST_UNITS}
     some = {name: units for name, units in few.items() if name not in none}
     notes += few_unit_notes(none, TOO_FEW, FEWEST_UNITS) + few_unit_notes(some, FEW, ENOUGH_FOR_LITTLE)
-    for least, short in sorted(bounded.items()):
-        notes += few_unit_notes(short, UNSEEN_DAMAGE, least)
     return notes + (role_notes(judged.ablated) if judged.ablated is not None else [])
 
 
