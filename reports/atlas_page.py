@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from headroles.records.atlas.atlas import Atlas
+from headroles.records.numbers import plural
 from headroles.records.shown.looks import looks_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.atlas import answer_of, short_model
@@ -23,7 +24,6 @@ from headroles.reports.sections.atlas_sheets import heads_sheet, models_of, role
 from headroles.reports.summary.embedded import manifest_json
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.methods import methods_text
-from headroles.reports.words.words import plural
 from headroles.storage.atlas.folder import atlas_texts
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.records.findings import Findings
+from headroles.records.numbers import with_range
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.figures.compare import plots
@@ -17,7 +18,7 @@ from headroles.reports.framed import framed_page
 from headroles.reports.sections.compare_sheets import changed_sheet, layers_sheet, outcome_sheets
 from headroles.reports.summary.embedded import manifest_json, script_json
 from headroles.reports.summary.two_runs import run_rows
-from headroles.reports.words import compare, words
+from headroles.reports.words import compare
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.compare import run_names, sieve_verdict
 from headroles.reports.words.methods import methods_text
@@ -73,7 +74,7 @@ def comparison_page(comparison: Comparison) -> str:
         glossary=compare.glossary(comparison),
         sieve_header=compare.SIEVE_HEADER,
         sieve_rows=compare.sieve_rows(comparison),
-        with_range=words.with_range,
+        with_range=with_range,
         swap_p=compare.swap_p,
         verdicts=[sieve_verdict(comparison, place) for place in range(len(differences.rules))],
         changed=changed_sheet(comparison, MOST),

@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from headroles.records import numbers
 from headroles.records.findings import Labelling
 from headroles.reports.document import PLOTLY, environment, policy, template
 from headroles.reports.figures.drawing import figure_json
@@ -32,6 +33,7 @@ def framed_page(name: str, styles: Sequence[str], scripts: Sequence[str], **cont
     plotly, script = template(PLOTLY), "\n".join(template(file) for file in (*SCRIPTS, *scripts))
     return environment().get_template(name).render(
         words=words,
+        written=numbers,
         plot=_plot,
         style=Markup("\n".join(template(file) for file in (*STYLES, *styles))),
         plotly=Markup(plotly),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
-from headroles.reports.words.words import number, p_text, with_range
+from headroles.records.numbers import number, p_text, with_range
 
 ENDS = "[95\u00a0%]"
 """In headings: an interval follows the number."""

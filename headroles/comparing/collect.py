@@ -20,7 +20,7 @@ from headroles.records.assessment import SeveralRoles
 from headroles.records.atlas.across import Consensus
 from headroles.records.atlas.atlas import Agreement, Atlas, AtlasRun, RunRoles
 from headroles.records.findings import Labelling
-from headroles.reports.words.words import join_names, plural
+from headroles.records.numbers import join_names, plural
 from headroles.stats.assessment.several import fresh_roles, relabels, several_roles
 from headroles.stats.comparing.agreement import Labels, agreements
 from headroles.stats.relabel import Grid

@@ -12,8 +12,8 @@ from headroles.options.described import described
 from headroles.options.finished import CompareOptions, decision_fields
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Findings, Labelling
+from headroles.records.numbers import plural
 from headroles.records.rules.rule import Decision
-from headroles.reports.words.words import plural
 from headroles.stats.columns import Columns
 from headroles.stats.comparing.paired import column_pairs, paired_differences
 from headroles.stats.comparing.summary import by_layer, explained_labels, remarks

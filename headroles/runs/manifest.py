@@ -15,11 +15,11 @@ from headroles.presets import preset_of
 from headroles.records.arrays import shared_keys_note
 from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments
+from headroles.records.numbers import number
 from headroles.records.rules.names import SUMS
 from headroles.records.rules.rule import Rule
 from headroles.records.shown.controls import SWAP
 from headroles.records.stops.look import stop_record, stop_words
-from headroles.reports.words.words import number
 from headroles.runs.scored import ScoredRun
 from headroles.shards.identity import version_of
 from headroles.sieves.selection import FEWEST_PAIRS

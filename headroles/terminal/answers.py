@@ -11,8 +11,8 @@ from rich.text import Text
 
 from headroles.addresses import is_address, last_name
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.reports.answer.records import Sentence
-from headroles.reports.words.words import plural
 from headroles.tasks import TASKS
 
 NARROWEST = 40

@@ -11,6 +11,7 @@ from rich.table import Table
 from headroles.records.clusters import Claim, ClusterResults
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.reports.answer.clusters import answer_of
 from headroles.reports.sections.cluster_sheets import (
     choices_sheet,
@@ -38,7 +39,6 @@ from headroles.reports.words.clusters import (
     reference_text,
     stress_sentence,
 )
-from headroles.reports.words.words import plural
 from headroles.terminal.answers import (
     all_notes,
     named_line,

@@ -5,6 +5,7 @@ from rich.table import Table
 
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.records.numbers import plural
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet, trends_sheet
@@ -18,7 +19,6 @@ from headroles.reports.words.compare import (
     score_change_sentence,
     test_line,
 )
-from headroles.reports.words.words import plural
 from headroles.terminal.answers import (
     MARKS,
     named_line,

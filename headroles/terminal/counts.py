@@ -7,11 +7,12 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.records.shown.looks import without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import interval, isolate, join_names, plural
+from headroles.reports.words.words import interval
 from headroles.terminal.colours import chip, ink
 
 SHORTEST, LONGEST = 6, 24

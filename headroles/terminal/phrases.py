@@ -8,6 +8,7 @@ from jaxtyping import Bool
 
 from headroles.records.assessment import Assessment, RoleOverlap
 from headroles.records.layers import Stack
+from headroles.records.numbers import two_decimals
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary, Support
@@ -18,7 +19,6 @@ from headroles.reports.words.words import (
     FAMILIES,
     POWER,
     STEADY,
-    two_decimals,
     uses_resamples,
 )
 

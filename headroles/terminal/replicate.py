@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from headroles.records.numbers import p_text, plural, two_decimals
 from headroles.records.replication import BestReplicate, GapReplicate, Replication, ReplicationCounts
 from headroles.reports.sheets import Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import percent, points, with_interval
-from headroles.reports.words.words import FAMILIES, p_text, plural, two_decimals
+from headroles.reports.words.words import FAMILIES
 from headroles.terminal.answers import named_line
 from headroles.terminal.console import terminal_table
 from headroles.terminal.phrases import describe_run, describe_test

@@ -11,7 +11,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.reports.words.words import plural
+from headroles.records.numbers import plural
 from headroles.shards.verify import Verified
 from headroles.stats.oracles.recompute import Check
 from headroles.terminal.causal.prune import show_pruning

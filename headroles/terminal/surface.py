@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import Labelling
+from headroles.records.numbers import number
 from headroles.reports.answer.surface import answer_of
 from headroles.reports.sections.surface_sheets import statistics_sheet
 from headroles.reports.sheets import ENDS
@@ -24,7 +25,6 @@ from headroles.reports.words.surface import (
     noop_sentences,
     short_name,
 )
-from headroles.reports.words.words import number
 from headroles.terminal.answers import (
     all_notes,
     named_line,

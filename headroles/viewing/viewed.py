@@ -119,7 +119,7 @@ class Viewed:
         for maps in view.maps:
             if kind in (None, maps.kind):
                 return maps
-        from headroles.reports.words.words import join_names
+        from headroles.records.numbers import join_names
 
         raise BadInput(
             f"this view holds {join_names([maps.kind for maps in view.maps])} attention, but got "

@@ -8,9 +8,17 @@ import numpy as np
 from headroles.addresses import last_name
 from headroles.records.assessment import NEAR, count_extreme_p
 from headroles.records.atlas.atlas import Agreement, Atlas
+from headroles.records.numbers import (
+    count,
+    isolate,
+    join_names,
+    plural,
+    share,
+    two_decimals,
+    with_range,
+)
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.words.several import middle_row, middle_verdict, percent
-from headroles.reports.words.words import count, isolate, join_names, plural, share, two_decimals, with_range
 
 VERDICTS = {"a deficit": "rarer", "undetermined": "undetermined"}
 """Findings about heads with several roles other than a surplus, in words."""

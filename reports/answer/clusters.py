@@ -7,6 +7,7 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.records.clusters import Claim, ClusterResults
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names, number, plural, two_decimals
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
 from headroles.reports.words.cluster_facts import (
@@ -25,14 +26,7 @@ from headroles.reports.words.clusters import (
     WEAK,
     three_decimals,
 )
-from headroles.reports.words.words import (
-    heads_in_layers,
-    isolate,
-    join_names,
-    number,
-    plural,
-    two_decimals,
-)
+from headroles.reports.words.words import heads_in_layers
 
 TITLE = "Which heads do the same?"
 SIZES = 6

@@ -3,11 +3,12 @@
 import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.records.numbers import count, exact, isolate, join_names, number, plural
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.records import Interval
 from headroles.reports.summary.two_runs import subtitle
 from headroles.reports.words.compare import run_names
-from headroles.reports.words.words import count, exact, interval, isolate, join_names, number, plural
+from headroles.reports.words.words import interval
 
 NAMED = 4
 """Heads with moved roles that a sentence names at most."""

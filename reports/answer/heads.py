@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool
 
+from headroles.records.numbers import exact, isolate, join_names, mean, plural
 from headroles.records.shown.controls import CONTROLS, TAKES, VALUES, explained_words
 from headroles.records.shown.looks import without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import STEADY, exact, isolate, join_names, mean, plural
+from headroles.reports.words.words import STEADY
 
 NAMED = 4
 """Roles of a head that its sentence names at most."""

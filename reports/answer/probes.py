@@ -9,6 +9,7 @@ from jaxtyping import Bool
 
 from headroles.errors import BadInput
 from headroles.records.findings import DECISIONS, Labelling
+from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.probes import BestHead, ProbeResults
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
@@ -22,7 +23,7 @@ from headroles.reports.words.probes import (
     row_title,
     split_row,
 )
-from headroles.reports.words.words import error_rate, heads_in_layers, isolate, join_names, plural
+from headroles.reports.words.words import error_rate, heads_in_layers
 
 SYNTAX, COREFERENCE = ("dependency", "trees"), "coreference"
 NOUNS = {"dependency": "relation", "coreference": "kind of mention", "trees": "measure of trees"}

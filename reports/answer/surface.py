@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.surface import OUTCOMES
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
@@ -20,7 +21,7 @@ from headroles.reports.words.surface import (
     peak,
     value_text,
 )
-from headroles.reports.words.words import error_rate, heads_in_layers, isolate, join_names, plural
+from headroles.reports.words.words import error_rate, heads_in_layers
 
 TITLE = "What do heads look at on the surface?"
 SINKS = {"first": "the first token", "separator": "separators", "punctuation": "punctuation"}

@@ -1,9 +1,9 @@
 """What one head of a surface run looks at, in one sentence."""
 
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.words.surface import ENTROPIES, ROWS
-from headroles.reports.words.words import isolate, join_names
 
 ABOVE = 0
 """Code of the decision "above"."""

@@ -8,6 +8,7 @@ import numpy as np
 from headroles.records.causal.ablation import VERDICTS, RoleTest
 from headroles.records.causal.columns import LOSS, parse_column
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names, number, plural, share
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import (
@@ -32,7 +33,7 @@ from headroles.reports.causal.words import (
     verdict_counts,
 )
 from headroles.reports.summary.account import account
-from headroles.reports.words.words import error_rate, isolate, join_names, number, plural, share
+from headroles.reports.words.words import error_rate
 
 NAMED = 4
 """Roles that a sentence names at most."""

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from headroles.records.causal.ablation import VERDICTS
 from headroles.records.causal.columns import LOSS, SCREEN, Column, parse_column
 from headroles.records.findings import Labelling
+from headroles.records.numbers import count, number, plural
 from headroles.reports.causal.forests import (
     cells_panel,
     groups_panel,
@@ -46,7 +47,6 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import Panel, plain
-from headroles.reports.words.words import count, number, plural
 
 LOOKS = {NEEDED: (2, 1), NEGLIGIBLE: (0, 7), UNDETERMINED: (1, 4), INTERFERING: (5, 0)}
 """Symbol and colour of every verdict that is drawn."""

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from headroles.records.causal.ablation import CellTest, GroupTest, RoleTest, SiteTest
 from headroles.records.findings import Labelling
+from headroles.records.numbers import number, plural
 from headroles.reports.causal.words import (
     ablation_of,
     arm_name,
@@ -33,7 +34,6 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import Panel, SecondPlot, plain
-from headroles.reports.words.words import number, plural
 
 PREDICTION, SITES, CELLS, GROUPS = "prediction", "sites", "cells", "groups"
 """Keys of the figures, which name their files."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
 from headroles.records.causal.columns import EVEN, WHOLE, Column, parse_column
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names, plural
 from headroles.reports.causal.words import (
     ablation_of,
     arm_name,
@@ -13,7 +14,6 @@ from headroles.reports.causal.words import (
     rows_of,
     threshold_text,
 )
-from headroles.reports.words.words import isolate, join_names, plural
 
 PUT = {
     "mean": "its mean over other inputs",

@@ -4,6 +4,7 @@ import numpy as np
 
 from headroles.records.causal.ablation import VERDICTS
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.causal.figures import DAMAGE, LOOKS, SCORES, SCREENED, ablation_panels
 from headroles.reports.causal.forests import CELLS, GROUPS, PREDICTION, SITES
@@ -21,7 +22,6 @@ from headroles.reports.figures.drawing import FAINT, INK, SOFT, SYMBOLS, Figure
 from headroles.reports.print.figures import file_names, with_sentence
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.maps import CellLook, add_verdicts, map_frames, map_title
-from headroles.reports.words.words import plural
 
 MAPS = "verdicts"
 """Name of the figure of maps."""

@@ -8,6 +8,7 @@ import numpy as np
 from headroles.records.causal.columns import ACCURACY, parse_column
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep, Pruning
 from headroles.records.causal.statement import amount, missed_sentence, statements
+from headroles.records.numbers import isolate, number, p_text, plural, share
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import MEASURES, OUTCOMES, arm_name, tone
 from headroles.reports.figures.drawing import (
@@ -23,7 +24,6 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import Panel
 from headroles.reports.sheets import ENDS, Cell, Sheet, columns_of_records, count_cell, place_cell, word_cell
-from headroles.reports.words.words import isolate, number, p_text, plural, share
 
 LOOKS = {WITHIN: (0, 2), NOT_SHOWN: (2, 1), FEW_UNITS: (1, 4), NOT_TESTED: (0, 7)}
 """Symbol and colour of every decision about a set."""

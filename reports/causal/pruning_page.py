@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from headroles.records.causal.pruning import Pruning
+from headroles.records.numbers import share
 from headroles.reports.causal.pruning import (
     LOOKS,
     bound_text,
@@ -19,7 +20,7 @@ from headroles.reports.document import NO_FINDINGS
 from headroles.reports.files import LARGEST, files_json
 from headroles.reports.framed import framed_page
 from headroles.reports.summary.embedded import manifest_json
-from headroles.reports.words.words import layers_read, share
+from headroles.reports.words.words import layers_read
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")
 STYLES = ("heads/maps.css", "causal/causal.css")

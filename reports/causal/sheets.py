@@ -18,6 +18,7 @@ from headroles.records.causal.ablation import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.layers import by_position
+from headroles.records.numbers import number
 from headroles.reports.causal.words import (
     FAMILIES,
     Row,
@@ -43,7 +44,6 @@ from headroles.reports.sheets import (
     place_cell,
     word_cell,
 )
-from headroles.reports.words.words import number
 from headroles.storage.causal.ablation import HeadDamage, damage_rows
 
 DAMAGE = (

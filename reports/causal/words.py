@@ -30,9 +30,9 @@ from headroles.records.causal.columns import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.layers import Stack, by_position
+from headroles.records.numbers import isolate, number, plural, share
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.words.words import isolate, number, plural, share
 
 NEEDED, NEGLIGIBLE, UNDETERMINED, UNTESTABLE, INTERFERING = range(len(VERDICTS))
 """Codes of the verdicts."""

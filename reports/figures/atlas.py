@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.atlas.atlas import Atlas
+from headroles.records.numbers import plural, two_decimals
 from headroles.reports.figures.drawing import (
     SOFT,
     Figure,
@@ -20,7 +21,6 @@ from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.figures.several import ends_of, layer_rows
 from headroles.reports.sections.atlas_sheets import agreement_sheet, layers_sheet, p_sheet
 from headroles.reports.words.several import CAPTION, percent
-from headroles.reports.words.words import plural, two_decimals
 
 BINS = 20
 """Fields of equal width in which p values are counted: the first and the last are those near 0 and 1."""

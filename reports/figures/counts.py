@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headroles.records.numbers import count, plural, with_range
 from headroles.records.shown.looks import parts_of
 from headroles.reports.figures.drawing import (
     ACCENT,
@@ -29,7 +30,6 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import Panel, plain, tone
 from headroles.reports.records import Combination, Summary
-from headroles.reports.words.words import count, plural, with_range
 
 CLOSE = 20
 """Height of a row of the map in pixels."""

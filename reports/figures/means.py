@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from headroles.records.numbers import exact, number
 from headroles.records.shown.controls import CONTROLS, VALUES, control_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.drawing import (
@@ -22,7 +23,6 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import Panel, plain, tone
 from headroles.reports.records import Role, Summary, Table
-from headroles.reports.words.words import exact, number
 
 STATES = (("role", ""), ("no role", "-open"))
 CLOSE = 20

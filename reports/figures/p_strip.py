@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.assessment import NEAR, count_extreme_p
+from headroles.records.numbers import p_text, plural
 from headroles.records.rules.rule import Decision
 from headroles.reports.figures.drawing import (
     ACCENT,
@@ -21,7 +22,6 @@ from headroles.reports.figures.means import CLOSE, marks, spread
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.records import Role, Summary
 from headroles.reports.words.several import extremes_sentence, percent
-from headroles.reports.words.words import p_text, plural
 
 STEP = 34
 """Height of a row in pixels where there are few."""

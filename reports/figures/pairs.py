@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.assessment import RoleOverlap
+from headroles.records.numbers import plural
 from headroles.reports.figures.drawing import SOFT, Figure, add_cells, add_note, blank, set_axis
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.records import Summary
 from headroles.reports.summary.pairs import is_outside, is_part, notable_pairs, pair_rows, pairs_of
-from headroles.reports.words.words import plural
 
 MOST = 24
 """Roles drawn at most: those of the most notable pairs."""

@@ -3,9 +3,9 @@
 import html
 from dataclasses import dataclass
 
+from headroles.records.numbers import isolate
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.records import Role
-from headroles.reports.words.words import isolate
 
 LONGEST = 48
 """Characters of a name that a figure shows."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from headroles.records.assessment import SensitivityRow
+from headroles.records.numbers import exact, isolate, join_names
 from headroles.reports.figures.drawing import (
     ACCENT,
     SYMBOLS,
@@ -16,7 +17,6 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import Panel, SecondPlot, plain, tone
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import exact, isolate, join_names
 
 
 def sensitivity(summary: Summary) -> Panel | None:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.findings import Labelling
+from headroles.records.numbers import number
 from headroles.records.surface import LayerMean
 from headroles.reports.figures import drawing
 from headroles.reports.figures.drawing import (
@@ -31,7 +32,6 @@ from headroles.reports.words.surface import (
     short_name,
     value_text,
 )
-from headroles.reports.words.words import number
 
 ATTENTION, ENTROPY, IMPORTANCE = "attention", "entropy", "importance"
 TONES = {"first": 0, "separator": 1, "punctuation": 2, "other": 7}

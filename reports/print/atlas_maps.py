@@ -6,6 +6,7 @@ import numpy as np
 
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.layers import plain_stack
+from headroles.records.numbers import plural
 from headroles.records.shown.looks import looks_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.atlas import largest_means
@@ -14,7 +15,6 @@ from headroles.reports.figures.panel import plain
 from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.maps import add_map, add_map_axes, add_marks, add_title
-from headroles.reports.words.words import plural
 
 TITLE, FOOT, TOP = 22, 6, 22
 """Pixels above and below the map of a row, and above the first row."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.records.rules.rule import Decision
-from headroles.reports.words.words import BOTH, FAMILIES, TESTS, correction_words, plural
+from headroles.reports.words.words import BOTH, FAMILIES, TESTS, correction_words
 
 
 def decision_sentence(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:

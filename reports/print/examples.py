@@ -4,13 +4,13 @@ from base64 import b64encode
 from dataclasses import replace
 
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import tone
 from headroles.reports.print.dress import palette, pixels
 from headroles.reports.records import Summary
 from headroles.reports.views.examples import chosen_examples, example_panel
 from headroles.reports.views.panels import SIZE, join_panels
-from headroles.reports.words.words import plural
 
 LETTERS = 6.0
 """Size of the letters in points."""

@@ -12,6 +12,7 @@ from headroles.kinds import kind_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
+from headroles.records.numbers import exact, isolate
 from headroles.reports.figures.atlas import atlas_panels
 from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
@@ -32,7 +33,6 @@ from headroles.reports.records import Summary
 from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
 from headroles.reports.summary.summary import summarise
-from headroles.reports.words.words import exact, isolate
 
 NAME = 40
 """Letters of a sieve's name in a file's name at most."""

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import Stack
+from headroles.records.numbers import plural
 from headroles.records.shown.controls import explained_list
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.drawing import (
@@ -31,7 +32,6 @@ from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.matrix import step_of
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import plural
 
 ACROSS = {8: 4, 16: 3, 32: 2}
 """Maps side by side over 183 mm, by the most heads of a layer with which they have room."""

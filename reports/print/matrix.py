@@ -6,6 +6,7 @@ from itertools import groupby
 import numpy as np
 from jaxtyping import Bool
 
+from headroles.records.numbers import plural
 from headroles.records.shown.looks import without_wholes
 from headroles.reports.figures.drawing import (
     INK,
@@ -23,7 +24,6 @@ from headroles.reports.figures.panel import tone
 from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, matrix_entries, with_legend
 from headroles.reports.records import Role, Summary
-from headroles.reports.words.words import plural
 
 EDGE = 0.07
 """Empty border of a cell, as a part of it."""

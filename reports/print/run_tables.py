@@ -16,6 +16,7 @@ from headroles.kinds import kind_of
 from headroles.records.arrays import key_groups
 from headroles.records.assessment import SeveralRoles, ValueDrop
 from headroles.records.findings import Labelling
+from headroles.records.numbers import number, p_text, plural
 from headroles.records.probes import BestHead
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
 from headroles.reports.records import Interval, Role, Summary
@@ -49,7 +50,7 @@ from headroles.reports.words.surface import (
     layers_of,
     peak,
 )
-from headroles.reports.words.words import ABSENT, interval, number, p_text, plural
+from headroles.reports.words.words import ABSENT, interval
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 """Tests that are corrected together in the table of best heads."""

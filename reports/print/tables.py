@@ -12,12 +12,12 @@ from headroles.kinds import kind_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.reports.print.writers import FORMS, as_csv, as_latex, as_markdown
 from headroles.reports.sections import across_sheets, atlas_sheets
 from headroles.reports.sections.compare_sheets import changes_sheet, differences_sheet
 from headroles.reports.sheets import Sheet, Sheets
 from headroles.reports.words.compare import run_names, test_line
-from headroles.reports.words.words import plural
 
 CAPTION = "Comparison of {} (A) and {} (B); differences are B − A. Test: {}; {}."
 

@@ -5,8 +5,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from headroles.records.numbers import isolate
 from headroles.reports.sheets import Sheet
-from headroles.reports.words.words import isolate
 
 FORMS = ("csv", "latex", "markdown")
 SHEET = 40

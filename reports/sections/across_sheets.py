@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.atlas.atlas import Atlas
+from headroles.records.numbers import mean, p_text
 from headroles.reports.sheets import (
     ENDS,
     MISSING,
@@ -16,7 +17,6 @@ from headroles.reports.sheets import (
     range_cell,
     word_cell,
 )
-from headroles.reports.words.words import mean, p_text
 
 
 def most_runs(rows: Sequence[Consensus]) -> int:

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 
 from headroles.records.clusters import Choice, Claim, ClusterResults, Neighbours
 from headroles.records.example import Scores
+from headroles.records.numbers import number, plural, two_decimals
 from headroles.reports.figures.drawing import (
     INK,
     add_note,
@@ -30,7 +31,6 @@ from headroles.reports.words.clusters import (
     reference_text,
     three_decimals,
 )
-from headroles.reports.words.words import number, plural, two_decimals
 
 LAYERS = 6
 """Most layers that a cell names one by one."""

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from headroles.records.clusters import Claim, ClusterResults, Neighbours
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
 from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
@@ -45,7 +46,6 @@ from headroles.reports.words.clusters import (
     distance_text,
     stress_sentence,
 )
-from headroles.reports.words.words import isolate
 from headroles.storage.tables import csv_text
 
 

@@ -9,13 +9,13 @@ from jaxtyping import Int, UInt16
 
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import ANY_INPUT, MOST_TYPICAL, KeptMaps, TypicalInput
+from headroles.records.numbers import exact, plural
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.heads import head_sentences
 from headroles.reports.records import Role, Summary
 from headroles.reports.sections.map_data import pack, tokens_of
 from headroles.reports.summary.embedded import script_json
 from headroles.reports.summary.score_spread import Spreads, spreads_of
-from headroles.reports.words.words import exact, plural
 
 PANEL_SCRIPTS = (
     "attention/attention.js", "attention/draw.js",

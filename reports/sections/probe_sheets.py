@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from headroles.records.numbers import p_text, two_decimals
 from headroles.records.probes import Baseline, BestHead, ProbeResults, ProbeWeight
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import (
@@ -21,7 +22,6 @@ from headroles.reports.words.probes import (
     split_row,
     with_interval,
 )
-from headroles.reports.words.words import p_text, two_decimals
 
 GAPS = 12
 """Heads with the largest gaps that are shown in addition to the top head."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.records.probes import BestHead, ProbeResults, ProbeWeight
 from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.probes import best_figure, trained_figure, weights_figure
@@ -33,7 +34,6 @@ from headroles.reports.words.probes import (
     split_row,
     windows_text,
 )
-from headroles.reports.words.words import plural
 
 LEARNED = (
     "Learned weight of every head: positive (+, orange) = evidence for being the head, negative (−, blue) = "

@@ -7,9 +7,10 @@ from dataclasses import replace
 from headroles.records.assessment import Depth, ValueDrop
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import by_position
+from headroles.records.numbers import mean, p_text, share, two_decimals, with_range
 from headroles.reports.records import Interval, Role, Summary, Support
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell
-from headroles.reports.words.words import interval, mean, p_text, share, two_decimals, with_range
+from headroles.reports.words.words import interval
 
 
 def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:

@@ -7,6 +7,7 @@ from typing import Any
 
 from headroles.addresses import last_name
 from headroles.records.findings import Findings, Labelling
+from headroles.records.numbers import exact, isolate, plural
 from headroles.records.rules.rule import Decision
 from headroles.reports.records import Account, Line
 from headroles.reports.words.words import (
@@ -14,12 +15,9 @@ from headroles.reports.words.words import (
     FAMILIES,
     TESTS,
     correction_words,
-    exact,
     heads_in_layers,
     interval_name,
-    isolate,
     layers_read,
-    plural,
     uses_resamples,
 )
 

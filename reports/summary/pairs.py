@@ -7,8 +7,8 @@ descriptive: the heads of a model are not a sample, so no pair is tested.
 from dataclasses import dataclass
 
 from headroles.records.assessment import RoleOverlap
+from headroles.records.numbers import count, isolate, plural, share, with_range
 from headroles.reports.records import Summary
-from headroles.reports.words.words import count, isolate, plural, share, with_range
 
 MOST_ROWS = 100
 """Pairs listed at most where there are many roles."""

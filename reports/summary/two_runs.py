@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from headroles.records.comparison import Comparison
-from headroles.reports.words import words
+from headroles.records.numbers import isolate, plural
+from headroles.reports.words.words import heads_in_layers
 
 TERMS = (
     ("folder", ("folder",)),
@@ -37,9 +38,9 @@ def subtitle(comparison: Comparison) -> str:
     parts = inputs[0] if inputs[0] == inputs[1] else [str(manifest.get("matched") or "")]
     for noun in ("example", "unit"):
         count = manifest.get("counts", {}).get(noun + "s")
-        parts.append(words.plural(count, noun) if isinstance(count, int) else "")
-    parts.append(words.heads_in_layers(comparison.stack, heads))
-    return " · ".join(words.isolate(part) for part in parts if part)
+        parts.append(plural(count, noun) if isinstance(count, int) else "")
+    parts.append(heads_in_layers(comparison.stack, heads))
+    return " · ".join(isolate(part) for part in parts if part)
 
 
 def run_rows(manifest: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:

@@ -8,14 +8,9 @@ import math
 import numpy as np
 
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural, share, two_decimals
 from headroles.reports.records import Role, Support
-from headroles.reports.words.words import (
-    HALF,
-    STEADY,
-    plural,
-    share,
-    two_decimals,
-)
+from headroles.reports.words.words import HALF, STEADY
 
 
 def counts_beyond(role: Role) -> str:

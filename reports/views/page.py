@@ -13,6 +13,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from headroles.errors import UnknownName
+from headroles.records.numbers import plural
 from headroles.records.shown.controls import explained_words
 from headroles.records.shown.looks import looks_of, tone_of, without_wholes
 from headroles.records.shown.phrases import phrase_of
@@ -21,7 +22,6 @@ from headroles.reports.document import environment, policy, template
 from headroles.reports.sections.map_data import pack, tokens_of
 from headroles.reports.summary.embedded import script_json
 from headroles.reports.views.opening import MOSTLY, opening_of, sink_shares
-from headroles.reports.words.words import plural
 
 LARGEST = float(np.finfo(np.float16).max)
 """Beyond it, 16 bits hold no number: queries, keys and biases are clipped there."""

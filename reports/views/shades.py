@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.errors import BadInput
+from headroles.records.numbers import isolate, join_names
 from headroles.records.view import Maps
 from headroles.reports.views.panels import EDGE, INK, KINDS, ROW, RULE, SIZE, SOFT, TONES, Panel, at
 from headroles.reports.views.units import Unit, width_of
-from headroles.reports.words.words import isolate, join_names
 
 CELL = 13.0
 """Side of a cell, in px."""

@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.errors import BadInput, UnknownName
+from headroles.records.numbers import isolate
 from headroles.records.view import CROSS, DECODER, ENCODER, Maps
 from headroles.reports.views.panels import EDGE, KINDS, ROW, SIZE, SOFT, TONES, Panel, at, join_panels
 from headroles.reports.views.shades import heat_panel, text_panel
 from headroles.reports.views.units import Unit, units_of, values_of, width_of
-from headroles.reports.words.words import isolate
 
 DASHES = ("", "6 2", "2 2", "8 2 2 2", "1 3", "12 3")
 """Dash patterns that distinguish heads of one colour."""

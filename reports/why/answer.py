@@ -20,6 +20,7 @@ from headroles.records.causal.origins import (
     Origin,
 )
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names, plural, two_decimals
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import damage_text, role_title
@@ -37,7 +38,7 @@ from headroles.reports.why.words import (
     share_text,
     spread,
 )
-from headroles.reports.words.words import error_rate, isolate, join_names, plural, two_decimals
+from headroles.reports.words.words import error_rate
 
 NAMED = 4
 """Heads that a sentence names at most."""

@@ -21,6 +21,7 @@ from headroles.records.causal.origins import (
     Origin,
 )
 from headroles.records.findings import Labelling
+from headroles.records.numbers import number, plural, two_decimals
 from headroles.reports.causal.words import damage_text, role_title, tone
 from headroles.reports.figures.drawing import (
     FAINT,
@@ -50,7 +51,6 @@ from headroles.reports.why.words import (
     spread,
     with_ends,
 )
-from headroles.reports.words.words import number, plural, two_decimals
 
 SHARES, NEURONS, STRIPS, REMOVALS = "shares", "neurons", "dimensions", "removals"
 """Keys of the figures, which name their files."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names, plural
 from headroles.reports.why.words import noun, origins_of, pairs
-from headroles.reports.words.words import isolate, join_names, plural
 
 FIELLER, SELECTED = "Fieller, 1954", "Benjamini and Bogomolov, 2014"
 HAAR, CONTRASTIVE = "Mezzadri, 2007", "Lee et al., 2026"

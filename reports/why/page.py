@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from headroles.records.causal.origins import FEW, SUBSPACE, UNTESTABLE, VERTICAL, KnockOut, Origin
 from headroles.records.findings import Labelling
+from headroles.records.numbers import number
 from headroles.reports.causal.words import damage_text, role_title
 from headroles.reports.files import files_json, files_of
 from headroles.reports.framed import for_papers, framed_page
@@ -41,7 +42,6 @@ from headroles.reports.why.words import (
     pairs,
     share_text,
 )
-from headroles.reports.words.words import number
 
 SCRIPTS = (
     "heads/maps.js", "heads/verdicts.js", "why/columns.js", "shared/files.js", "shared/table.js",

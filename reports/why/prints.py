@@ -4,6 +4,7 @@ import numpy as np
 
 from headroles.records.causal.origins import UNDETERMINED, UNTESTABLE, VERTICAL
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.causal.words import tone
 from headroles.reports.figures.drawing import INK, SOFT, SYMBOLS, Figure
@@ -20,7 +21,6 @@ from headroles.reports.why.figures import (
     why_panels,
 )
 from headroles.reports.why.words import LOOKS, MARKS, VERDICTS, code_of, counts_by_role, origins_of
-from headroles.reports.words.words import plural
 
 MAPS = "verdicts"
 """Name of the figure of maps."""

@@ -19,6 +19,7 @@ from headroles.records.causal.origins import (
     Origin,
 )
 from headroles.records.findings import Labelling
+from headroles.records.numbers import number
 from headroles.reports.print.captions import decision_sentence, inputs_text
 from headroles.reports.print.run_tables import findings_table
 from headroles.reports.sheets import (
@@ -45,7 +46,6 @@ from headroles.reports.why.words import (
     share_text,
     spread,
 )
-from headroles.reports.words.words import number
 
 ROLES = (
     "role", "heads", VERTICAL, BY_QUERY, UNDETERMINED, UNTESTABLE, "vertical share", "few neurons",

@@ -27,8 +27,8 @@ from headroles.records.causal.origins import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.layers import Stack, by_position
+from headroles.records.numbers import number, plural, share, two_decimals
 from headroles.records.rules.rule import Decision
-from headroles.reports.words.words import number, plural, share, two_decimals
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")
 """Tests that are corrected together, whatever the family of the decision."""

@@ -2,7 +2,7 @@
 
 from headroles.records.assessment import MIDDLE, NEAR
 from headroles.records.atlas.atlas import Atlas
-from headroles.reports.words.words import isolate, join_names, plural
+from headroles.records.numbers import isolate, join_names, plural
 
 COMBINATIONS = {
     "fisher": "Fisher's method, because no two runs share a text, an input or a document",

@@ -10,8 +10,15 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.clusters import Choice, Claim, ClusterResults
+from headroles.records.numbers import (
+    isolate,
+    join_names,
+    number,
+    plural,
+    two_decimals,
+    with_range,
+)
 from headroles.reports.words.cluster_facts import NOISE, Group, known_mean
-from headroles.reports.words.words import isolate, join_names, number, plural, two_decimals, with_range
 
 METHODS = {
     "average": "average linkage",

@@ -5,13 +5,9 @@ from collections import Counter
 import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
-from headroles.records.rules.rule import Decision
-from headroles.reports.records import Interval
-from headroles.reports.words.words import (
-    FAMILIES,
+from headroles.records.numbers import (
     count,
     exact,
-    interval,
     isolate,
     join_names,
     mean,
@@ -19,6 +15,9 @@ from headroles.reports.words.words import (
     plural,
     with_range,
 )
+from headroles.records.rules.rule import Decision
+from headroles.reports.records import Interval
+from headroles.reports.words.words import FAMILIES, interval
 
 
 def label_changes_by_layer(comparison: Comparison) -> Counter[int]:

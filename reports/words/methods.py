@@ -16,6 +16,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings, Labelling
+from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import CONTROLS, VALUES, control_of
 from headroles.records.stops.look import stop_sentences
@@ -33,10 +34,7 @@ from headroles.reports.words.words import (
     FAMILIES,
     interval_name,
     is_e_bh,
-    isolate,
-    join_names,
     layers_of_heads,
-    plural,
     uses_resamples,
 )
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.layers import by_position
+from headroles.records.numbers import isolate, plural, two_decimals
 from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.words.words import isolate, plural, two_decimals
 
 TITLES = {
     "dependency": "Dependency relations",

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from headroles.records.assessment import MIDDLE, NEAR, NEARER, ExtremeP, SeveralRoles
-from headroles.reports.words.words import p_text, share, two_decimals, with_range
+from headroles.records.numbers import p_text, share, two_decimals, with_range
 
 CAPTION = (
     "A role with parts, such as delimiter, counts only where the head holds none of them. Whiskers: where "

@@ -12,17 +12,11 @@ import numpy as np
 
 from headroles.records.findings import Findings, Labelling
 from headroles.records.layers import by_position
+from headroles.records.numbers import isolate, join_names, mean, number, plural
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
 from headroles.reports.records import Interval
-from headroles.reports.words.words import (
-    ENOUGH_FOR_NOT,
-    isolate,
-    join_names,
-    mean,
-    number,
-    plural,
-)
+from headroles.reports.words.words import ENOUGH_FOR_NOT
 
 GROUP = "surface"
 MEASURES = {

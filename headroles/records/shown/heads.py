@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headroles.errors import UnknownName
+from headroles.records.numbers import mean
 from headroles.records.shown.brief import brief_lines
-from headroles.records.shown.notebook import counts_table, escape_name, mean, model_name, paragraph
+from headroles.records.shown.notebook import counts_table, escape_name, model_name, paragraph
 from headroles.records.shown.phrases import phrase_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ of the notebook, light or dark. Reports use the same marks and wording.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -15,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.layers import Stack
+from headroles.records.numbers import mean
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import control_of
 from headroles.records.shown.looks import role_marks
@@ -429,16 +429,3 @@ def escape_name(text: object) -> str:
     words = str(text)
     shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
     return escape(shown) if shown.isascii() else f"<bdi>{escape(shown)}</bdi>"
-
-
-def mean(value: float) -> str:
-    """Return a mean score as text: two decimals, three below 0.05, and no negative zero.
-
-    Example:
-        >>> mean(-0.123), mean(-0.0123), mean(-0.0001), mean(float("nan"))
-        ('−0.12', '−0.012', '0.000', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
-    return text.replace("-", "−")

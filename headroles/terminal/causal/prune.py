@@ -9,7 +9,7 @@ from rich.text import Text
 
 from headroles.records.causal.pruning import PruneStep, Pruning
 from headroles.records.causal.statement import amount, statements
-from headroles.reports.words.words import plural
+from headroles.records.numbers import plural
 from headroles.storage.causal.pruning import certificate
 from headroles.storage.folder import PRUNED_MODEL
 from headroles.terminal.answers import named_line, show_notes, show_report, show_title

@@ -12,9 +12,9 @@ from headroles.extraction.texts.windows import sentence_windows
 from headroles.inputs.identity import Identity
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.documents import Document
+from headroles.records.numbers import plural
 from headroles.records.probes import ProbeComparison, ProbeWeight, TrainedProbe
 from headroles.records.rules.names import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
-from headroles.reports.words.words import plural
 from headroles.runs.probe.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
 from headroles.runs.probe.trained.course import Course, FittedProbe, Progress, ReadSettings, sentences_of
 from headroles.runs.probe.trained.models import BRANCHING, AttentionProbe, branching, randomise_weights
