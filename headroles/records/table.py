@@ -1,0 +1,323 @@
+"""Tables: one description of every column makes files, documentation, schemas, and what people read.
+
+A ``Table`` is a description with arrays. Its methods write and read its file. ``sheet`` makes the texts that page,
+terminal, notebook, Markdown and LaTeX show, so no output formats a number of its own.
+"""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from headroles.records.layers import LAYER_COLUMNS, Stack
+from headroles.records.numbers import number, p_text, with_range
+
+SHARE, COUNT, ANY = (0.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
+"""Ranges of shares and chances, of numbers of things, and of all numbers."""
+Row = SimpleNamespace
+"""One row of a table: its values are attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell as people read it.
+
+    Attributes:
+        text: What is shown.
+        key: What it is sorted by; NaN comes last, and words sort by their text. A column without words holds
+            numbers, and is right-aligned.
+        note: A second, small line on the page; "" for none.
+    """
+
+    text: str
+    key: int | float | str
+    note: str = ""
+
+
+MISSING = Cell("–", math.nan)
+"""Where there is no number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table as people read it.
+
+    Attributes:
+        name: What it holds, for readers who do not see it.
+        header: Headings of the columns.
+        rows: The first cell names the row.
+    """
+
+    name: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """Return the rows as text."""
+        return tuple(tuple(cell.text for cell in row) for row in self.rows)
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Return which columns hold numbers; the first names the rows, and a sheet without rows has none."""
+        return tuple(
+            place > 0 and bool(self.rows) and not any(isinstance(row[place].key, str) for row in self.rows)
+            for place in range(len(self.header))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a file, and how people read it.
+
+    Attributes:
+        name: Its name in the file.
+        meaning: Its meaning with its unit; documentation, schemas and hover texts show it.
+        kind: Type of its values: float (NaN for none), int, str or bool; "int | None" for whole numbers that
+            may be missing.
+        heading: Its heading where people read it; "" for a column that only files have.
+        text: Writes a value; None for the usual way of its kind.
+        ends: Columns of the ends of its interval.
+        cell: Makes the cell of a row, where it is not one value with its interval.
+        terminal: Which terminals show it: "" for none, "wide" (at least 120 columns) or "narrow" (all).
+        short: Heading in terminals, with line breaks; "" for ``heading``.
+        within: Smallest and largest value that it can have.
+        words: The words that it can have; () for any.
+    """
+
+    name: str
+    meaning: str
+    kind: type | str = float
+    heading: str = ""
+    text: Callable[[Any], str] | None = None
+    ends: tuple[str, str] | tuple[()] = ()
+    cell: Callable[[Row], Cell] | None = None
+    terminal: str = ""
+    short: str = ""
+    within: tuple[float, float] = ANY
+    words: tuple[str, ...] = ()
+
+    def write(self, row: Row) -> Cell:
+        """Return the cell of a row."""
+        if self.cell is not None:
+            return self.cell(row)
+        value = getattr(row, self.name)
+        write = self.text or WRITERS[str(getattr(self.kind, "__name__", self.kind))]
+        if self.ends:
+            return Cell(with_range(*map(write, (value, *(getattr(row, end) for end in self.ends)))), value)
+        text = write(value)
+        if value is None:
+            return Cell(text, math.nan)
+        return Cell(text, text if isinstance(value, str | bool) else value)
+
+
+WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "float": number, "int": "{:,}".format, "str": str, "bool": lambda value: "yes" if value else "no",
+    "int | None": lambda value: "–" if value is None else f"{value:,}",
+}  # fmt: skip
+"""How a value is written for people, by the kind of its column."""
+DTYPES: Mapping[Any, Any] = {
+    float: np.float64, int: np.int64, bool: np.bool_, str: object, "int | None": object
+}  # fmt: skip
+
+
+def _flag(cell: str) -> bool:
+    if cell not in ("True", "False"):
+        raise ValueError(f"a cell is True or False, but got {cell!r}")
+    return cell == "True"
+
+
+PARSERS: Mapping[Any, Callable[[str], Any]] = {
+    float: lambda cell: float(cell or "nan"), int: int, str: str, bool: _flag,
+    "int | None": lambda cell: int(cell) if cell else None,
+}  # fmt: skip
+"""Parser of a cell of a file, by the kind of its column."""
+JSON_TYPES: Mapping[Any, Any] = {
+    float: ["number", "null"], int: "integer", str: "string", bool: "boolean", "int | None": ["integer", "null"]
+}  # fmt: skip
+"""Type of a cell in JSON Schema; a number without a value is an empty cell, and null in JSON."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table: the description of its columns, and their values as arrays.
+
+    Attributes:
+        file: Name of its file; "" for a table that only people read.
+        title: What it holds, for captions.
+        row: What a row is, for documentation.
+        columns: Descriptions of the columns, in the order of the file.
+        data: One array for each column; empty for a description without rows.
+        name: Short name for readers who do not see it; "" for ``title``.
+        first: Names of the columns that stand first where people read it; the first names the row.
+        single: Names of columns that are left out where all rows show the same.
+    """
+
+    file: str
+    title: str
+    row: str
+    columns: tuple[Column, ...]
+    data: Mapping[str, np.ndarray] = field(default_factory=dict)
+    name: str = ""
+    first: tuple[str, ...] = ()
+    single: tuple[str, ...] = ()
+
+    def of(self, **data: Any) -> "Table":
+        """Return the table with other values: a sequence of equal length for each column.
+
+        Raises:
+            KeyError: When a column is missing.
+            ValueError: When a value is not of the kind of its column.
+        """
+        kinds = {column.name: DTYPES[column.kind] for column in self.columns}
+        return replace(self, data={name: np.asarray(data[name], kind) for name, kind in kinds.items()})
+
+    def rows(self, rows: Iterable[Mapping[str, Any]]) -> "Table":
+        """Return the table with rows that have a value for each column.
+
+        Raises:
+            KeyError: When a row lacks a column.
+        """
+        known = [*rows]
+        return self.of(**{column.name: [row[column.name] for row in known] for column in self.columns})
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(next(iter(self.data.values()))) if self.data else 0
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows, their values as Python's own numbers and texts."""
+        lists = [values.tolist() for values in self.data.values()]
+        for values in zip(*lists, strict=True):
+            yield Row(**dict(zip(self.data, values, strict=True)))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Return the values of a column."""
+        return self.data[name]
+
+    def __repr__(self) -> str:
+        """Return the name of the table and the number of its rows."""
+        return f"Table({self.file or self.title!r}, {len(self)} rows)"
+
+    def take(self, rows: Any) -> "Table":
+        """Return some rows: those of a mask, or those of some places in that order."""
+        places = np.asarray(rows)
+        places = places if places.size else places.astype(np.int64)
+        return replace(self, data={name: values[places] for name, values in self.data.items()})
+
+    def where(self, **wanted: Any) -> "Table":
+        """Return the rows with these values."""
+        keep = np.ones(len(self), dtype=np.bool_)
+        for name, value in wanted.items():
+            keep &= np.array(
+                [own == value for own in self.data[name].tolist()] if self.data else [], np.bool_
+            )
+        return self.take(keep) if self.data else self
+
+    def replace(self, **columns: Any) -> "Table":
+        """Return the table with other values in some columns."""
+        return self.of(**{**self.data, **columns})
+
+    def numbered(self, stack: Stack) -> "Table":
+        """Return the table with positions of layers in the model, where it has their places; −1 stays."""
+        if stack.whole or not len(self):
+            return self
+        numbers = np.array((*stack.numbers, -1))
+        return self.replace(**{name: numbers[self.data[name]] for name in LAYER_COLUMNS & self.data.keys()})
+
+    def csv(self) -> str:
+        """Return the content of its file; NaN and None are empty cells."""
+        text = StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        names = [column.name for column in self.columns]
+        writer.writerow(names)
+        lists = [self.data[name].tolist() for name in names] if self.data else []
+        writer.writerows(["" if cell != cell else cell for cell in row] for row in zip(*lists, strict=True))
+        return text.getvalue()
+
+    def parse(self, cells: Sequence[Mapping[str, str]]) -> "Table":
+        """Return the table with the cells of a file.
+
+        Raises:
+            KeyError: When a column is missing.
+            ValueError: When a cell is no number, or no word of its column.
+        """
+        data = {}
+        for column in self.columns:
+            parser = PARSERS[column.kind]
+            data[column.name] = [parser(row[column.name]) for row in cells]
+            if column.words and (strange := {*data[column.name]} - {*column.words}):
+                raise ValueError(f"there is a {column.name} {min(strange)!r}, which no test gives")
+        return self.of(**data)
+
+    def shown(self, width: str = "") -> list[Column]:
+        """Return the columns that people read, in their order.
+
+        Args:
+            width: "" for those of pages and papers, "wide" or "narrow" for those of terminals.
+        """
+        chosen = [column for column in self.columns if column.heading]
+        if width:
+            chosen = [c for c in chosen if c.terminal in ((width, "narrow") if width == "wide" else (width,))]
+        rank = {name: place for place, name in enumerate(self.first)}
+        return sorted(chosen, key=lambda column: rank.get(column.name, len(rank)))
+
+    def sheet(self, width: str = "", *, leave: Iterable[str] = ()) -> Sheet:
+        """Return the table as people read it.
+
+        Args:
+            width: "" for pages and papers, "wide" or "narrow" for terminals.
+            leave: Names of columns that are left out.
+        """
+        lines = [*self]
+        kept = []
+        for column in self.shown(width):
+            cells = [column.write(row) for row in lines]
+            same = column.name in self.single and len({cell.text for cell in cells}) <= 1
+            if column.name not in leave and not same:
+                kept.append((column, cells))
+        header = tuple(column.short or column.heading if width else column.heading for column, _ in kept)
+        return Sheet(self.name or self.title, header, tuple(zip(*(cells for _, cells in kept), strict=True)))
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a row."""
+        properties = {}
+        for column in self.columns:
+            rule: dict[str, Any] = {"type": JSON_TYPES[column.kind], "description": column.meaning}
+            if column.words:
+                rule["enum"] = list(column.words)
+            low, high = column.within
+            rule |= {"minimum": low} if math.isfinite(low) else {}
+            rule |= {"maximum": high} if math.isfinite(high) else {}
+            properties[column.name] = rule
+        return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+def head_cell(row: Row) -> Cell:
+    """Return the head of a row as a cell, which sorts by layer and then head.
+
+    Example:
+        >>> head_cell(Row(layer=2, head=9)).text
+        '2-9'
+    """
+    return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
+
+
+def chance(name: str, meaning: str, heading: str = "", **more: Any) -> Column:
+    """Return a column of p or q values."""
+    return Column(name, meaning, float, heading, p_text, within=SHARE, **more)
+
+
+def counted(name: str, meaning: str, heading: str = "", **more: Any) -> Column:
+    """Return a column of numbers of things."""
+    return Column(name, meaning, int, heading, within=COUNT, **more)
+
+
+def interval_ends(low: str = "low", high: str = "high") -> tuple[Column, Column]:
+    """Return the columns of the ends of a 95 % interval."""
+    return Column(low, "Lower end of its 95 % interval."), Column(high, "Upper end.")
