@@ -1,7 +1,7 @@
 """Tables: one description of every column makes files, documentation, schemas, and what people read.
 
-A ``Table`` is a description with arrays. Its methods write and read its file. ``sheet`` makes the texts that page,
-terminal, notebook, Markdown and LaTeX show, so no output formats a number of its own.
+A ``Table`` is a description with arrays. Its methods write and read its file. ``sheet`` makes the texts that
+page, terminal, notebook, Markdown and LaTeX show, so no output formats a number of its own.
 """
 
 import csv
@@ -138,7 +138,8 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
 }  # fmt: skip
 """Parser of a cell of a file, by the kind of its column."""
 JSON_TYPES: Mapping[Any, Any] = {
-    float: ["number", "null"], int: "integer", str: "string", bool: "boolean", "int | None": ["integer", "null"]
+    float: ["number", "null"], int: "integer", str: "string", bool: "boolean",
+    "int | None": ["integer", "null"],
 }  # fmt: skip
 """Type of a cell in JSON Schema; a number without a value is an empty cell, and null in JSON."""
 
