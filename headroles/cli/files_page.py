@@ -10,6 +10,7 @@ from headroles.records import assessment, clusters, comparison, findings, probes
 from headroles.records.atlas import across, atlas
 from headroles.records.causal import ablation, origins, pruning
 from headroles.records.shown.meanings import field_meanings
+from headroles.records.table import Table
 from headroles.sharing.atlas_schema import FINDING_COLUMNS
 from headroles.storage import folder as names
 from headroles.storage.causal.ablation import HeadDamage
@@ -22,6 +23,11 @@ HEADS = {
 """First columns of tables with a row per head."""
 
 
+def described(table: Table) -> "File":
+    """Return the file of a table."""
+    return File(table.file, f"{table.title}. {table.note}".strip(), table.row, table)
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A file or folder of a finished run.
@@ -30,7 +36,7 @@ class File:
         name: Its name in the folder.
         what: What it holds.
         row: What a row of it is; "" for files without columns.
-        record: Record whose fields are its columns; None where ``columns`` has all of them.
+        record: Table or record that describes its columns; None where ``columns`` has all of them.
         columns: Columns that no field of the record describes, with their meaning; they come first. Those
             with the name of a field replace its meaning, where the file says it in another way.
     """
@@ -38,7 +44,7 @@ class File:
     name: str
     what: str
     row: str = ""
-    record: type | None = None
+    record: type | Table | None = None
     columns: tuple[tuple[str, str], ...] = ()
 
 
@@ -428,6 +434,8 @@ def files_page() -> str:
 
 def columns_of(file: File) -> dict[str, str]:
     """Return the columns of a file with their meaning, in their order."""
+    if isinstance(file.record, Table):
+        return {column.name: column.meaning for column in file.record.columns}
     if file.record is None:
         return dict(file.columns)
     described = field_meanings(file.record)

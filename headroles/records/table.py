@@ -150,13 +150,14 @@ class Table:
 
     Attributes:
         file: Name of its file; "" for a table that only people read.
-        title: What it holds, for captions.
-        row: What a row is, for documentation.
+        title: What it holds, for captions and documentation.
+        row: What a row is, for documentation, such as "an arm and a head".
         columns: Descriptions of the columns, in the order of the file.
         data: One array for each column; empty for a description without rows.
         name: Short name for readers who do not see it; "" for ``title``.
         first: Names of the columns that stand first where people read it; the first names the row.
         single: Names of columns that are left out where all rows show the same.
+        note: Further sentences of the documentation; "" for none.
     """
 
     file: str
@@ -167,6 +168,7 @@ class Table:
     name: str = ""
     first: tuple[str, ...] = ()
     single: tuple[str, ...] = ()
+    note: str = ""
 
     def of(self, **data: Any) -> "Table":
         """Return the table with other values: a sequence of equal length for each column.

@@ -23,6 +23,7 @@ from headroles.records.assessment import (
     ValueDrop,
 )
 from headroles.records.layers import LAYER_COLUMNS, Stack, other_layer
+from headroles.records.table import Table
 from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, SEVERAL, TOGETHER, VALUES
 
 
@@ -211,6 +212,22 @@ def read_records(kind: type, path: Path) -> list[Any]:
     return [
         kind(**{name: parse(row[name]) for name, parse in parsers.items() if name in row}) for row in rows
     ]
+
+
+def read_table(table: Table, path: Path) -> Table:
+    """Read the file of a table, in its order; a table without rows where there is no file.
+
+    Args:
+        table: Its description.
+        path: Path of the file; an empty cell of a number is NaN, or None where the column allows it.
+
+    Raises:
+        KeyError: When a column is missing.
+        ValueError: When a cell is no number, or no word of its column.
+    """
+    if not path.is_file():
+        return table
+    return table.parse(read_csv(path, [column.name for column in table.columns]))
 
 
 def _type_name(annotation: Any) -> str:
