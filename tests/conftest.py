@@ -127,7 +127,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if folder in ("pages", "contract") or item.get_closest_marker("with_report"):
         return (yield)
     from headroles.reports import clusters_page, page, probes_page, surface_page
-    from headroles.reports.causal import page as ablation
+    from headroles.reports import html
     from headroles.reports.why import page as origins
 
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
@@ -143,6 +143,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
         patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
         patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
-        patch.setattr(ablation, "ablation_page", small_page_for(ablation.ablation_page))
+        patch.setattr(html, "page_html", lambda report, run: small_page_for(html.page_html)(run))
         patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)

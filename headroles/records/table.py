@@ -226,6 +226,10 @@ class Table:
         """Return the table with other values in some columns."""
         return self.of(**{**self.data, **columns})
 
+    def extended(self, column: Column, values: Any) -> "Table":
+        """Return the table with one more column."""
+        return replace(self, columns=(*self.columns, column)).of(**{**self.data, column.name: values})
+
     def numbered(self, stack: Stack) -> "Table":
         """Return the table with positions of layers in the model, where it has their places; −1 stays."""
         if stack.whole or not len(self):
@@ -302,13 +306,13 @@ class Table:
 
 
 def head_cell(row: Row) -> Cell:
-    """Return the head of a row as a cell, which sorts by layer and then head.
+    """Return the head of a row as a cell, which sorts by layer and then head; a dash where the layer is −1.
 
     Example:
         >>> head_cell(Row(layer=2, head=9)).text
         '2-9'
     """
-    return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
+    return MISSING if row.layer < 0 else Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
 
 
 def chance(name: str, meaning: str, heading: str = "", **more: Any) -> Column:
