@@ -7,6 +7,7 @@ are CSS variables, written as ``var(--name)``; the page fills in the colours of 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ class Look:
 
     @property
     def number(self) -> int:
-        """Return the number of the symbol in the legend of a page; −1 for one that it does not have."""
-        return SYMBOLS.index(self.symbol) if self.symbol in SYMBOLS else -1
+        """Return the number of the symbol, filled, in the legend of a page."""
+        return SYMBOLS.index(self.symbol.removesuffix("-open"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +252,8 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
             made, "yaxis", tickmode="array", tickvals=list(range(len(names))), ticktext=names[::-1],
             range=[-0.7, len(names) - 0.3], showgrid=False,
         )  # fmt: skip
-    set_axis(made, "xaxis", title=figure.x.title, **figure.x.settings)
-    set_axis(made, "yaxis", title=figure.y.title, **figure.y.settings)
+    set_axis(made, "xaxis", title=escape(figure.x.title, quote=False), **figure.x.settings)
+    set_axis(made, "yaxis", title=escape(figure.y.title, quote=False), **figure.y.settings)
     return made
 
 
@@ -276,7 +277,7 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
         bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]}
         add_scatter(
             made, x=along[chosen].astype(kind), y=up[chosen].astype(kind), mode="markers",
-            name=mark.name or word,
+            name=escape(mark.name or word, quote=False),
             **({"meta": {"role": mark.buttons[mark.toggles(word)]}} if mark.toggles else {}),
             **({"text": [name for name, drawn in zip(names, chosen, strict=True) if drawn]} if names else {}),
             customdata=np.column_stack([values[chosen] for values in custom]).astype(kind),

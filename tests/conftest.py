@@ -126,8 +126,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     folder = item.path.relative_to(ROOT / "tests").parts[0]
     if folder in ("pages", "contract") or item.get_closest_marker("with_report"):
         return (yield)
-    from headroles.reports import clusters_page, page, probes_page, surface_page
-    from headroles.reports import html
+    from headroles.reports import clusters_page, html, page, probes_page, surface_page
     from headroles.reports.why import page as origins
 
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
