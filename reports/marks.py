@@ -18,7 +18,10 @@ from headroles.reports.figures.drawing import (
     FAINT,
     INK,
     SYMBOLS,
+    add_cells,
+    add_note,
     add_scatter,
+    add_shape,
     add_stroke,
     blank,
     layer_ticks,
@@ -87,6 +90,8 @@ class Dots:
         line: Width of outlines and intervals in pixels.
         hover: Template of the hover text.
         custom: Columns that the hover text finds in ``customdata``; () for the ends.
+        text: Writes the text of a row on hover; None for its name.
+        marker: Further settings of the marks, as plotly names them.
         toggles: Names the button that switches a word on and off; None for no buttons.
     """
 
@@ -101,6 +106,8 @@ class Dots:
     line: float = 1.5
     hover: str = INTERVAL
     custom: tuple[str, ...] = ()
+    text: Callable[[Row], str] | None = None
+    marker: Mapping[str, Any] = field(default_factory=dict)
     toggles: Callable[[str], str] | None = None
 
     @property
@@ -155,7 +162,58 @@ class Line:
     number: int = -1
 
 
-Mark = Dots | Span | Rule | Line
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A field of cells, shaded by a column; the first row lies at the top.
+
+    Attributes:
+        row: Column of the row of a cell, from 0.
+        column: Column of its place in the row, from 0.
+        value: Column of the shade; cells at NaN are left out.
+        shade: Colours of the lowest value, those between, and the highest.
+        ends: Values of the first and the last colour.
+        name: Name of the trace.
+        hover: Template of the hover text, after ``customdata`` of row, column, value and ``custom``.
+        custom: Further columns of the hover text.
+        text: Writes what stands in a cell; None for nothing.
+        settings: Further settings, as ``drawing.add_cells`` names them.
+    """
+
+    row: str
+    column: str
+    value: str
+    shade: tuple[str, ...]
+    ends: tuple[float, float]
+    name: str
+    hover: str
+    custom: tuple[str, ...] = ()
+    text: Callable[[Row], str] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Anything else that plotly draws, as it names the settings; names and texts are escaped already."""
+
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape behind or before the marks, as plotly names its settings."""
+
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text inside the plot, at a place as plotly names it; it is escaped here."""
+
+    text: str
+    place: Mapping[str, Any]
+
+
+Mark = Dots | Span | Rule | Line | Cells | Trace | Shape | Note
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,6 +234,8 @@ class Figure:
         numbers: The table behind it: columns of ``rows`` with their headings ("" for those of the schema), or
             a table of its own; empty for none.
         beside: A second plot over the same rows; its sentence describes it.
+        axes: Further axes by plotly's names, such as "xaxis2".
+        layout: Further settings of the layout, as plotly names them.
         plot: Draws the figure in place of marks, where these cannot.
         name: Name of its file for print; "" for its key.
     """
@@ -192,6 +252,8 @@ class Figure:
     names: Callable[[Row], str] | None = None
     numbers: Mapping[str, str] | Sheet = field(default_factory=dict)
     beside: "Figure | None" = None
+    axes: Mapping[str, Axis] = field(default_factory=dict)
+    layout: Mapping[str, Any] = field(default_factory=dict)
     plot: Callable[[], PlotlyFigure] | None = None
     name: str = ""
 
@@ -232,7 +294,7 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
     """Return a figure as plotly's JSON, its numbers as arrays."""
     if figure.plot is not None:
         return figure.plot()
-    made = blank(figure.height)
+    made = blank(figure.height, **figure.layout)
     rows = [*figure.rows]
     names = [plain(figure.names(row)) for row in rows] if figure.names else []
     for mark in figure.marks:
@@ -243,6 +305,14 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
             _add_span(made, figure.rows, mark, names)
         elif isinstance(mark, Line):
             _add_line(made, figure.rows, mark)
+        elif isinstance(mark, Cells):
+            _add_cells(made, figure.rows, mark)
+        elif isinstance(mark, Trace):
+            made["data"].append(dict(mark.settings))
+        elif isinstance(mark, Shape):
+            add_shape(made, **mark.settings)
+        elif isinstance(mark, Note):
+            add_note(made, escape(mark.text, quote=False), **mark.place)
         else:
             _add_dots(made, figure, mark, names)
     if names:
@@ -254,6 +324,8 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
         )  # fmt: skip
     set_axis(made, "xaxis", title=escape(figure.x.title, quote=False), **figure.x.settings)
     set_axis(made, "yaxis", title=escape(figure.y.title, quote=False), **figure.y.settings)
+    for name, axis in figure.axes.items():
+        set_axis(made, name, title=escape(axis.title, quote=False), **axis.settings)
     return made
 
 
@@ -269,6 +341,7 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
         low = np.where(low > 0, low, value)
     known = ~np.isnan(along) & ~np.isnan(up)
     kind = np.float32 if mark.custom else np.float64
+    names = [escape(mark.text(row), quote=False) for row in rows] if mark.text else names
     for word, look in mark.looks.items():
         chosen = known & ((rows[mark.by] == word) if mark.by else True)
         if not chosen.any():
@@ -283,7 +356,7 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
             customdata=np.column_stack([values[chosen] for values in custom]).astype(kind),
             marker={
                 "symbol": look.symbol, "color": look.colour, "size": mark.size,
-                "line": {"color": look.colour, "width": mark.line},
+                "line": {"color": look.colour, "width": mark.line}, **mark.marker,
             },
             **{
                 "error_x" if forest else "error_y": {
@@ -310,6 +383,24 @@ def _add_span(made: PlotlyFigure, rows: Table, mark: Span, names: Sequence[str])
         marker={"symbol": "line-ns-open", "size": 10, "color": "var(--soft)", "line": {"width": 2}},
         text=[names[place] for place in known.tolist()], customdata=np.column_stack([low, high]),
         hovertemplate=INTERVAL.replace("%{fullData.name}", mark.name),
+    )  # fmt: skip
+
+
+def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
+    """Add a field of cells."""
+    at = (rows[mark.row], rows[mark.column])
+    shape = (int(at[0].max(initial=0)) + 1, int(at[1].max(initial=0)) + 1)
+    values, texts = np.full(shape, np.nan), np.full(shape, "", object)
+    numbers = np.full((*shape, len(mark.custom)), np.nan)
+    values[at] = rows[mark.value]
+    for place, name in enumerate(mark.custom):
+        numbers[(*at, place)] = rows[name]
+    if mark.text is not None:
+        texts[at] = [escape(mark.text(row), quote=False) for row in rows]
+    add_cells(
+        made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
+        text=texts.tolist() if mark.text is not None else None, name=mark.name, hovertemplate=mark.hover,
+        **mark.settings,
     )  # fmt: skip
 
 
