@@ -129,11 +129,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     from headroles.reports import clusters_page, html, page, probes_page, surface_page
     from headroles.reports.why import page as origins
 
+    def small_page(labelling: "Labelling") -> str:
+        facts = json.dumps(dict(labelling.manifest), default=str)
+        return f"<!doctype html><title>report</title><pre>{facts}</pre>"
+
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
         @wraps(drawing)
         def small(labelling: "Labelling") -> str:
-            facts = json.dumps(dict(labelling.manifest), default=str)
-            return f"<!doctype html><title>report</title><pre>{facts}</pre>"
+            return small_page(labelling)
 
         return small
 
@@ -142,6 +145,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
         patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
         patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
-        patch.setattr(html, "page_html", lambda report, run: small_page_for(html.page_html)(run))
+        patch.setattr(html, "page_html", lambda report, run: small_page(run))
         patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)
