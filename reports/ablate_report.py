@@ -45,13 +45,16 @@ from headroles.reports.papers import caption, captioned, findings_paper
 from headroles.reports.print.figures import file_names
 from headroles.reports.print.legend import with_legend
 from headroles.reports.print.maps import CellLook, add_verdicts, map_frames, map_title
+from headroles.reports.recorded import account_lines, last_sections
 from headroles.reports.report import (
     LONG,
     Block,
     Choice,
+    Detail,
     Fold,
     Grid,
     Maps,
+    Named,
     Numbers,
     Page,
     Report,
@@ -61,6 +64,7 @@ from headroles.reports.report import (
 )
 from headroles.reports.summary.embedded import findings_json, script_json
 from headroles.reports.summary.summary import summarise
+from headroles.terminal.answers import all_notes, title_of
 from headroles.terminal.phrases import describe_test
 
 LOOKS = {
@@ -115,7 +119,6 @@ def report(run: Labelling) -> Report:
         "prediction": tables.roles, "sites": tables.sites, "cells": tables.cells, "groups": tables.groups,
         "margins": tables.margins,
     }  # fmt: skip
-    test = describe_test(run.decision, run.manifest.get("preset")).replace("sieve", "arm")
     papers: dict[str, Callable[[], Any]] = {
         "verdicts": lambda: note(verdicts_by_arm(measured)),
         "damage": lambda: note(_with_roles(measured), leave=() if measured.held else ("roles",)),
@@ -124,7 +127,10 @@ def report(run: Labelling) -> Report:
     }
     return Report(
         "headroles ablate",
+        title_of(run),
         answer_of(measured),
+        all_notes(run),
+        run.manifest,
         papers,
         page=partial(_page, measured),
         screen=partial(_screen, measured),
@@ -132,17 +138,23 @@ def report(run: Labelling) -> Report:
             Grid(verdicts_by_arm(measured)),
             *(Grid(measured.rows(table)) for table in (tables.roles, tables.sites, tables.groups)),
         ],
-        facts=lambda: [
-            ("tested", f"needed, negligible and interfering, each by itself; {test}"),
-            ("damage", measured.measure(measured.arm)),
-        ],
+        facts=partial(_facts, measured),
         prints=lambda width: {"verdicts": _maps_for_print(measured, width)},
     )
 
 
-def _screen(measured: Measured, verbose: bool) -> list[Grid | Words]:
+def _facts(measured: Measured, detail: Detail) -> list[Named]:
+    """Return model, inputs, test and damage, where they are asked for."""
+    run = measured.run
+    test = describe_test(run.decision, run.manifest.get("preset")).replace("sieve", "arm")
+    tested = f"needed, negligible and interfering, each by itself; {test}"
+    lines = [Named("tested", tested, ""), Named("damage", measured.measure(measured.arm), "")]
+    return [*account_lines(run), *lines] if detail.verbose else []
+
+
+def _screen(measured: Measured, detail: Detail) -> list[Grid | Words]:
     """Return the tables of a terminal."""
-    tables, rows = measured.ablated, (lambda table: table) if verbose else measured.rows
+    tables, rows = measured.ablated, (lambda table: table) if detail.verbose else measured.rows
     titles = {role: phrase_of(role).title for role in measured.held.roles} if measured.held else {}
     found = (rows(tables.roles), rows(tables.groups), rows(tables.sites), tables.cells)
     grids = [
@@ -150,7 +162,7 @@ def _screen(measured: Measured, verbose: bool) -> list[Grid | Words]:
         for table, most in zip(found, (LONG, LONG, FEW, FEW), strict=True)
     ]
     more: list[Grid | Words] = [Grid(tables.margins), Words(glossary(measured))]
-    return [Grid(verdicts_by_arm(measured)), *grids, *(more if verbose else [])]
+    return [Grid(verdicts_by_arm(measured)), *grids, *(more if detail.verbose else [])]
 
 
 def verdicts_by_arm(measured: Measured) -> Table:
@@ -508,17 +520,20 @@ def _page(measured: Measured) -> Page:
                           [Grid(_with_roles(measured), "needed", leave, limit=LONG)])],
                 ),
             ]),
+            *last_sections(run, {
+                "alpha": f"{run.decision.alpha:g}, for every verdict by itself",
+                "family": FAMILIES.get(run.decision.family, run.decision.family),
+                "margin": "; ".join(
+                    f"{measured.threshold(arm)}: {arm_name(arm)}" for arm in tables.damage.arms
+                ),
+            }),
         ],
         {
             "findings-columns": findings_json(summary, run.manifest.get("model")),
             "ablation": script_json(json.dumps(data, separators=(",", ":"), ensure_ascii=False)),
         },
-        panel="head",
-        account={
-            "alpha": f"{run.decision.alpha:g}, for every verdict by itself",
-            "family": FAMILIES.get(run.decision.family, run.decision.family),
-            "margin": "; ".join(f"{measured.threshold(arm)}: {arm_name(arm)}" for arm in tables.damage.arms),
-        },
+        files,
+        panel="heads/panel.html",
     )  # fmt: skip
 
 

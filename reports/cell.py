@@ -1,8 +1,8 @@
 """A report in a notebook: the answer and some tables, without scripts."""
 
 from html import escape
+from pathlib import Path
 
-from headroles.records.findings import Labelling
 from headroles.records.shown.notebook import CAPTION, SCROLLED, TABLE, answer_html, paragraph
 from headroles.records.table import Sheet
 from headroles.reports.report import Report
@@ -11,10 +11,9 @@ MOST_ROWS = 60
 """Rows of a table that a notebook shows."""
 
 
-def notebook_html(report: Report, run: Labelling) -> str:
-    """Return the answer of a report and its tables for notebooks, and where the page is."""
+def notebook_html(report: Report, path: Path | None) -> str:
+    """Return the answer of a report and its tables for notebooks, and where the page is, if it is known."""
     tables = "".join(table_html(grid.sheet()) for grid in report.cell() if len(grid))
-    path = run.report_path
     where = paragraph(f"Full report: <code>{escape(str(path))}</code>") if path else ""
     return answer_html(report.answer) + tables + where
 

@@ -10,6 +10,7 @@ from typing import Any
 from headroles.records.table import Sheet, Table
 from headroles.reports.answer.records import Answer
 from headroles.reports.marks import Figure
+from headroles.reports.records import Line
 
 LONG = 2000
 """Rows of a table above which a page leaves it to its file."""
@@ -139,6 +140,50 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
+class Methods:
+    """A paragraph for a paper with its references in BibTeX, folded, to be copied."""
+
+    text: str
+    bibtex: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line, to be copied; nothing for ""."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a manifest records, as lines in groups."""
+
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """Buttons of the files that a reader can download."""
+
+    files: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A line of a terminal with a name of at most seven letters.
+
+    Attributes:
+        name: Such as "tested".
+        text: The line.
+        style: As rich names it; "" for plain text.
+    """
+
+    name: str
+    text: str
+    style: str = "dim"
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """A block that draws itself: a template with its values."""
 
@@ -146,7 +191,10 @@ class Drawing:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-Block = Text | Points | Grid | Words | Beside | Choice | Fold | Maps | Numbers | Drawing | Figure
+Block = (
+    Text | Points | Grid | Words | Beside | Choice | Fold | Maps | Numbers | Methods | Command | Recorded
+    | Downloads | Drawing | Figure
+)  # fmt: skip
 
 
 def shown(blocks: Sequence[Block]) -> bool:
@@ -166,7 +214,7 @@ class Section:
 
     Attributes:
         key: Its id.
-        label: Its name in the list of sections.
+        label: Its name in the list of sections; "" for one that is not listed.
         title: Its heading.
         blocks: What it holds, from top to bottom; sections without blocks are left out.
     """
@@ -203,21 +251,25 @@ class Page:
 
     Attributes:
         tab: Title of the browser's tab.
-        sections: From top to bottom, without the answer, methods and what was run.
+        sections: From top to bottom, below the answer.
         data: JSON texts that the scripts read, by id.
-        panel: The side panel: "head" for numbers of one head, "cards" for its card; "" for none.
+        files: Texts of the files that it embeds for readers, by name.
+        panel: Template of the side panel, which opens for one head; "" for none.
+        rail: Template of what stands below the list of sections; "" for nothing.
+        values: What these templates show.
         scripts: Scripts of drawings that no other page has.
         styles: Styles of such drawings.
-        account: Values of lines of what was run, by term, in the words of the kind.
     """
 
     tab: str
     sections: Sequence[Section]
     data: Mapping[str, str]
+    files: Mapping[str, str]
     panel: str = ""
+    rail: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
     scripts: Sequence[str] = ()
     styles: Sequence[str] = ()
-    account: Mapping[str, str] = field(default_factory=dict)
 
     def figures(self) -> Iterator[Figure]:
         """Yield all figures in the order of the page."""
@@ -236,26 +288,46 @@ def figures_in(blocks: Any) -> Iterator[Figure]:
 
 
 @dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a result a terminal prints.
+
+    Attributes:
+        verbose: Whether the test, every table and the meaning of words are printed, too.
+        grid: Whether layers × heads are printed.
+        width: Columns of the terminal.
+    """
+
+    verbose: bool = False
+    grid: bool = False
+    width: int = 140
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A result for readers; what is costly is made when a renderer asks for it.
 
     Attributes:
         command: The command that made it, such as "headroles ablate".
+        heading: What a terminal prints first.
         answer: Title, line, sentences and warnings.
+        notes: What must be known, and what was left out, one sentence each.
+        manifest: What is recorded, in JSON types.
         tables: Functions that make the tables for papers, by name; the first is the main one.
         page: Makes what only a page has.
-        screen: Makes what a terminal prints below the answer: tables and words; its argument says whether
-            all of it was asked for.
+        screen: Makes what a terminal prints below the answer, at a detail.
         cell: Makes the tables that a notebook shows below the answer.
-        facts: Makes named lines that a terminal prints above the answer with ``--verbose``.
+        facts: Makes the lines that a terminal prints above the answer, at a detail.
         prints: Makes figures for print that no page draws, by name, of a width in millimetres.
     """
 
     command: str
+    heading: str
     answer: Answer
+    notes: tuple[Sequence[str], Sequence[str]]
+    manifest: Mapping[str, Any]
     tables: Mapping[str, Callable[[], Any]]
     page: Callable[[], Page]
-    screen: Callable[[bool], Sequence[Grid | Words]]
+    screen: Callable[[Detail], Sequence[Any]]
     cell: Callable[[], Sequence[Grid]]
-    facts: Callable[[], Sequence[tuple[str, str]]] = tuple
+    facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}

@@ -25,13 +25,13 @@ class ReportedRun(NotebookRun):
         """Return the page: one HTML file that requests nothing."""
         from headroles.reports.html import page_html
 
-        return page_html(self.report(labelling), labelling)
+        return page_html(self.report(labelling))
 
     def notebook(self, labelling: Labelling) -> str:
         """Return the answer and tables as HTML for notebooks."""
         from headroles.reports.cell import notebook_html
 
-        return notebook_html(self.report(labelling), labelling)
+        return notebook_html(self.report(labelling), self.report_path(labelling))
 
     def answer(self, labelling: Labelling) -> Answer:
         """Return what the run found in a few plain sentences."""
@@ -49,6 +49,8 @@ class ReportedRun(NotebookRun):
 
     def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
         """Print the report on a terminal, as ``detail`` says, and the place of the page last."""
+        from headroles.reports.report import Detail
         from headroles.reports.terminal import show
 
-        show(console, self.report(labelling), labelling, folder, detail)
+        wanted = Detail(detail.verbose, detail.grid, console.width)
+        show(console, self.report(labelling), folder, wanted)
