@@ -51,11 +51,13 @@ class Sheet:
         name: What it holds, for readers who do not see it.
         header: Headings of the columns.
         rows: The first cell names the row.
+        meanings: What each column means, for hover texts; () where it is not known.
     """
 
     name: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    meanings: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
@@ -289,7 +291,8 @@ class Table:
             if column.name not in leave and not same:
                 kept.append((column, cells))
         header = tuple(column.short or column.heading if width else column.heading for column, _ in kept)
-        return Sheet(self.name or self.title, header, tuple(zip(*(cells for _, cells in kept), strict=True)))
+        rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+        return Sheet(self.name or self.title, header, rows, tuple(column.meaning for column, _ in kept))
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a row."""
