@@ -17,18 +17,19 @@ from headroles.reports.causal.sheets import (
 )
 from headroles.reports.causal.words import ablation_of, arm_of, glossary, measure_of
 from headroles.reports.sheets import ENDS, Sheet
-from headroles.terminal.answers import (
-    all_notes,
+from headroles.terminal.console import (
+    EMPTY,
+    SHORT,
+    Detail,
     named_line,
     show_notes,
     show_report,
     show_sentences,
     show_title,
-    title_of,
+    terminal_table,
 )
-from headroles.terminal.console import EMPTY, SHORT, Detail, terminal_table
+from headroles.terminal.facts import all_notes, describe_test, title_of
 from headroles.terminal.label import show_account
-from headroles.terminal.phrases import describe_test
 
 WIDE = 120
 """Width of the terminal from which columns stand two spaces apart."""
