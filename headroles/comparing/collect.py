@@ -16,11 +16,12 @@ from headroles.comparing.across import JudgedRun, consensus_rows, judged_run, sh
 from headroles.comparing.parts import WHOLE, merge_parts
 from headroles.errors import BadInput
 from headroles.kinds import kind_of
-from headroles.records.assessment import SeveralRoles
-from headroles.records.atlas.across import Consensus
-from headroles.records.atlas.atlas import Agreement, Atlas, AtlasRun, RunRoles
+from headroles.records.assessment import SEVERAL
+from headroles.records.atlas.across import CONSENSUS, TRENDS
+from headroles.records.atlas.atlas import AGREEMENT, Atlas, AtlasRun, RunRoles
 from headroles.records.findings import Labelling
 from headroles.records.numbers import join_names, plural
+from headroles.records.table import Row, Table
 from headroles.stats.assessment.several import fresh_roles, relabels, several_roles
 from headroles.stats.comparing.agreement import Labels, agreements
 from headroles.stats.relabel import Grid
@@ -124,8 +125,8 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
     judged = [judged_run(name, run.labelling) for name, run in zip(names, runs, strict=True)]
     drawn = _draw_labels(judged, findings)
     several = tuple(_several(run.labelling, own) for run, own in zip(runs, drawn, strict=True))
-    agreement: list[Agreement] = []
-    consensus: list[Consensus] = []
+    agreement: list[Row] = []
+    consensus: list[Row] = []
     sharing: list[str] = []
     own_inputs = range(1 if parts else 0, len(runs))  # the whole has those of its parts
     for group in dict.fromkeys(labels):
@@ -152,16 +153,24 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
         "remarks": list(remarks),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     }
-    trends = tuple(step_rows(judged)) if steps else ()
-    return Atlas(rows, findings, several, tuple(agreement), tuple(consensus), trends, manifest, remarks)
+    return Atlas(
+        rows,
+        findings,
+        several,
+        AGREEMENT.rows(map(vars, agreement)),
+        CONSENSUS.rows(map(vars, consensus)),
+        step_rows(judged) if steps else TRENDS,
+        manifest,
+        remarks,
+    )
 
 
-def _several(labelling: Labelling, own: Labels) -> tuple[SeveralRoles, ...]:
+def _several(labelling: Labelling, own: Labels) -> Table:
     """Return roles a head by layer: those of the run, or else of its fresh samples; none where it bets."""
     if labelling.assessment is not None and labelling.assessment.several:
         return labelling.assessment.several
     if not relabels(labelling.decision):
-        return ()
+        return SEVERAL
     return several_roles(
         own.roles, own.held, own.fresh, _grid(labelling), labelling.decision.seed, labelling.scores.stack
     )
@@ -316,7 +325,7 @@ def _shared_inputs(rows: Sequence[AtlasRun]) -> list[str]:
     ]
 
 
-def _apart(rows: Sequence[AtlasRun], agreement: Sequence[Agreement]) -> list[str]:
+def _apart(rows: Sequence[AtlasRun], agreement: Sequence[Row]) -> list[str]:
     """Return a remark where runs are alone in their group."""
     agreed = {line.group for line in agreement}
     alone = [row.name for row in rows if row.group not in agreed]

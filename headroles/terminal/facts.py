@@ -147,7 +147,7 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         runs.append(
             without_nan(asdict(run))
             | {"heads_with": counts, "p": without_nan(asdict(near) | {"share": near.share})}
-            | {"layers_of_roles": [without_nan(asdict(row)) for row in atlas.several[place]]}
+            | {"layers_of_roles": [without_nan(vars(row)) for row in atlas.several[place]]}
         )
     return {
         "kind": "atlas",
@@ -155,10 +155,10 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         **_answer(answer),
         "notes": _plain(atlas.remarks),
         "runs": runs,
-        "agreement": [without_nan(asdict(row)) for row in atlas.agreement],
+        "agreement": [without_nan(vars(row)) for row in atlas.agreement],
         "in_runs": [dict(zip(in_runs.columns, values, strict=True)) for values in in_runs.values],
-        "consensus": [without_nan(asdict(row)) for row in atlas.consensus],
-        "trends": [without_nan(asdict(row)) for row in atlas.steps],
+        "consensus": [without_nan(vars(row)) for row in atlas.consensus],
+        "trends": [without_nan(vars(row)) for row in atlas.steps],
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool
 
-from headroles.records.assessment import Assessment, RoleOverlap
+from headroles.records.assessment import Assessment
 from headroles.records.layers import Stack
 from headroles.records.numbers import two_decimals
 from headroles.records.rules.rule import Decision, Rule
@@ -127,7 +127,7 @@ def _range(values: Iterable[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _overlap(found: RoleOverlap, bare: RoleOverlap) -> str:
+def _overlap(found: Row, bare: Row) -> str:
     """Return how many syntactic heads are also local, with and without the contrast."""
     return (
         f"syntactic heads that are also local: {found.both} of {found.heads_first}; without the contrast "

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 
 from headroles.errors import BadInput
 from headroles.records.findings import DECISIONS, Labelling
-from headroles.records.numbers import isolate, join_names, plural
+from headroles.records.numbers import isolate, join_names, percent, plural
 from headroles.records.probes import BestHead, ProbeResults
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
@@ -18,7 +18,6 @@ from headroles.reports.words.probes import (
     best_by_probe,
     has_held_out_half,
     head_name,
-    percent,
     probes_of,
     row_title,
     split_row,

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Scores
+from headroles.records.numbers import percent
 from headroles.records.probes import BestHead, ProbeWeight, TrainedProbe
 from headroles.reports.figures.drawing import (
     FAINT,
@@ -28,7 +29,6 @@ from headroles.reports.words.probes import (
     classifier_name,
     difference,
     head_name,
-    percent,
     split_row,
 )
 

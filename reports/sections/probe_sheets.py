@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from headroles.records.numbers import p_text, two_decimals
+from headroles.records.numbers import p_text, percent, points, two_decimals
 from headroles.records.probes import Baseline, BestHead, ProbeResults, ProbeWeight
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import (
@@ -16,8 +16,6 @@ from headroles.reports.words.probes import (
     difference,
     head_name,
     notable_gaps,
-    percent,
-    points,
     row_title,
     split_row,
     with_interval,

@@ -12,7 +12,7 @@ from typing import Any
 
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.layers import by_position
-from headroles.records.numbers import isolate, plural, two_decimals
+from headroles.records.numbers import isolate, percent, plural, points, two_decimals
 from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
@@ -37,27 +37,6 @@ PUBLISHED = (
 )
 OUTCOMES = {"role": "beyond", "not": "not", "undetermined": "undetermined", "untestable": "untestable"}
 """A decision about one head, in the words of the best: beyond its baseline or not."""
-
-
-def percent(value: float, decimals: int = 1) -> str:
-    """Return a part of a whole in per cent, without the sign.
-
-    Example:
-        >>> percent(0.7806), percent(0.7806, 0), percent(float("nan")), percent(-0.0301)
-        ('78.1', '78', '–', '−3.0')
-    """
-    return "–" if math.isnan(value) else f"{100 * value:z.{decimals}f}".replace("-", "−")
-
-
-def points(value: float, decimals: int = 1) -> str:
-    """Return a difference of two percentages, with its sign.
-
-    Example:
-        >>> points(0.264), points(-0.001, 0), points(-0.05)
-        ('+26.4', '0', '−5.0')
-    """
-    text = percent(value, decimals)
-    return f"+{text}" if value > 0 and float(text) else text
 
 
 def with_interval(text: str, low: str, high: str) -> str:
