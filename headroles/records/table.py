@@ -19,6 +19,8 @@ from headroles.records.numbers import number, p_text, with_range
 
 SHARE, COUNT, ANY = (0.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
 """Ranges of shares and chances, of numbers of things, and of all numbers."""
+ENDS = "[95\u00a0%]"
+"""In headings: an interval follows the number."""
 Row = SimpleNamespace
 """One row of a table: its values are attributes."""
 
@@ -216,10 +218,8 @@ class Table:
     def where(self, **wanted: Any) -> "Table":
         """Return the rows with these values."""
         keep = np.ones(len(self), dtype=np.bool_)
-        for name, value in wanted.items():
-            keep &= np.array(
-                [own == value for own in self.data[name].tolist()] if self.data else [], np.bool_
-            )
+        for name, value in wanted.items() if self.data else ():
+            keep &= np.asarray(self.data[name] == value, np.bool_)
         return self.take(keep) if self.data else self
 
     def replace(self, **columns: Any) -> "Table":
@@ -232,6 +232,17 @@ class Table:
             return self
         numbers = np.array((*stack.numbers, -1))
         return self.replace(**{name: numbers[self.data[name]] for name in LAYER_COLUMNS & self.data.keys()})
+
+    def describe(self, column: str, **changes: Any) -> "Table":
+        """Return the table with a column that is described otherwise, such as by another heading.
+
+        Raises:
+            TypeError: For a name that no description of a column has.
+        """
+        return replace(
+            self,
+            columns=tuple(replace(own, **changes) if own.name == column else own for own in self.columns),
+        )
 
     def csv(self) -> str:
         """Return the content of its file; NaN and None are empty cells."""
@@ -309,6 +320,13 @@ def head_cell(row: Row) -> Cell:
         '2-9'
     """
     return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
+
+
+LAYER = Column("layer", "Position of the layer in the model, from 0.", int, within=COUNT)
+HEAD = Column(
+    "head", "Head in the layer, from 0.", int, "head", cell=head_cell, terminal="narrow", within=COUNT
+)
+"""Columns of a head; people read them as one."""
 
 
 def chance(name: str, meaning: str, heading: str = "", **more: Any) -> Column:
