@@ -136,3 +136,24 @@ def mean(value: float) -> str:
         return "–"
     text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
     return text.replace("-", "−")
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """Return a part of a whole in per cent, without the sign.
+
+    Example:
+        >>> percent(0.7806), percent(0.7806, 0), percent(float("nan")), percent(-0.0301)
+        ('78.1', '78', '–', '−3.0')
+    """
+    return "–" if math.isnan(value) else f"{100 * value:z.{decimals}f}".replace("-", "−")
+
+
+def points(value: float, decimals: int = 1) -> str:
+    """Return a difference of two percentages, with its sign.
+
+    Example:
+        >>> points(0.264), points(-0.001, 0), points(-0.05)
+        ('+26.4', '0', '−5.0')
+    """
+    text = percent(value, decimals)
+    return f"+{text}" if value > 0 and float(text) else text

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from headroles.records.layers import LAYER_COLUMNS, Stack
 from headroles.records.numbers import number, p_text, with_range
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHARE, COUNT, ANY = (0.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
 """Ranges of shares and chances, of numbers of things, and of all numbers."""
@@ -155,7 +158,7 @@ class Table:
         title: What it holds, for captions and documentation.
         row: What a row is, for documentation, such as "an arm and a head".
         columns: Descriptions of the columns, in the order of the file.
-        data: One array for each column; empty for a description without rows.
+        data: One array for each column; none for a description without rows.
         name: Short name for readers who do not see it; "" for ``title``.
         first: Names of the columns that stand first where people read it; the first names the row.
         single: Names of columns that are left out where all rows show the same.
@@ -171,6 +174,12 @@ class Table:
     first: tuple[str, ...] = ()
     single: tuple[str, ...] = ()
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Give a description without rows an empty array for each column."""
+        if not self.data:
+            empty = {column.name: np.empty(0, DTYPES[column.kind]) for column in self.columns}
+            object.__setattr__(self, "data", empty)
 
     def of(self, **data: Any) -> "Table":
         """Return the table with other values: a sequence of equal length for each column.
@@ -193,7 +202,7 @@ class Table:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(next(iter(self.data.values()))) if self.data else 0
+        return len(next(iter(self.data.values())))
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows, their values as Python's own numbers and texts."""
@@ -201,9 +210,19 @@ class Table:
         for values in zip(*lists, strict=True):
             yield Row(**dict(zip(self.data, values, strict=True)))
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        """Return the values of a column."""
-        return self.data[name]
+    @overload
+    def __getitem__(self, which: str) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, which: int) -> Row: ...
+    def __getitem__(self, which: str | int) -> "np.ndarray | Row":
+        """Return the values of a column, or a row by its place.
+
+        Raises:
+            IndexError: When there is no such row.
+        """
+        if isinstance(which, str):
+            return self.data[which]
+        return next(iter(self.take([range(len(self))[which]])))
 
     def __repr__(self) -> str:
         """Return the name of the table and the number of its rows."""
@@ -218,9 +237,9 @@ class Table:
     def where(self, **wanted: Any) -> "Table":
         """Return the rows with these values."""
         keep = np.ones(len(self), dtype=np.bool_)
-        for name, value in wanted.items() if self.data else ():
+        for name, value in wanted.items():
             keep &= np.asarray(self.data[name] == value, np.bool_)
-        return self.take(keep) if self.data else self
+        return self.take(keep)
 
     def replace(self, **columns: Any) -> "Table":
         """Return the table with other values in some columns."""
@@ -250,9 +269,17 @@ class Table:
         writer = csv.writer(text, lineterminator="\n")
         names = [column.name for column in self.columns]
         writer.writerow(names)
-        lists = [self.data[name].tolist() for name in names] if self.data else []
+        lists = [self.data[name].tolist() for name in names]
         writer.writerows(["" if cell != cell else cell for cell in row] for row in zip(*lists, strict=True))
         return text.getvalue()
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the table for pandas; whole numbers that may be missing are "Int64"."""
+        import pandas as pd
+
+        columns = {column.name: self.data[column.name] for column in self.columns}
+        missing = {column.name: "Int64" for column in self.columns if column.kind == "int | None"}
+        return pd.DataFrame(columns).astype(missing)
 
     def parse(self, cells: Sequence[Mapping[str, str]]) -> "Table":
         """Return the table with the cells of a file.
@@ -282,7 +309,7 @@ class Table:
         return sorted(chosen, key=lambda column: rank.get(column.name, len(rank)))
 
     def sheet(self, width: str = "", *, leave: Iterable[str] = ()) -> Sheet:
-        """Return the table as people read it.
+        """Return the table as people read it; the words that name the rows sort in the order of the table.
 
         Args:
             width: "" for pages and papers, "wide" or "narrow" for terminals.
@@ -295,6 +322,13 @@ class Table:
             same = column.name in self.single and len({cell.text for cell in cells}) <= 1
             if column.name not in leave and not same:
                 kept.append((column, cells))
+        if kept:
+            column, named = kept[0]
+            named = [
+                replace(cell, key=place) if isinstance(cell.key, str) else cell
+                for place, cell in enumerate(named)
+            ]
+            kept[0] = (column, named)
         header = tuple(column.short or column.heading if width else column.heading for column, _ in kept)
         return Sheet(self.name or self.title, header, tuple(zip(*(cells for _, cells in kept), strict=True)))
 
@@ -305,11 +339,13 @@ class Table:
             rule: dict[str, Any] = {"type": JSON_TYPES[column.kind], "description": column.meaning}
             if column.words:
                 rule["enum"] = list(column.words)
-            low, high = column.within
-            rule |= {"minimum": low} if math.isfinite(low) else {}
-            rule |= {"maximum": high} if math.isfinite(high) else {}
+            for name, end in zip(("minimum", "maximum"), column.within, strict=True):
+                rule |= {name: int(end) if end == int(end) else end} if math.isfinite(end) else {}
             properties[column.name] = rule
-        return {"type": "object", "properties": properties, "required": [*properties]}
+        required = [*properties]
+        return {
+            "type": "object", "required": required, "additionalProperties": False, "properties": properties
+        }  # fmt: skip
 
 
 def head_cell(row: Row) -> Cell:
@@ -320,6 +356,13 @@ def head_cell(row: Row) -> Cell:
         '2-9'
     """
     return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
+
+
+LAYER = Column("layer", "Position of the layer in the model, from 0.", int, within=COUNT)
+HEAD = Column(
+    "head", "Head in the layer, from 0.", int, "head", cell=head_cell, terminal="narrow", within=COUNT
+)
+"""Columns of a head; people read them as one."""
 
 
 LAYER = Column("layer", "Position of the layer in the model, from 0.", int, within=COUNT)
