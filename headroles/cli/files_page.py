@@ -278,25 +278,9 @@ ABLATED = (
     File(names.HEAD_SETS, "Sets of heads that were taken out together, and their damage, as arrays."),
 )
 ASKED = (
-    File(
-        names.ORIGINS,
-        "What the contrast of a role consists of. These tests have the error of the mean query in them; "
-        "those of `findings.csv` do not.",
-        "a role of a head",
-        origins.Origin,
-    ),
-    File(
-        names.DIMENSIONS,
-        "Parts of the contrast by dimension, or by frequency pair.",
-        "a role of a head and a dimension",
-        origins.DimensionTest,
-    ),
-    File(
-        names.KNOCKOUTS,
-        "Scores after directions were removed from queries.",
-        "a removal and a scored role",
-        origins.KnockOut,
-    ),
+    described(origins.ORIGINS),
+    described(origins.DIMENSION_TESTS),
+    described(origins.KNOCKOUTS),
     File(
         names.PRODUCTS,
         "Roles that were asked about, parts of contrasts by unit and by reference unit, and scores before "

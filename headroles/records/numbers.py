@@ -88,7 +88,7 @@ def with_range(value: str, low: str, high: str) -> str:
     """
     unit = "\u00a0%"
     ends = [end.removesuffix(unit) for end in (low, high)] if value.endswith(unit) else [low, high]
-    return value if "–" in (low, high) else f"{value} [{ends[0]},\u00a0{ends[1]}]"
+    return value if "–" in (value, low, high) else f"{value} [{ends[0]},\u00a0{ends[1]}]"
 
 
 def isolate(text: str) -> str:

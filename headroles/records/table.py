@@ -158,7 +158,7 @@ class Table:
         title: What it holds, for captions and documentation.
         row: What a row is, for documentation, such as "an arm and a head".
         columns: Descriptions of the columns, in the order of the file.
-        data: One array for each column; empty for a description without rows.
+        data: One array for each column; none for a description without rows.
         name: Short name for readers who do not see it; "" for ``title``.
         first: Names of the columns that stand first where people read it; the first names the row.
         single: Names of columns that are left out where all rows show the same.
@@ -174,6 +174,12 @@ class Table:
     first: tuple[str, ...] = ()
     single: tuple[str, ...] = ()
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Give a description without rows an empty array for each column."""
+        if not self.data:
+            empty = {column.name: np.empty(0, DTYPES[column.kind]) for column in self.columns}
+            object.__setattr__(self, "data", empty)
 
     def of(self, **data: Any) -> "Table":
         """Return the table with other values: a sequence of equal length for each column.
@@ -194,9 +200,15 @@ class Table:
         known = [*rows]
         return self.of(**{column.name: [row[column.name] for row in known] for column in self.columns})
 
+    def joined(self, tables: Iterable["Table"]) -> "Table":
+        """Return the table with the rows of others of its kind, one after the other."""
+        known = [*tables]
+        names = [column.name for column in self.columns] if known else []
+        return replace(self, data={name: np.concatenate([table[name] for table in known]) for name in names})
+
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(next(iter(self.data.values()))) if self.data else 0
+        return len(next(iter(self.data.values())))
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows, their values as Python's own numbers and texts."""
@@ -232,10 +244,8 @@ class Table:
         """Return the rows with these values."""
         keep = np.ones(len(self), dtype=np.bool_)
         for name, value in wanted.items():
-            keep &= np.array(
-                [own == value for own in self.data[name].tolist()] if self.data else [], np.bool_
-            )
-        return self.take(keep) if self.data else self
+            keep &= np.asarray(self.data[name] == value, np.bool_)
+        return self.take(keep)
 
     def replace(self, **columns: Any) -> "Table":
         """Return the table with other values in some columns."""
@@ -265,7 +275,7 @@ class Table:
         writer = csv.writer(text, lineterminator="\n")
         names = [column.name for column in self.columns]
         writer.writerow(names)
-        lists = [self.data[name].tolist() for name in names] if self.data else []
+        lists = [self.data[name].tolist() for name in names]
         writer.writerows(["" if cell != cell else cell for cell in row] for row in zip(*lists, strict=True))
         return text.getvalue()
 
@@ -273,7 +283,7 @@ class Table:
         """Return the table for pandas; whole numbers that may be missing are "Int64"."""
         import pandas as pd
 
-        columns = {column.name: self.data.get(column.name, []) for column in self.columns}
+        columns = {column.name: self.data[column.name] for column in self.columns}
         missing = {column.name: "Int64" for column in self.columns if column.kind == "int | None"}
         return pd.DataFrame(columns).astype(missing)
 

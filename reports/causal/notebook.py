@@ -5,9 +5,9 @@ from html import escape
 
 from headroles.records.findings import Labelling
 from headroles.records.shown.notebook import CAPTION, SCROLLED, TABLE, answer_html, paragraph
+from headroles.records.table import Sheet
 from headroles.reports.causal.answer import answer_of
 from headroles.reports.causal.sheets import arms_sheet, groups_sheet, roles_sheet, sites_sheet
-from headroles.reports.sheets import Sheet
 
 MOST_ROWS = 60
 """Rows of a table that a notebook shows."""

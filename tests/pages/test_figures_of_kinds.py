@@ -112,11 +112,12 @@ def test_damage_over_a_wide_range_has_a_logarithmic_axis() -> None:
 
 def test_shares_far_away_and_intervals_without_ends_stay_on_the_axis() -> None:
     run = result("why")
-    first, second, *others = run.origins.origins
-    changed = (
-        replace(first, share=9.0, share_low=-np.inf, share_high=np.inf),
-        replace(second, share_low=np.nan, share_high=np.nan),
-        *others,
+    origins = run.origins.origins
+    others = {name: origins[name][2:] for name in ("share", "share_low", "share_high")}
+    changed = origins.replace(
+        share=[9.0, origins["share"][1], *others["share"]],
+        share_low=[-np.inf, np.nan, *others["share_low"]],
+        share_high=[np.inf, np.nan, *others["share_high"]],
     )
     drawn = figure(Parts(page(replace(run, origins=replace(run.origins, origins=changed)))), "shares")
     marks = [trace for trace in drawn["data"] if "error_x" in trace]
