@@ -11,15 +11,13 @@ from headroles.records.atlas import across, atlas
 from headroles.records.causal import ablation, origins, pruning
 from headroles.records.shown.meanings import field_meanings
 from headroles.records.table import Table
-from headroles.sharing.atlas_schema import FINDING_COLUMNS
 from headroles.storage import folder as names
 from headroles.storage.causal.ablation import HeadDamage
 
-HEADS = {
-    "sieve": "Name of the sieve, probe row or statistic; contrasts have rows of their own.",
-    "layer": "Position of the layer in the model, from 0; layers without attention count.",
-    "head": "Head in the layer, from 0.",
-}
+PLACE = (
+    ("layer", "Position of the layer in the model, from 0; layers without attention count."),
+    ("head", "Head in the layer, from 0."),
+)
 """First columns of tables with a row per head."""
 
 
@@ -48,61 +46,17 @@ class File:
     columns: tuple[tuple[str, str], ...] = ()
 
 
-HEAD = tuple(HEADS.items())
-PLACE = HEAD[1:]
-DECISION = (
-    "decision",
-    "`role`, `not`, `undetermined`, `untestable` or `explained`; empty on contrasts, which are part of a "
-    "role. Explained: the score lies beyond θ, and the contrast below its margin. So what the contrast "
-    "controls for, distance or position, explains the score.",
-)
-OUTCOME = ("outcome", "`changed`, `equivalent`, `undetermined` or `untestable`.")
 EVERY = (
     File(names.REPORT, "The whole result on one page. It needs no network."),
-    File(
-        names.FINDINGS,
-        "The outcome of every test.",
-        "a sieve, layer and head",
-        findings.Findings,
-        (*HEAD, DECISION),
-    ),
-    File(
-        names.LABELS,
-        "The roles of every head.",
-        "a head",
-        None,
-        (
-            *PLACE,
-            ("roles", "Names of its roles, joined by `;`; empty without a role."),
-            ("*one for each sieve*", "1 role, 0 not; empty for every other verdict."),
-            ("kv_group", "Only where heads share keys: the group of the head."),
-        ),
-    ),
-    File(
-        names.PRECISION,
-        "Effect sizes, precision and stability.",
-        "a sieve, layer and head",
-        assessment.Precision,
-        HEAD,
-    ),
-    File(
-        names.SENSITIVITY, "Heads with a role under other conventions.", "a value", assessment.SensitivityRow
-    ),
-    File(names.TOGETHER, "Roles in pairs.", "a pair of roles", assessment.RoleOverlap),
-    File(names.SETS, "Roles in exact sets.", "a set of roles", assessment.RoleSet),
-    File(names.DEPTH, "Roles over the layers.", "a role", assessment.Depth),
-    File(
-        names.SEVERAL,
-        "Roles of a head, by layer.",
-        "a layer, all heads, or a difference",
-        assessment.SeveralRoles,
-    ),
-    File(
-        names.VALUES,
-        "Scores by attention and by norm-weighted attention; only with a sieve such as `parked`.",
-        "a role, layer and head",
-        assessment.ValueDrop,
-    ),
+    described(findings.FINDINGS),
+    described(findings.labels_table(["*one for each sieve*"], shared=True)),
+    described(assessment.PRECISION),
+    described(assessment.SENSITIVITY),
+    described(assessment.TOGETHER),
+    described(assessment.SETS),
+    described(assessment.DEPTH),
+    described(assessment.SEVERAL),
+    described(assessment.VALUES),
     File(
         f"{names.SCORES}/part-*.parquet",
         "All scores. `headroles judge` decides again from these.",
@@ -288,41 +242,14 @@ ASKED = (
     ),
 )
 COMPARED = (
-    File(
-        names.DIFFERENCES,
-        "Every head under both models.",
-        "a sieve, layer and head",
-        comparison.Differences,
-        (*HEAD, OUTCOME),
-    ),
-    File(
-        names.LABELS,
-        "Roles gained and lost.",
-        "a head",
-        None,
-        (
-            *PLACE,
-            ("roles_a", "Roles in run A, joined by `;`."),
-            ("roles_b", "Roles in run B."),
-            ("gained", "Roles in B alone."),
-            ("lost", "Roles in A alone."),
-        ),
-    ),
-    File(names.LAYERS, "Changes of every layer.", "a sieve and a layer", comparison.LayerChange),
-    File(
-        names.SWAPS,
-        "Labels that change when the two models are swapped at random.",
-        "a role",
-        comparison.RoleChange,
-    ),
+    described(comparison.DIFFERENCES),
+    described(comparison.MOVED),
+    described(comparison.LAYERS),
+    described(comparison.SWAPS),
     File(names.REPORT, "The comparison on one page."),
     File(names.MANIFEST, "Both runs, settings, and SHA-256 of every other file."),
 )
-REPLICATED = (
-    File(
-        "replicated.csv", "The table that `--out` names.", "a role of a head in run A", replication.Replicate
-    ),
-)
+REPLICATED = (described(replication.REPLICATES),)
 REMOVED = (
     File(f"{names.PRUNED_MODEL}/*", "The model without the removed heads, as `from_pretrained` reads it."),
     File(names.PRUNED, "The removed heads by layer, and the model that they were removed from."),
@@ -332,36 +259,12 @@ REMOVED = (
     File(names.REPORT, "The certificate on one page, with its curve."),
     File(names.MANIFEST, "Run, settings, versions, counts, and the SHA-256 of every file."),
 )
-RUN_OF_ATLAS = ("run", "Name of the run, as in the manifest.")
 CHARTED = (
-    File(
-        names.FINDINGS,
-        "Every role, layer and head of every run.",
-        "a run, role, layer and head",
-        None,
-        tuple((name, meaning) for name, (_, meaning) in FINDING_COLUMNS.items()),
-    ),
-    File(
-        names.CONSENSUS,
-        "In how many runs a head has a role, and its pooled mean. No row unless two runs have one model and "
-        "rule.",
-        "a group of runs, a role and a head",
-        across.Consensus,
-    ),
-    File(
-        names.TRENDS,
-        "Trends and first steps of a training. Without a row unless `--steps` was given.",
-        "a role and a head",
-        across.StepTrend,
-    ),
-    File(names.AGREEMENT, "Agreement of labels.", "a role and a pair of runs, or a mean", atlas.Agreement),
-    File(
-        names.SEVERAL,
-        "Roles of a head, by layer.",
-        "a run, and a layer, all heads, or a difference",
-        assessment.SeveralRoles,
-        (RUN_OF_ATLAS,),
-    ),
+    described(atlas.FINDINGS),
+    described(across.CONSENSUS),
+    described(across.TRENDS),
+    described(atlas.AGREEMENT),
+    described(atlas.SEVERAL_OF_RUNS),
     File(names.REPORT, "All runs on one page."),
     File(names.MANIFEST, "The runs with their inputs and models, and SHA-256 of every other file."),
 )

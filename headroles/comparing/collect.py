@@ -21,7 +21,7 @@ from headroles.records.atlas.across import CONSENSUS, TRENDS
 from headroles.records.atlas.atlas import AGREEMENT, Atlas, AtlasRun, RunRoles
 from headroles.records.findings import Labelling
 from headroles.records.numbers import join_names, plural
-from headroles.records.table import Row, Table
+from headroles.records.table import Table
 from headroles.stats.assessment.several import fresh_roles, relabels, several_roles
 from headroles.stats.comparing.agreement import Labels, agreements
 from headroles.stats.relabel import Grid
@@ -125,20 +125,21 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
     judged = [judged_run(name, run.labelling) for name, run in zip(names, runs, strict=True)]
     drawn = _draw_labels(judged, findings)
     several = tuple(_several(run.labelling, own) for run, own in zip(runs, drawn, strict=True))
-    agreement: list[Row] = []
-    consensus: list[Row] = []
+    agreed: list[Table] = []
+    consensus: list[Table] = []
     sharing: list[str] = []
     own_inputs = range(1 if parts else 0, len(runs))  # the whole has those of its parts
     for group in dict.fromkeys(labels):
         members = [place for place in own_inputs if labels[place] == group]
-        agreement += agreements(group, [drawn[place] for place in members])
+        agreed.append(agreements(group, [drawn[place] for place in members]))
         if len(members) > 1:
             together = [judged[place] for place in members]
             notes = [] if steps else shared_notes(group, together)  # checkpoints share inputs on purpose
-            consensus += consensus_rows(group, together, apart=not steps and not notes)
+            consensus.append(consensus_rows(group, together, apart=not steps and not notes))
             sharing += notes
             if parts and notes:
                 sharing.append(f"{WHOLE} counts what two parts share as units of its own in each of them.")
+    agreement = AGREEMENT.joined(agreed)
     alone = [] if steps else _apart(rows, agreement)  # weights of checkpoints differ on purpose
     remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *sharing, *alone)
     manifest = {
@@ -157,8 +158,8 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
         rows,
         findings,
         several,
-        AGREEMENT.rows(map(vars, agreement)),
-        CONSENSUS.rows(map(vars, consensus)),
+        agreement,
+        CONSENSUS.joined(consensus),
         step_rows(judged) if steps else TRENDS,
         manifest,
         remarks,
@@ -325,7 +326,7 @@ def _shared_inputs(rows: Sequence[AtlasRun]) -> list[str]:
     ]
 
 
-def _apart(rows: Sequence[AtlasRun], agreement: Sequence[Row]) -> list[str]:
+def _apart(rows: Sequence[AtlasRun], agreement: Table) -> list[str]:
     """Return a remark where runs are alone in their group."""
     agreed = {line.group for line in agreement}
     alone = [row.name for row in rows if row.group not in agreed]

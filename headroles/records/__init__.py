@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = public_names(
         "causal.pruning": "FreshCheck Gain PruneStep Pruning WITHIN",
         "causal.statement": "statements",
         "clusters": "Choice Claim Divergence",
-        "comparison": "Comparison Differences RoleChange",
+        "comparison": "Comparison Differences SWAPS",
         "documents": "Document Window",
         "example": "Arc Cleaned Example Lexical Mention Pair Scores",
         "findings": "COLUMNS DECISIONS Findings Labelling absent_heads stronger_roles",
@@ -32,6 +32,7 @@ __getattr__, __dir__, __all__ = public_names(
         "rules.rule": "Decision Rule",
         "shown.looks": "FAMILIES looks_of without_wholes",
         "surface": "SurfaceResults",
+        "table": "Row Table",
         "view": "Carriers Maps Neurons View ViewOrigins ViewRoles",
     },
 )

@@ -18,7 +18,7 @@ from headroles.records.rules.rule import Decision
 from headroles.records.shown.brief import brief
 from headroles.records.shown.notebook import comparison_html
 from headroles.records.shown.results import comparison_text
-from headroles.records.table import COUNT, HEAD, LAYER, Column, Table, chance, counted
+from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Table, chance, counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -314,16 +314,17 @@ class Table:
         rank = {name: place for place, name in enumerate(self.first)}
         return sorted(chosen, key=lambda column: rank.get(column.name, len(rank)))
 
-    def sheet(self, width: str = "", *, leave: Iterable[str] = ()) -> Sheet:
+    def sheet(self, width: str = "", *, leave: Iterable[str] = (), only: Sequence[str] = ()) -> Sheet:
         """Return the table as people read it; the words that name the rows sort in the order of the table.
 
         Args:
             width: "" for pages and papers, "wide" or "narrow" for terminals.
             leave: Names of columns that are left out.
+            only: Names of the columns that are shown, in this order; () for those of the width.
         """
-        lines = [*self]
+        lines, known = [*self], {column.name: column for column in self.columns}
         kept = []
-        for column in self.shown(width):
+        for column in [known[name] for name in only] or self.shown(width):
             cells = [column.write(row) for row in lines]
             same = column.name in self.single and len({cell.text for cell in cells}) <= 1
             if column.name not in leave and not same:

@@ -29,13 +29,13 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     for note in found.notes:
         named_line(console, "note", note, style="yellow")
     console.print()
-    roles = found.rows.take(found.rows["roles"] > 0) if found.rows else found.rows
+    roles = found.rows.take(found.rows["roles"] > 0)
     explained = any(row.explained for row in roles)
     console.print(terminal_table(roles.sheet("narrow", leave=[] if explained else ["explained"])))
     bare = len(found.rows) - len(roles)
     if bare:
         console.print(Text(f"{bare} without a role in A", style="dim"))
-    decided = found.best.take([row.decision != "" for row in found.best])
+    decided = found.best.take(found.best["decision"] != "")
     for table in [decided] * bool(found.best) + [found.gaps] * bool(found.gaps):
         console.print()
         console.print(terminal_table(table.sheet("narrow")))

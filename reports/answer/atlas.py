@@ -17,6 +17,7 @@ from headroles.records.numbers import (
     two_decimals,
     with_range,
 )
+from headroles.records.table import Row
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.words.several import middle_row, middle_verdict, percent
 

@@ -7,10 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.numbers import plural
+from headroles.records.table import Row
 from headroles.reports.figures.drawing import SOFT, Figure, add_cells, add_note, blank, set_axis
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.records import Summary
-from headroles.reports.summary.pairs import is_outside, is_part, notable_pairs, pairs_table, pairs_of
+from headroles.reports.summary.pairs import is_outside, is_part, notable_pairs, pairs_of, pairs_table
 
 MOST = 24
 """Roles drawn at most: those of the most notable pairs."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from headroles.records.numbers import exact, isolate, join_names
+from headroles.records.table import Row
 from headroles.reports.figures.drawing import (
     ACCENT,
     SYMBOLS,
@@ -65,9 +66,7 @@ def _is_power_of_ten(value: float) -> bool:
     return f"{value:e}".startswith("1.000000e")
 
 
-def _curves(
-    summary: Summary, rows: Sequence[Row], convention: str, used: Sequence[float]
-) -> Figure:
+def _curves(summary: Summary, rows: Sequence[Row], convention: str, used: Sequence[float]) -> Figure:
     """Draw the number of heads with each role over the values of one convention."""
     figure = blank(300, margin={"l": 48, "r": 12, "t": 28, "b": 52})
     most = max(max(row.heads for row in rows), 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headroles.records.assessment import MIDDLE
+from headroles.records.assessment import MIDDLE, SEVERAL
 from headroles.records.layers import Stack
 from headroles.records.table import Row, Table
 from headroles.reports.figures.drawing import (
@@ -34,7 +34,7 @@ def several(summary: Summary) -> Panel | None:
     Returns:
         The figure; None where the run did not count roles by layer.
     """
-    rows = summary.assessment.several if summary.assessment else None
+    rows = summary.assessment.several if summary.assessment else SEVERAL
     if not rows:
         return None
     sheet = rows.sheet()

@@ -104,7 +104,9 @@ def label_change_text(row: Row) -> str:
 
 def swap_p(row: Row) -> tuple[float, float]:
     """Return p and q of the swap test; NaN where a single label differs, which is no finding."""
-    return (float("nan"), float("nan")) if row.changed == 1 else (row.p, row.q)
+    return (
+        (float("nan"), float("nan")) if row.gained is None or row.gained + row.lost == 1 else (row.p, row.q)
+    )
 
 
 def sieve_verdict(comparison: Comparison, place: int) -> str:

@@ -49,11 +49,11 @@ def middle_sentence(rows: Table) -> str:
 
 def surplus_text(row: Row) -> str:
     """Return the surplus of the middle layers in percentage points, with its interval."""
-    return with_range(*(_points(value) for value in (row.several, row.several_low, row.several_high)))
+    return with_range(*(points(value) for value in (row.several, row.several_low, row.several_high)))
 
 
-def _points(value: float) -> str:
-    """Return a difference of shares in percentage points."""
+def points(value: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
     return "–" if math.isnan(value) else f"{100 * value:+.0f}".replace("-", "−")
 
 

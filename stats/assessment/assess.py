@@ -76,17 +76,15 @@ def assess(
     if changed:
         bare = role_pairs(names, without[:, 0], without[:, 1:], grid, "without")
         bare = bare.take([bool({pair.first, pair.second} & changed) for pair in bare])
-        together = TOGETHER.rows(map(vars, (*together, *bare)))
+        together = TOGETHER.joined([together, bare])
     more = _verdicts(columns, grid, decision, findings, absence) | _shares(columns, scores, rules)
     return Assessment(
         precision=_precision(columns, grid, decision, findings, bayes, more),
-        moved=SENSITIVITY.rows(
-            vars(row)
-            for tried in (
+        moved=SENSITIVITY.joined(
+            [
                 sensitivity_to_margin(columns, grid, decision),
                 sensitivity_to_alpha(columns, findings, decision),
-            )
-            for row in tried
+            ]
         ),
         together=together,
         depth=role_depths(names, held, with_contrasts, grid, decision.seed, scores.stack),

@@ -73,6 +73,7 @@ SEVERAL_OF_RUNS = replace(
     SEVERAL,
     row=f"a run, and {SEVERAL.row}",
     columns=(RUN, *SEVERAL.columns),
+    data={},
     name="Roles by layer",
 )
 
@@ -216,24 +217,22 @@ class Atlas:
     @property
     def table(self) -> Table:
         """Return every role, layer and head of every run."""
-        parts: dict[str, list[Any]] = {column.name: [] for column in FINDINGS.columns}
+        tables = []
         for run, found in zip(self.runs, self.findings, strict=True):
             sieve, layer, head = (index.ravel() for index in np.indices(found.held.shape))
-            columns: dict[str, Any] = {"run": np.full(sieve.size, run.name, dtype=object), "head": head}
+            columns: dict[str, Any] = {"run": [run.name] * sieve.size, "head": head}
             columns["sieve"] = np.array(found.roles, dtype=object)[sieve]
             columns |= {"layer": np.array(run.layers)[layer], "depth": run.depths[layer]}
             columns |= {name: found.numbers[name].ravel() for name in NUMBERS}
-            for name, values in (columns | {"verdict": found.verdict.ravel()}).items():
-                parts[name].append(values)
-        return FINDINGS.of(**{name: np.concatenate(values) for name, values in parts.items()})
+            tables.append(FINDINGS.of(**columns, verdict=found.verdict.ravel()))
+        return FINDINGS.joined(tables)
 
     @property
     def layers(self) -> Table:
         """Return roles a head and heads with several roles, by run and layer."""
-        return SEVERAL_OF_RUNS.rows(
-            {"run": run.name, **vars(row)}
+        return SEVERAL_OF_RUNS.joined(
+            SEVERAL_OF_RUNS.of(run=[run.name] * len(own), **own.data)
             for run, own in zip(self.runs, self.several, strict=True)
-            for row in own
         )
 
     def frame(self) -> pd.DataFrame:
