@@ -11,9 +11,10 @@ from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.layers import by_position
 from headroles.records.numbers import plural
-from headroles.records.probes import ConditionGap
+from headroles.records.probes import CONDITION_GAPS
 from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Table
 from headroles.reports.words.several import percent
 from headroles.stats.comparing.replication import (
     count_replicates,
@@ -191,9 +192,9 @@ def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
     return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
 
 
-def _gaps(run: Labelling) -> tuple[ConditionGap, ...]:
+def _gaps(run: Labelling) -> Table:
     """Return the gaps between conditions of a run; none for runs without conditions."""
-    return run.probed.gaps if run.probed is not None else ()
+    return run.probed.gaps if run.probed is not None else CONDITION_GAPS
 
 
 def _test_best_heads(

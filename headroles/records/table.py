@@ -200,6 +200,12 @@ class Table:
         known = [*rows]
         return self.of(**{column.name: [row[column.name] for row in known] for column in self.columns})
 
+    def joined(self, tables: Iterable["Table"]) -> "Table":
+        """Return the table with the rows of others of its kind, one after the other."""
+        known = [*tables]
+        names = [column.name for column in self.columns] if known else []
+        return replace(self, data={name: np.concatenate([table[name] for table in known]) for name in names})
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(next(iter(self.data.values())))

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from headroles.records.numbers import p_text, plural, two_decimals
+from headroles.records.numbers import p_text, percent, plural, points, two_decimals, with_range
 from headroles.records.replication import BestReplicate, GapReplicate, Replication, ReplicationCounts
 from headroles.reports.sheets import Cell, Sheet, count_cell, word_cell
-from headroles.reports.words.probes import percent, points, with_interval
 from headroles.reports.words.words import FAMILIES
 from headroles.terminal.answers import named_line
 from headroles.terminal.console import terminal_table
@@ -85,7 +84,7 @@ def _gaps(gaps: Sequence[GapReplicate]) -> Sheet:
             ),
             word_cell(f"{gap.layer}-{gap.head}"),
             Cell(points(gap.difference_a), gap.difference_a),
-            Cell(with_interval(*map(points, (gap.difference, gap.low, gap.high))), gap.difference),
+            Cell(with_range(*map(points, (gap.difference, gap.low, gap.high))), gap.difference),
             Cell(p_text(gap.q), gap.q),
             word_cell(gap.decision),
         )
@@ -125,7 +124,7 @@ def _best(best: Sequence[BestReplicate]) -> Sheet:
                     Cell(percent(head.accuracy_a), head.accuracy_a),
                     Cell(points(head.difference_a), head.difference_a),
                     Cell(percent(head.accuracy), head.accuracy),
-                    Cell(with_interval(*(points(value) for value in ends)), head.difference),
+                    Cell(with_range(*(points(value) for value in ends)), head.difference),
                     Cell(p_text(head.q), head.q),
                     word_cell(head.decision),
                 )

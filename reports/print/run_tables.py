@@ -17,7 +17,7 @@ from headroles.records.arrays import key_groups
 from headroles.records.assessment import SeveralRoles, ValueDrop
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, p_text, plural
-from headroles.records.probes import BestHead
+from headroles.records.table import Sheet as Plain
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
 from headroles.reports.records import Interval, Role, Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
@@ -32,9 +32,9 @@ from headroles.reports.sheets import (
     Sheet,
     Sheets,
     columns_of_frame,
-    columns_of_records,
     count_cell,
     place_cell,
+    with_digits,
     word_cell,
 )
 from headroles.reports.summary.summary import summarise
@@ -59,26 +59,23 @@ ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 def best_table(labelling: Labelling) -> Sheet:
     """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
     best = probes_of(labelling).best
-    columns, values = columns_of_records(BestHead, best)
     published = published_in(labelling.manifest)
     sheets = {probe: best_sheet(probe, rows, published) for probe, rows in best_by_probe(best).items()}
     header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
     note = decision_sentence(labelling.decision, units_of(labelling), ROWS)
-    return Sheet(
-        "Best heads",
-        header=("probe", "row", *header),
-        rows=tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header)),
+    lines = tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header))
+    return with_digits(
+        Sheet("Best heads", ("probe", "row", *header), lines),
+        best,
         caption=(
             f"Best head of every row{inputs_text(labelling.manifest)}: right answers in per cent where "
             f"it was chosen and where it was tested, and of the best baseline, with 95\u00a0% intervals "
             f"clustered by unit: of the accuracy, and of its difference to the baseline. {note}"
         ),
-        columns=columns,
-        values=values,
     )
 
 
-def _fill_columns(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[Cell, ...]]:
+def _fill_columns(probe: str, sheet: Plain, header: tuple[str, ...]) -> list[tuple[Cell, ...]]:
     """Return the rows of a probe under the columns of all probes."""
     lines = []
     for row in sheet.rows:
