@@ -206,8 +206,8 @@ PROBES = (
     ),
 )
 SURFACE = (
-    File(names.LAYERS, "Means of layers.", "a statistic and a layer", surface.LayerMean),
-    File(names.NOOP, "Tests of attention that does not matter, with `--gradients`.", "a test", surface.NoOp),
+    described(surface.LAYER_MEANS),
+    described(surface.NO_OPS),
 )
 CLUSTER = (
     File(

@@ -24,7 +24,7 @@ from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import q_of, roles_sheet, values_sheet
 from headroles.reports.sections.several_sheets import p_sheet, several_sheet
-from headroles.reports.sections.surface_sheets import statistics_sheet
+from headroles.reports.sections.surface_sheets import statistics
 from headroles.reports.sheets import (
     ENDS,
     MISSING,
@@ -42,14 +42,6 @@ from headroles.reports.words.cluster_facts import distances_of, groups_of
 from headroles.reports.words.clusters import clustering_text
 from headroles.reports.words.probes import best_by_probe, probes_of, published_in
 from headroles.reports.words.several import CAPTION, middle_sentence
-from headroles.reports.words.surface import (
-    GROUP,
-    decision_counts,
-    even_attention,
-    has_scores,
-    layers_of,
-    peak,
-)
 from headroles.reports.words.words import ABSENT, interval
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
@@ -88,37 +80,18 @@ def _fill_columns(probe: str, sheet: Plain, header: tuple[str, ...]) -> list[tup
 
 def statistics_table(labelling: Labelling) -> Sheet:
     """Return every statistic of a surface run with even attention."""
-    sheet = statistics_sheet(labelling)
-    names = [name for name in labelling.findings.sieves if name.startswith(GROUP)]
+    table = statistics(labelling)
     families = kind_of(labelling).families(labelling)
     note = decision_sentence(labelling.decision, units_of(labelling), families)
-    return replace(
-        sheet,
+    return with_digits(
+        table.sheet(),
+        table,
         caption=(
             f"Where attention heads look{inputs_text(labelling.manifest)}: heads above and below "
             f"even attention, and the head and the layer with the largest means with their 95\u00a0% "
             f"intervals. {note}"
         ),
-        columns=(
-            "statistic", "even", "above", "below", "undetermined", "untestable", "layer", "head", "mean",
-            "low", "high", "q", "largest_layer", "layer_mean", "layer_low", "layer_high",
-        ),
-        values=tuple(_statistic(labelling, name) for name in names),
-    )  # fmt: skip
-
-
-def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
-    """Return the values of one statistic with all digits."""
-    findings = labelling.findings
-    cells: list[Any] = [column, even_attention(findings, column), *decision_counts(findings, column)]
-    if has_scores(findings, column):
-        top = peak(labelling, column)
-        cells += [top.layer, top.head, top.mean.mean, top.mean.low, top.mean.high, top.q]
-    else:
-        cells += [None] * 6
-    layers = layers_of(labelling, column)
-    most = max(layers, key=lambda row: row.mean) if layers else None
-    return (*cells, *((most.layer, most.mean, most.low, most.high) if most else (None,) * 4))
+    )
 
 
 def clusters_table(labelling: Labelling) -> Sheet:
