@@ -140,17 +140,12 @@ EVERY = (
     ),
 )
 PROBES = (
-    File(names.BEST, "The best head of every row.", "a relation or kind of mention", probes.BestHead),
-    File(names.BASELINES, "Every baseline.", "a row of the probe and a baseline", probes.Baseline),
-    File(
-        names.CONDITIONS,
-        "Gaps between two conditions, of WinoBias and GAP.",
-        "a head and a gap",
-        probes.ConditionGap,
-    ),
-    File(names.TRAINED, "Trained probes.", "a trained probe", probes.TrainedProbe),
-    File(names.CONTESTS, "Paired tests between trained probes.", "a pair of probes", probes.ProbeComparison),
-    File(names.WEIGHTS, "Weights of heads in trained probes.", "a probe and a head", probes.ProbeWeight),
+    described(probes.BEST_HEADS),
+    described(probes.BASELINES),
+    described(probes.CONDITION_GAPS),
+    described(probes.TRAINED_PROBES),
+    described(probes.PROBE_CONTESTS),
+    described(probes.PROBE_WEIGHTS),
     File(
         names.TALLIES,
         "Right answers of the baselines.",
@@ -165,8 +160,8 @@ PROBES = (
     ),
 )
 SURFACE = (
-    File(names.LAYERS, "Means of layers.", "a statistic and a layer", surface.LayerMean),
-    File(names.NOOP, "Tests of attention that does not matter, with `--gradients`.", "a test", surface.NoOp),
+    described(surface.LAYER_MEANS),
+    described(surface.NO_OPS),
 )
 CLUSTER = (
     File(

@@ -10,7 +10,7 @@ from headroles.inputs.identity import shared_inputs
 from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.numbers import plural
-from headroles.records.probes import ConditionGap
+from headroles.records.probes import CONDITION_GAPS
 from headroles.records.replication import BEST, COUNTS, Replication
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.table import Table
@@ -191,9 +191,9 @@ def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
     return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
 
 
-def _gaps(run: Labelling) -> tuple[ConditionGap, ...]:
+def _gaps(run: Labelling) -> Table:
     """Return the gaps between conditions of a run; none for runs without conditions."""
-    return run.probed.gaps if run.probed is not None else ()
+    return run.probed.gaps if run.probed is not None else CONDITION_GAPS
 
 
 def _test_best_heads(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision) -> Table:

@@ -28,7 +28,7 @@ __getattr__, __dir__, __all__ = public_names(
         "layers": "Stack StackLayer plain_stack stack_of",
         "moments": "ARRAYS GROUPS Moments group_of moments_of unit_by_longest_text",
         "passage": "Passage Words",
-        "probes": "BaselineCounts BestHead ConditionGap ProbeResults",
+        "probes": "BEST_HEADS BaselineCounts CONDITION_GAPS ProbeResults",
         "rules.rule": "Decision Rule",
         "shown.looks": "FAMILIES looks_of without_wholes",
         "surface": "SurfaceResults",

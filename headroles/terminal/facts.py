@@ -60,7 +60,7 @@ def run_facts(labelling: Labelling) -> dict[str, Any]:
         known = labelling.clustered.cluster[labelling.clustered.cluster >= 0]
         facts["clusters"] = np.bincount(known).tolist() if known.size else []
     if labelling.probed is not None:
-        facts["best"] = [without_nan(asdict(best)) for best in probes_of(labelling).best]
+        facts["best"] = [without_nan(vars(best)) for best in probes_of(labelling).best]
     return facts
 
 

@@ -7,7 +7,6 @@ statistics, clusters).
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,19 +15,18 @@ from headroles.records.arrays import key_groups
 from headroles.records.assessment import VALUES
 from headroles.records.findings import FINDINGS, Labelling, findings_of
 from headroles.records.numbers import mean, number, plural
-from headroles.records.probes import BestHead
 from headroles.records.table import ENDS, HEAD, LAYER, MISSING, Cell, Column, Table, counted, interval_ends
+from headroles.records.table import Sheet as Plain
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
 from headroles.reports.records import Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import roles_sheet, roles_table, values_table
 from headroles.reports.sections.several_sheets import p_table
-from headroles.reports.sections.surface_sheets import statistics_sheet
+from headroles.reports.sections.surface_sheets import statistics
 from headroles.reports.sheets import (
     Sheet,
     Sheets,
-    columns_of_records,
     with_digits,
     word_cell,
 )
@@ -37,14 +35,6 @@ from headroles.reports.words.cluster_facts import distances_of, groups_of
 from headroles.reports.words.clusters import clustering_text
 from headroles.reports.words.probes import best_by_probe, probes_of, published_in
 from headroles.reports.words.several import CAPTION, middle_sentence
-from headroles.reports.words.surface import (
-    GROUP,
-    decision_counts,
-    even_attention,
-    has_scores,
-    layers_of,
-    peak,
-)
 from headroles.reports.words.words import ABSENT
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
@@ -54,26 +44,23 @@ ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 def best_table(labelling: Labelling) -> Sheet:
     """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
     best = probes_of(labelling).best
-    columns, values = columns_of_records(BestHead, best)
     published = published_in(labelling.manifest)
     sheets = {probe: best_sheet(probe, rows, published) for probe, rows in best_by_probe(best).items()}
     header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
     note = decision_sentence(labelling.decision, units_of(labelling), ROWS)
-    return Sheet(
-        "Best heads",
-        header=("probe", "row", *header),
-        rows=tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header)),
+    lines = tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header))
+    return with_digits(
+        Sheet("Best heads", ("probe", "row", *header), lines),
+        best,
         caption=(
             f"Best head of every row{inputs_text(labelling.manifest)}: right answers in per cent where "
             f"it was chosen and where it was tested, and of the best baseline, with 95\u00a0% intervals "
             f"clustered by unit: of the accuracy, and of its difference to the baseline. {note}"
         ),
-        columns=columns,
-        values=values,
     )
 
 
-def _fill_columns(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tuple[Cell, ...]]:
+def _fill_columns(probe: str, sheet: Plain, header: tuple[str, ...]) -> list[tuple[Cell, ...]]:
     """Return the rows of a probe under the columns of all probes."""
     lines = []
     for row in sheet.rows:
@@ -86,37 +73,18 @@ def _fill_columns(probe: str, sheet: Sheet, header: tuple[str, ...]) -> list[tup
 
 def statistics_table(labelling: Labelling) -> Sheet:
     """Return every statistic of a surface run with even attention."""
-    sheet = statistics_sheet(labelling)
-    names = [name for name in labelling.findings.sieves if name.startswith(GROUP)]
+    table = statistics(labelling)
     families = kind_of(labelling).families(labelling)
     note = decision_sentence(labelling.decision, units_of(labelling), families)
-    return replace(
-        sheet,
+    return with_digits(
+        table.sheet(),
+        table,
         caption=(
             f"Where attention heads look{inputs_text(labelling.manifest)}: heads above and below "
             f"even attention, and the head and the layer with the largest means with their 95\u00a0% "
             f"intervals. {note}"
         ),
-        columns=(
-            "statistic", "even", "above", "below", "undetermined", "untestable", "layer", "head", "mean",
-            "low", "high", "q", "largest_layer", "layer_mean", "layer_low", "layer_high",
-        ),
-        values=tuple(_statistic(labelling, name) for name in names),
-    )  # fmt: skip
-
-
-def _statistic(labelling: Labelling, column: str) -> tuple[Any, ...]:
-    """Return the values of one statistic with all digits."""
-    findings = labelling.findings
-    cells: list[Any] = [column, even_attention(findings, column), *decision_counts(findings, column)]
-    if has_scores(findings, column):
-        top = peak(labelling, column)
-        cells += [top.layer, top.head, top.mean.mean, top.mean.low, top.mean.high, top.q]
-    else:
-        cells += [None] * 6
-    layers = layers_of(labelling, column)
-    most = max(layers, key=lambda row: row.mean) if layers else None
-    return (*cells, *((most.layer, most.mean, most.low, most.high) if most else (None,) * 4))
+    )
 
 
 def clusters_table(labelling: Labelling) -> Sheet:

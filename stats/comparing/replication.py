@@ -1,7 +1,7 @@
 """Replicate: test the roles that one run proposed on the units of another, and count those that hold."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,9 @@ from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.layers import plain_stack
 from headroles.records.moments import Moments
-from headroles.records.probes import BestHead, ConditionGap
 from headroles.records.replication import BEST, GAPS, REPLICATES
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.table import Table
+from headroles.records.table import Row, Table
 from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import CORRECTIONS, ENOUGH_FOR_NOT
 from headroles.stats.engine import judge
@@ -80,7 +79,7 @@ def replicate_roles(
 
 
 def replicate_best_heads(
-    best: Sequence[BestHead],
+    best: Sequence[Row],
     columns: Sequence[int],
     scores: Scores,
     rules: Sequence[Rule],
@@ -108,9 +107,7 @@ def replicate_best_heads(
     return BEST.rows(_replicate_best(k, row, tested) for k, row in enumerate(best))
 
 
-def replicate_gaps(
-    before: Sequence[ConditionGap], after: Sequence[ConditionGap], decision: Decision
-) -> Table:
+def replicate_gaps(before: Iterable[Row], after: Iterable[Row], decision: Decision) -> Table:
     """Test the gaps between conditions that A found on the documents of B.
 
     H0 per gap of A: in the population of B the difference is 0, or has the other sign than in A. Alternative:
@@ -129,10 +126,11 @@ def replicate_gaps(
         In the order of A. Gaps of conditions that B does not have are untestable.
     """
     correction = decision.correction if decision.correction in CORRECTIONS else "holm"
+    before = [*before]
     q_a = np.array([gap.q for gap in before], dtype=np.float64)
     proposed = [gap for gap, chosen in zip(before, significant(q_a, decision.alpha), strict=True) if chosen]
     there = {_gap_key(gap): gap for gap in after}
-    families: dict[tuple[str, ...], list[ConditionGap]] = {}
+    families: dict[tuple[str, ...], list[Row]] = {}
     for gap in proposed:
         families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
     found: dict[tuple[object, ...], dict[str, Any]] = {}
@@ -152,16 +150,16 @@ def replicate_gaps(
     return GAPS.rows(found[_gap_key(gap)] for gap in proposed)
 
 
-def _gap_key(gap: ConditionGap) -> tuple[object, ...]:
+def _gap_key(gap: Row) -> tuple[object, ...]:
     """Return head, measure and conditions of a gap."""
     return gap.layer, gap.head, gap.measure, gap.first, gap.second
 
 
-def _directed_p(before: ConditionGap, after: ConditionGap | None) -> float:
+def _directed_p(before: Row, after: Row | None) -> float:
     """Return the one-sided p of a gap of B in the direction of A; NaN where B has none."""
     if after is None or np.isnan(after.p):
         return float("nan")
-    half = after.p / 2
+    half: float = after.p / 2
     return half if np.sign(after.difference) == np.sign(before.difference) else 1 - half
 
 
@@ -211,7 +209,7 @@ def _family(rule: Rule, layer: int, family: str) -> str:
     return {"run": "", "layer": f"{own} {layer}"}.get(family, own)
 
 
-def _probe(best: BestHead) -> str | None:
+def _probe(best: Row) -> str | None:
     return best.row.split(":")[0] if best.decision == "beyond" else None
 
 
@@ -271,7 +269,7 @@ def _replicate(number: int, proposal: _Proposal, before: Findings, tested: Findi
     }  # fmt: skip
 
 
-def _replicate_best(number: int, best: BestHead, tested: Findings | None) -> dict[str, Any]:
+def _replicate_best(number: int, best: Row, tested: Findings | None) -> dict[str, Any]:
     assert tested is not None
     at = {
         name: float(getattr(tested, name)[number, 0, 0]) for name in ("mean", "null", "low", "high", "p", "q")

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from headroles.records import ConditionGap, Decision, Differences, Rule, Scores, Table
+from headroles.records import CONDITION_GAPS, Decision, Differences, Rule, Scores, Table
 from headroles.stats import (
     METHODS,
     Columns,
@@ -378,17 +379,23 @@ def test_the_interval_lies_around_kappa_as_wide_as_fresh_samples_differ() -> Non
 # Gaps that one run found, on another.
 
 
-def _gap(head: int, difference: float, p: float, q: float = 0.01, kind: str = "pro accuracy") -> ConditionGap:
+def _gap(
+    head: int, difference: float, p: float, q: float = 0.01, kind: str = "pro accuracy"
+) -> dict[str, Any]:
     first, measure = kind.split()
-    second = {"pro": "anti", "feminine": "masculine"}[first]
-    ends = difference - 0.1, difference + 0.1
-    return ConditionGap(0, head, measure, first, second, 0.5, 0.5, 0.5, difference, *ends, p, q)
+    return {
+        "layer": 0, "head": head, "measure": measure, "first": first,
+        "second": {"pro": "anti", "feminine": "masculine"}[first], "both": 0.5, "first_value": 0.5,
+        "second_value": 0.5, "difference": difference, "low": difference - 0.1, "high": difference + 0.1,
+        "p": p, "q": q,
+    }  # fmt: skip
 
 
 def test_gaps_of_a_are_tested_on_b_in_their_direction_and_corrected_by_conditions_and_measure() -> None:
-    before = [_gap(head, sign * 0.2, 0.001) for head, sign in enumerate((1, -1, 1, 1))]
-    before += [_gap(9, 0.2, 0.9, q=0.9)]  # which A did not find
-    after = [_gap(0, 0.1, 0.02), _gap(1, 0.1, 0.001), _gap(2, 0.05, 0.4), _gap(9, 0.2, 0.001)]
+    proposed = [_gap(head, sign * 0.2, 0.001) for head, sign in enumerate((1, -1, 1, 1))]
+    proposed += [_gap(9, 0.2, 0.9, q=0.9)]  # which A did not find
+    fresh = [_gap(0, 0.1, 0.02), _gap(1, 0.1, 0.001), _gap(2, 0.05, 0.4), _gap(9, 0.2, 0.001)]
+    before, after = CONDITION_GAPS.rows(proposed), CONDITION_GAPS.rows(fresh)
     found = replicate_gaps(before, after, Decision(correction="holm"))
     assert [gap.head for gap in found] == [0, 1, 2, 3]
     assert [gap.p for gap in found] == pytest.approx([0.01, 0.9995, 0.2, np.nan], nan_ok=True)
@@ -399,7 +406,7 @@ def test_gaps_of_a_are_tested_on_b_in_their_direction_and_corrected_by_condition
     assert np.isnan([found[3].difference, found[3].low, found[3].q]).all()
     assert replicate_gaps(before, after, Decision(correction="maxT")).csv() == found.csv()
     kinds = ("pro accuracy", "feminine accuracy", "feminine f1")
-    apart = [_gap(0, 0.2, 0.001, kind=kind) for kind in kinds]
+    apart = CONDITION_GAPS.rows(_gap(0, 0.2, 0.001, kind=kind) for kind in kinds)
     assert [gap.q for gap in replicate_gaps(apart, apart, Decision())] == pytest.approx([0.0005] * 3)
-    assert replicate_gaps(apart, [], Decision())[0].decision == "untestable"
-    assert not replicate_gaps([], apart, Decision())
+    assert replicate_gaps(apart, CONDITION_GAPS, Decision())[0].decision == "untestable"
+    assert not replicate_gaps(CONDITION_GAPS, apart, Decision())
