@@ -118,8 +118,3 @@ def with_digits(sheet: table.Sheet, digits: table.Table, columns: Iterable[str] 
     names = (*columns,) or tuple(column.name for column in digits.columns)
     values = tuple(tuple(getattr(row, name) for name in names) for row in digits)
     return Sheet(sheet.name, sheet.header, sheet.rows, columns=names, values=values, **more)
-
-
-def columns_of_frame(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Return columns and values of a pandas frame."""
-    return tuple(map(str, frame.columns)), tuple(frame.itertuples(index=False, name=None))

@@ -205,7 +205,7 @@ def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_other
         assert row.accuracy == pytest.approx(plain.mean[here])
         assert row.difference == pytest.approx(plain.mean[here] - plain.null[here])
         assert row.p == pytest.approx(plain.p[here])
-    assert [row.q for row in found[::2]] == pytest.approx([min(1, 2 * row.p) for row in found[::2]])
+    assert found["q"][::2] == pytest.approx(np.minimum(1, 2 * found["p"][::2]))
     assert (found[1].decision, bool(np.isnan(found[1].q))) == ("", True)
     out = command("replicate", first, second)[1]
     held = sum(row.decision == "beyond" for row in replicate(first, second).best)
