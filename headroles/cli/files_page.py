@@ -215,37 +215,10 @@ CLUSTER = (
         "Arrays of numpy, without pickle: Jensen-Shannon divergence of all pairs of heads, per block of "
         "inputs and overall, standard errors, linkage, map.",
     ),
-    File(
-        names.CLUSTERS,
-        "The cluster of every head.",
-        "a head",
-        None,
-        (
-            *PLACE,
-            ("cluster", "Number of its cluster, from 0."),
-            ("silhouette", "Silhouette of the head, −1 to 1."),
-            ("stability", "How often resampled inputs keep it with its cluster, 0 to 1."),
-            ("x", "Place on the map."),
-            ("y", "Place on the map."),
-        ),
-    ),
-    File(names.CHOICES, "Numbers of clusters that were tried.", "a number of clusters", clusters.Choice),
-    File(
-        names.NEIGHBOURS,
-        "The nearest heads of every head.",
-        "a head and a near head",
-        None,
-        (
-            *PLACE,
-            ("rank", "1 for the nearest."),
-            ("near_layer", "Layer of the near head."),
-            ("near_head", "The near head in its layer."),
-            ("distance", "Distance of the two."),
-            ("low", "Lower end of its 95 % interval."),
-            ("high", "Upper end."),
-        ),
-    ),
-    File(names.CLAIMS, "Claims about heads together.", "a claim", clusters.Claim),
+    described(clusters.HEAD_CLUSTERS),
+    described(clusters.CHOICES),
+    described(clusters.NEAR_HEADS),
+    described(clusters.CLAIMS),
 )
 ABLATED = (
     File(names.DAMAGE, "Damage of taking out one head, and its verdict.", "an arm and a head", HeadDamage),

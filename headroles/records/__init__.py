@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = public_names(
         "causal.origins": "Knocked Origins Products",
         "causal.pruning": "FreshCheck Gain PruneStep Pruning WITHIN",
         "causal.statement": "statements",
-        "clusters": "Choice Claim Divergence",
+        "clusters": "Divergence",
         "comparison": "Comparison Differences RoleChange",
         "documents": "Document Window",
         "example": "Arc Cleaned Example Lexical Mention Pair Scores",
