@@ -295,7 +295,7 @@ REMOVED = (
     File(f"{names.PRUNED_MODEL}/*", "The model without the removed heads, as `from_pretrained` reads it."),
     File(names.PRUNED, "The removed heads by layer, and the model that they were removed from."),
     File(names.CERTIFICATE, "What was certified, in sentences and numbers; what is gained; fresh inputs."),
-    File(names.STEPS, "Sets of heads that were removed, and their tests.", "a set", pruning.PruneStep),
+    described(pruning.STEPS),
     File(names.PRUNE_UNITS, "Order of the heads, and damage of every set and test unit, as arrays."),
     File(names.REPORT, "The certificate on one page, with its curve."),
     File(names.MANIFEST, "Run, settings, versions, counts, and the SHA-256 of every file."),

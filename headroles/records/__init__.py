@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = public_names(
         "causal.ablation": "Ablation HeadSets HeldRoles VERDICTS",
         "causal.columns": "CLEAN NORM SITES parse_column",
         "causal.origins": "Knocked Origins Products",
-        "causal.pruning": "FreshCheck Gain PruneStep Pruning WITHIN",
+        "causal.pruning": "FreshCheck Gain Pruning STEPS WITHIN",
         "causal.statement": "statements",
         "clusters": "Divergence",
         "comparison": "Comparison Differences RoleChange",
