@@ -157,3 +157,13 @@ def points(value: float, decimals: int = 1) -> str:
     """
     text = percent(value, decimals)
     return f"+{text}" if value > 0 and float(text) else text
+
+
+def three_decimals(value: float) -> str:
+    """Return a distance or a share with three decimals.
+
+    Example:
+        >>> [three_decimals(value) for value in (0.2164, -0.0001, float("nan"))]
+        ['0.216', '0.000', '–']
+    """
+    return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")

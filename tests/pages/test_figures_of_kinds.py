@@ -26,10 +26,8 @@ def ends(trace: Any, axis: str = "y") -> tuple[np.ndarray, np.ndarray]:
 def test_importance_has_a_logarithmic_axis_only_where_it_spans_much_and_stays_above_0() -> None:
     run = result("surface")
     for spans, low, kind in ((100.0, 0.4, "log"), (1.0, 0.4, None), (100.0, 0.0, None)):
-        layers = tuple(
-            replace(row, mean=0.5 * spans**row.layer, low=low * spans**row.layer, high=0.6 * spans**row.layer)
-            for row in run.surface.layers
-        )
+        scale = spans ** run.surface.layers["layer"].astype(float)
+        layers = run.surface.layers.replace(mean=0.5 * scale, low=low * scale, high=0.6 * scale)
         drawn = figure(Parts(page(replace(run, surface=replace(run.surface, layers=layers)))), "importance-0")
         assert drawn["layout"]["yaxis"].get("type") == kind
 
