@@ -20,7 +20,7 @@ from headroles.reports.sections.across_sheets import (
     emerged_sheet,
     trends_sheet,
 )
-from headroles.reports.sections.atlas_sheets import heads_sheet, models_of, roles_sheet, runs_sheet
+from headroles.reports.sections.atlas_sheets import heads_sheet, models_of, roles_sheet, runs_table
 from headroles.reports.summary.embedded import manifest_json
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.methods import methods_text
@@ -113,7 +113,7 @@ def atlas_page(atlas: Atlas) -> str:
         side=SIDE,
         agreement=[panel for panel in panels if panel.key.startswith("agreement")],
         panels={panel.key: panel for panel in panels},
-        runs=runs_sheet(atlas),
+        runs=runs_table(atlas).sheet(),
         roles=roles_sheet(atlas),
         in_runs=counts_sheet(atlas, atlas.groups[0] if len(atlas.groups) == 1 else ""),
         consensus=consensus_sheet(atlas),

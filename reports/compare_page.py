@@ -52,6 +52,7 @@ def comparison_page(comparison: Comparison) -> str:
     differences = comparison.differences
     _, means, outcomes, moved = plots(comparison)
     files, layers = comparison_files(comparison), layers_sheet(comparison)
+    by_sieve = comparison.layers.sheet()
     return framed_page(
         "compare/compare.html",
         STYLES,
@@ -72,8 +73,8 @@ def comparison_page(comparison: Comparison) -> str:
         scores_moved=compare.score_change_sentence(comparison),
         labels_moved=compare.label_change_text(comparison.swaps[-1]) if comparison.swaps else "",
         glossary=compare.glossary(comparison),
-        sieve_header=compare.SIEVE_HEADER,
-        sieve_rows=compare.sieve_rows(comparison),
+        sieve_header=by_sieve.header,
+        sieve_rows=by_sieve.texts,
         with_range=with_range,
         swap_p=compare.swap_p,
         verdicts=[sieve_verdict(comparison, place) for place in range(len(differences.rules))],
@@ -100,8 +101,8 @@ def _swap_count(comparison: Comparison) -> int:
 def _heads(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return the heads that gained or lost a role: place, gained, lost."""
     return [
-        (f"{row.layer}-{row.head}", str(row.gained).replace(";", ", "), str(row.lost).replace(";", ", "))
-        for row in comparison.labels().itertuples()
+        (f"{row.layer}-{row.head}", row.gained.replace(";", ", "), row.lost.replace(";", ", "))
+        for row in comparison.moved
         if row.gained or row.lost
     ]
 

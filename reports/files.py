@@ -8,10 +8,8 @@ from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.records.layers import number_layers
 from headroles.reports.summary.embedded import script_json
-from headroles.storage.folder import LABELS, LAYERS
 from headroles.storage.tables import summary_texts
 
-SWAPS = "swaps.csv"
 LARGEST = 1_000_000
 """Most characters of a table that a page embeds; larger tables stay in the run folder."""
 
@@ -25,16 +23,16 @@ def files_of(labelling: Labelling) -> dict[str, str]:
     Args:
         labelling: The result of a run.
     """
-    texts = summary_texts(labelling.assessment) if labelling.assessment else {}
-    texts |= kind_of(labelling).downloads(labelling)
-    texts = {name: number_layers(text, labelling.scores.stack.numbers) for name, text in texts.items()}
+    stack = labelling.scores.stack
+    texts = summary_texts(labelling.assessment, stack) if labelling.assessment else {}
+    downloads = kind_of(labelling).downloads(labelling)
+    texts |= {name: number_layers(text, stack.numbers) for name, text in downloads.items()}
     return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
 
 
 def comparison_files(comparison: Comparison) -> dict[str, str]:
     """Return the tables of a comparison by file name; the page makes its differences itself."""
-    tables = {LABELS: comparison.labels(), LAYERS: comparison.by_layer(), SWAPS: comparison.by_role()}
-    return {name: table.to_csv(index=False, lineterminator="\n") for name, table in tables.items()}
+    return {table.file: table.csv() for table in (comparison.moved, comparison.layers, comparison.swaps)}
 
 
 def files_json(files: Mapping[str, str]) -> str:

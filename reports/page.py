@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from headroles.kinds import kind_of
+from headroles.records.assessment import VALUES
 from headroles.records.findings import Labelling
 from headroles.records.shown.controls import explained_list
 from headroles.records.shown.looks import parts_of
@@ -17,7 +18,7 @@ from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.records import Role, Summary
 from headroles.reports.sections.calibration import calibration_note
 from headroles.reports.sections.head_cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json, cards_of
-from headroles.reports.sections.role_sheets import HEADER, depth_rows, values_sheet, verdict_sheet
+from headroles.reports.sections.role_sheets import depth_sheet, values_table, verdict_sheet
 from headroles.reports.summary.embedded import findings_json, manifest_json
 from headroles.reports.summary.pairs import (
     MOST_SENTENCES,
@@ -56,6 +57,7 @@ def page(labelling: Labelling) -> str:
         A complete HTML document.
     """
     summary = summarise(labelling)
+    depth, drops = depth_sheet(summary), summary.assessment.drops if summary.assessment else VALUES
     return framed_page(
         "page/page.html",
         STYLES,
@@ -72,10 +74,10 @@ def page(labelling: Labelling) -> str:
             for role, firmness in zip(summary.roles, summary.supports, strict=False)
         ],
         verdict_sheet=verdict_sheet(summary),
-        values_sheet=values_sheet(summary, summary.assessment.drops if summary.assessment else ()),
-        depth=depth_rows(summary),
+        values_sheet=values_table(summary, drops).sheet(),
+        depth=depth.texts,
         calibration=calibration_note(summary),
-        depth_header=HEADER,
+        depth_header=depth.header,
         steady=_has_values(summary, "stability"),
         bayes=_has_values(summary, "bayes_factor"),
         marks=_marks(summary),

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
+from headroles.records import table
 from headroles.records.numbers import number, p_text, with_range
 from headroles.records.table import MISSING as MISSING
 from headroles.records.table import Cell as Cell
-from headroles.records.table import Sheet as TableSheet
 
 ENDS = "[95\u00a0%]"
 """In headings: an interval follows the number."""
@@ -21,8 +21,8 @@ Sheets = Mapping[str, Callable[[], "Sheet"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet(TableSheet):
-    """A table with its caption and all digits.
+class Sheet(table.Sheet):
+    """A table with what stands around it.
 
     Attributes:
         folded: Whether the page shows it on request only.
@@ -106,6 +106,15 @@ def columns_of_records(
     return tuple(field.name for field in fields(kind)), tuple(astuple(record) for record in rows)
 
 
-def columns_of_frame(frame: Any) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Return columns and values of a pandas frame."""
-    return tuple(map(str, frame.columns)), tuple(frame.itertuples(index=False, name=None))
+def with_digits(sheet: table.Sheet, digits: table.Table, columns: Iterable[str] = (), **more: Any) -> Sheet:
+    """Return a sheet with the values of a table, for papers.
+
+    Args:
+        sheet: The texts.
+        digits: The values.
+        columns: Names of the columns that are written; () for all.
+        **more: Further fields, such as the caption.
+    """
+    names = (*columns,) or tuple(column.name for column in digits.columns)
+    values = tuple(tuple(getattr(row, name) for name in names) for row in digits)
+    return Sheet(sheet.name, sheet.header, sheet.rows, columns=names, values=values, **more)

@@ -1,22 +1,21 @@
 """The page of a surface run: one self-contained HTML file."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
 
 from headroles.records.findings import Labelling
-from headroles.records.layers import by_position
 from headroles.records.rules.rule import Decision
-from headroles.records.surface import LayerMean, NoOp
+from headroles.records.surface import LAYER_MEANS
+from headroles.records.table import Table
 from headroles.reports.answer.surface import answer_of
 from headroles.reports.figures.surface import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
 from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.records import Account, Line
-from headroles.reports.sections.surface_sheets import noop_sheet, statistics_sheet
+from headroles.reports.sections.surface_sheets import noop_sheet, statistics
 from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words import surface as surface_words
@@ -86,13 +85,13 @@ def surface_page(labelling: Labelling) -> str:
         sections=_sections(parts, bool(tests)),
         choices=[map_title(name) for name in _known(labelling)],
         verdicts=_verdicts(labelling),
-        statistics=statistics_sheet(labelling),
+        statistics=statistics(labelling).sheet(),
         glossary=glossary(labelling.decision),
         attention=parts[ATTENTION],
         entropy=parts[ENTROPY],
         importance=parts[IMPORTANCE],
         harmless=noop_sentences(labelling),
-        tests=tests.pick(name for name in tests.header if name != "statistic") if tests else None,
+        tests=tests,
         importances=_importances(labelling),
         marks=_marks(labelling),
         skipped=labelling.skipped,
@@ -174,7 +173,7 @@ def _importances(labelling: Labelling) -> list[tuple[str, str]]:
 def _layers_json(labelling: Labelling) -> str:
     """Return names of columns in words, and means over layers and tests of attention as in their files."""
     findings = labelling.findings
-    means = labelling.surface.layers if labelling.surface else ()
+    means = labelling.surface.layers if labelling.surface else LAYER_MEANS
     content = {
         "decided": DECISION_WORDS,
         "names": [column_name(name) for name in findings.sieves],
@@ -183,16 +182,13 @@ def _layers_json(labelling: Labelling) -> str:
         "titles": [map_title(name) for name in findings.sieves],
         "tested": [name.startswith(GROUP) for name in findings.sieves],
         "broad": [name in ENTROPIES for name in findings.sieves],
-        "layers.csv": _rows(LayerMean, by_position(means, labelling.scores.stack)),
-        "noop.csv": _rows(NoOp, noop_of(labelling)),
+        "layers.csv": _rows(means.numbered(labelling.scores.stack)),
+        "noop.csv": _rows(noop_of(labelling)),
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 
 
-def _rows(kind: type, records: Sequence[Any]) -> dict[str, Any]:
-    """Return records as a header and rows; null for NaN, because JSON has none."""
-    rows = [
-        [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in astuple(record)]
-        for record in records
-    ]
-    return {"header": [field.name for field in fields(kind)], "rows": rows}
+def _rows(table: Table) -> dict[str, Any]:
+    """Return a table as a header and rows; null for NaN, because JSON has none."""
+    rows = [[None if cell != cell else cell for cell in vars(row).values()] for row in table]
+    return {"header": [column.name for column in table.columns], "rows": rows}

@@ -6,13 +6,15 @@ the heads of a layer have intervals over units.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32
 
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.surface import OUTCOMES, LayerMean, NoOp
+from headroles.records.surface import LAYER_MEANS, NO_OPS, OUTCOMES
+from headroles.records.table import Table
 from headroles.stats.columns import unit_numbers, values_per_unit
 from headroles.stats.engine import judge
 from headroles.stats.methods.closed_form import student
@@ -23,7 +25,7 @@ OTHER = "other"
 """The kind that the others are compared with."""
 
 
-def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
+def noop_tests(scores: Scores, decision: Decision) -> Table:
     """Test, layer by layer, whether attention to a kind of token matters less than to other tokens.
 
     The score of an example is ``(o − k) / a``: k is the mean over the layer's heads of the importance of
@@ -53,7 +55,7 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
         decision: Test, correction, alpha, resamples, seed and interval.
 
     Returns:
-        One outcome per measure, kind and layer; none when there are no such columns.
+        One row per measure, kind and layer; none when there are no such columns.
 
     Raises:
         UnknownName: For a test, correction or interval that does not exist.
@@ -79,7 +81,7 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
         if name.startswith(f"{measure}:") and name != f"{measure}:{OTHER}"
     ]
     if not pairs:
-        return ()
+        return NO_OPS
     names = tuple(f"{measure}:{kind}" for measure, kind in pairs)
     differences = [_difference(scores, measure, kind) for measure, kind in pairs]
     compared = Scores(
@@ -96,22 +98,13 @@ def noop_tests(scores: Scores, decision: Decision) -> tuple[NoOp, ...]:
         for name, (_, low, high) in zip(names, differences, strict=True)
     ]
     found = judge(compared, rules, replace(decision, family="sieve"))
-    return tuple(
-        NoOp(
-            measure=measure,
-            kind=kind,
-            layer=layer,
-            count=int(found.count[row, layer, 0]),
-            mean=float(found.mean[row, layer, 0]),
-            low=float(found.low[row, layer, 0]),
-            high=float(found.high[row, layer, 0]),
-            statistic=float(found.statistic[row, layer, 0]),
-            p=float(found.p[row, layer, 0]),
-            q=float(found.q[row, layer, 0]),
-            decision=OUTCOMES[int(found.decision[row, layer, 0])],
-        )
-        for row, (measure, kind) in enumerate(pairs)
-        for layer in range(scores.layers)
+    same = ("count", "mean", "low", "high", "statistic", "p", "q")
+    return NO_OPS.of(
+        measure=[measure for measure, _ in pairs for _ in range(scores.layers)],
+        kind=[kind for _, kind in pairs for _ in range(scores.layers)],
+        layer=[*range(scores.layers)] * len(pairs),
+        decision=[OUTCOMES[code] for code in found.decision.ravel().tolist()],
+        **{name: getattr(found, name).ravel() for name in same},
     )
 
 
@@ -138,7 +131,7 @@ def _over_heads(
     return mean
 
 
-def layer_means(scores: Scores, rules: Sequence[Rule]) -> tuple[LayerMean, ...]:
+def layer_means(scores: Scores, rules: Sequence[Rule]) -> Table:
     """Return the mean of every column over the heads of each layer, with its 95 % interval.
 
     Of each unit, the mean of its examples and of the layer's heads; the interval is Student's over
@@ -155,7 +148,7 @@ def layer_means(scores: Scores, rules: Sequence[Rule]) -> tuple[LayerMean, ...]:
         NaN; below two units the interval is NaN.
     """
     units = unit_numbers(scores.units)
-    rows: list[LayerMean] = []
+    rows: list[dict[str, Any]] = []
     for values, null, rule in zip(scores.values, scores.null, rules, strict=True):
         heads = values.astype(np.float64)
         known = ~np.isnan(heads)
@@ -167,14 +160,14 @@ def layer_means(scores: Scores, rules: Sequence[Rule]) -> tuple[LayerMean, ...]:
         level = describe(values_per_unit(even, units, None)).mean
         for layer, enough in enumerate(sample.count >= 2):
             rows.append(
-                LayerMean(
-                    column=rule.sieve,
-                    layer=layer,
-                    count=int(sample.count[layer]),
-                    mean=float(sample.mean[layer]),
-                    low=float(reach.low[layer]) if enough else float("nan"),
-                    high=float(reach.high[layer]) if enough else float("nan"),
-                    even=float(level[layer]),
-                )
+                {
+                    "column": rule.sieve,
+                    "layer": layer,
+                    "count": int(sample.count[layer]),
+                    "mean": float(sample.mean[layer]),
+                    "low": float(reach.low[layer]) if enough else float("nan"),
+                    "high": float(reach.high[layer]) if enough else float("nan"),
+                    "even": float(level[layer]),
+                }
             )
-    return tuple(rows)
+    return LAYER_MEANS.rows(rows)

@@ -26,10 +26,10 @@ from headroles.records.causal.origins import (
     SUBSPACE,
     VERTICAL,
     Knocked,
-    KnockOut,
     Products,
 )
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.correction import adjust, significant
 from headroles.stats.why.dimensions import FAIR, dimension_tests
 from headroles.stats.why.knockouts import knockout_tests
@@ -195,7 +195,7 @@ def knockouts(draw: Draw, times: int, rng: np.random.Generator) -> list[Cell]:
         for shift in (0.0, -SHIFT * SPREAD, SHIFT * SPREAD):
             tests = _knocked((noise + shift).T)
             for verdict, name in ((FALLS, "q_falls"), (HOLDS, "q_holds")):
-                p = np.array([getattr(test, name) for test in tests])
+                p = tests[name]
                 claims[verdict].append(in_runs(p, np.ones(p.shape, dtype=bool)))
         for place, (verdict, claimed) in enumerate(claims.items()):
             false, power = claimed[0].any(axis=1).mean(), claimed[1 + place].mean()
@@ -203,7 +203,7 @@ def knockouts(draw: Draw, times: int, rng: np.random.Generator) -> list[Cell]:
     return cells
 
 
-def _knocked(beyond: np.ndarray) -> tuple[KnockOut, ...]:
+def _knocked(beyond: np.ndarray) -> Table:
     """Return the tests of scores less their threshold (rows, units); q are p as a family counts them."""
     rows, units = beyond.shape
     knocked = Knocked(

@@ -11,14 +11,12 @@ from headroles.records.atlas import across, atlas
 from headroles.records.causal import ablation, origins, pruning
 from headroles.records.shown.meanings import field_meanings
 from headroles.records.table import Table
-from headroles.sharing.atlas_schema import FINDING_COLUMNS
 from headroles.storage import folder as names
 
-HEADS = {
-    "sieve": "Name of the sieve, probe row or statistic; contrasts have rows of their own.",
-    "layer": "Position of the layer in the model, from 0; layers without attention count.",
-    "head": "Head in the layer, from 0.",
-}
+PLACE = (
+    ("layer", "Position of the layer in the model, from 0; layers without attention count."),
+    ("head", "Head in the layer, from 0."),
+)
 """First columns of tables with a row per head."""
 
 
@@ -47,61 +45,17 @@ class File:
     columns: tuple[tuple[str, str], ...] = ()
 
 
-HEAD = tuple(HEADS.items())
-PLACE = HEAD[1:]
-DECISION = (
-    "decision",
-    "`role`, `not`, `undetermined`, `untestable` or `explained`; empty on contrasts, which are part of a "
-    "role. Explained: the score lies beyond θ, and the contrast below its margin. So what the contrast "
-    "controls for, distance or position, explains the score.",
-)
-OUTCOME = ("outcome", "`changed`, `equivalent`, `undetermined` or `untestable`.")
 EVERY = (
     File(names.REPORT, "The whole result on one page. It needs no network."),
-    File(
-        names.FINDINGS,
-        "The outcome of every test.",
-        "a sieve, layer and head",
-        findings.Findings,
-        (*HEAD, DECISION),
-    ),
-    File(
-        names.LABELS,
-        "The roles of every head.",
-        "a head",
-        None,
-        (
-            *PLACE,
-            ("roles", "Names of its roles, joined by `;`; empty without a role."),
-            ("*one for each sieve*", "1 role, 0 not; empty for every other verdict."),
-            ("kv_group", "Only where heads share keys: the group of the head."),
-        ),
-    ),
-    File(
-        names.PRECISION,
-        "Effect sizes, precision and stability.",
-        "a sieve, layer and head",
-        assessment.Precision,
-        HEAD,
-    ),
-    File(
-        names.SENSITIVITY, "Heads with a role under other conventions.", "a value", assessment.SensitivityRow
-    ),
-    File(names.TOGETHER, "Roles in pairs.", "a pair of roles", assessment.RoleOverlap),
-    File(names.SETS, "Roles in exact sets.", "a set of roles", assessment.RoleSet),
-    File(names.DEPTH, "Roles over the layers.", "a role", assessment.Depth),
-    File(
-        names.SEVERAL,
-        "Roles of a head, by layer.",
-        "a layer, all heads, or a difference",
-        assessment.SeveralRoles,
-    ),
-    File(
-        names.VALUES,
-        "Scores by attention and by norm-weighted attention; only with a sieve such as `parked`.",
-        "a role, layer and head",
-        assessment.ValueDrop,
-    ),
+    described(findings.FINDINGS),
+    described(findings.labels_table(["*one for each sieve*"], shared=True)),
+    described(assessment.PRECISION),
+    described(assessment.SENSITIVITY),
+    described(assessment.TOGETHER),
+    described(assessment.SETS),
+    described(assessment.DEPTH),
+    described(assessment.SEVERAL),
+    described(assessment.VALUES),
     File(
         f"{names.SCORES}/part-*.parquet",
         "All scores. `headroles judge` decides again from these.",
@@ -185,17 +139,12 @@ EVERY = (
     ),
 )
 PROBES = (
-    File(names.BEST, "The best head of every row.", "a relation or kind of mention", probes.BestHead),
-    File(names.BASELINES, "Every baseline.", "a row of the probe and a baseline", probes.Baseline),
-    File(
-        names.CONDITIONS,
-        "Gaps between two conditions, of WinoBias and GAP.",
-        "a head and a gap",
-        probes.ConditionGap,
-    ),
-    File(names.TRAINED, "Trained probes.", "a trained probe", probes.TrainedProbe),
-    File(names.CONTESTS, "Paired tests between trained probes.", "a pair of probes", probes.ProbeComparison),
-    File(names.WEIGHTS, "Weights of heads in trained probes.", "a probe and a head", probes.ProbeWeight),
+    described(probes.BEST_HEADS),
+    described(probes.BASELINES),
+    described(probes.CONDITION_GAPS),
+    described(probes.TRAINED_PROBES),
+    described(probes.PROBE_CONTESTS),
+    described(probes.PROBE_WEIGHTS),
     File(
         names.TALLIES,
         "Right answers of the baselines.",
@@ -210,8 +159,8 @@ PROBES = (
     ),
 )
 SURFACE = (
-    File(names.LAYERS, "Means of layers.", "a statistic and a layer", surface.LayerMean),
-    File(names.NOOP, "Tests of attention that does not matter, with `--gradients`.", "a test", surface.NoOp),
+    described(surface.LAYER_MEANS),
+    described(surface.NO_OPS),
 )
 CLUSTER = (
     File(
@@ -219,37 +168,10 @@ CLUSTER = (
         "Arrays of numpy, without pickle: Jensen-Shannon divergence of all pairs of heads, per block of "
         "inputs and overall, standard errors, linkage, map.",
     ),
-    File(
-        names.CLUSTERS,
-        "The cluster of every head.",
-        "a head",
-        None,
-        (
-            *PLACE,
-            ("cluster", "Number of its cluster, from 0."),
-            ("silhouette", "Silhouette of the head, −1 to 1."),
-            ("stability", "How often resampled inputs keep it with its cluster, 0 to 1."),
-            ("x", "Place on the map."),
-            ("y", "Place on the map."),
-        ),
-    ),
-    File(names.CHOICES, "Numbers of clusters that were tried.", "a number of clusters", clusters.Choice),
-    File(
-        names.NEIGHBOURS,
-        "The nearest heads of every head.",
-        "a head and a near head",
-        None,
-        (
-            *PLACE,
-            ("rank", "1 for the nearest."),
-            ("near_layer", "Layer of the near head."),
-            ("near_head", "The near head in its layer."),
-            ("distance", "Distance of the two."),
-            ("low", "Lower end of its 95 % interval."),
-            ("high", "Upper end."),
-        ),
-    ),
-    File(names.CLAIMS, "Claims about heads together.", "a claim", clusters.Claim),
+    described(clusters.HEAD_CLUSTERS),
+    described(clusters.CHOICES),
+    described(clusters.NEAR_HEADS),
+    described(clusters.CLAIMS),
 )
 ABLATED = (
     *map(
@@ -267,25 +189,9 @@ ABLATED = (
     File(names.HEAD_SETS, "Sets of heads that were taken out together, and their damage, as arrays."),
 )
 ASKED = (
-    File(
-        names.ORIGINS,
-        "What the contrast of a role consists of. These tests have the error of the mean query in them; "
-        "those of `findings.csv` do not.",
-        "a role of a head",
-        origins.Origin,
-    ),
-    File(
-        names.DIMENSIONS,
-        "Parts of the contrast by dimension, or by frequency pair.",
-        "a role of a head and a dimension",
-        origins.DimensionTest,
-    ),
-    File(
-        names.KNOCKOUTS,
-        "Scores after directions were removed from queries.",
-        "a removal and a scored role",
-        origins.KnockOut,
-    ),
+    described(origins.ORIGINS),
+    described(origins.DIMENSION_TESTS),
+    described(origins.KNOCKOUTS),
     File(
         names.PRODUCTS,
         "Roles that were asked about, parts of contrasts by unit and by reference unit, and scores before "
@@ -293,80 +199,29 @@ ASKED = (
     ),
 )
 COMPARED = (
-    File(
-        names.DIFFERENCES,
-        "Every head under both models.",
-        "a sieve, layer and head",
-        comparison.Differences,
-        (*HEAD, OUTCOME),
-    ),
-    File(
-        names.LABELS,
-        "Roles gained and lost.",
-        "a head",
-        None,
-        (
-            *PLACE,
-            ("roles_a", "Roles in run A, joined by `;`."),
-            ("roles_b", "Roles in run B."),
-            ("gained", "Roles in B alone."),
-            ("lost", "Roles in A alone."),
-        ),
-    ),
-    File(names.LAYERS, "Changes of every layer.", "a sieve and a layer", comparison.LayerChange),
-    File(
-        names.SWAPS,
-        "Labels that change when the two models are swapped at random.",
-        "a role",
-        comparison.RoleChange,
-    ),
+    described(comparison.DIFFERENCES),
+    described(comparison.MOVED),
+    described(comparison.LAYERS),
+    described(comparison.SWAPS),
     File(names.REPORT, "The comparison on one page."),
     File(names.MANIFEST, "Both runs, settings, and SHA-256 of every other file."),
 )
-REPLICATED = (
-    File(
-        "replicated.csv", "The table that `--out` names.", "a role of a head in run A", replication.Replicate
-    ),
-)
+REPLICATED = (described(replication.REPLICATES),)
 REMOVED = (
     File(f"{names.PRUNED_MODEL}/*", "The model without the removed heads, as `from_pretrained` reads it."),
     File(names.PRUNED, "The removed heads by layer, and the model that they were removed from."),
     File(names.CERTIFICATE, "What was certified, in sentences and numbers; what is gained; fresh inputs."),
-    File(names.STEPS, "Sets of heads that were removed, and their tests.", "a set", pruning.PruneStep),
+    described(pruning.STEPS),
     File(names.PRUNE_UNITS, "Order of the heads, and damage of every set and test unit, as arrays."),
     File(names.REPORT, "The certificate on one page, with its curve."),
     File(names.MANIFEST, "Run, settings, versions, counts, and the SHA-256 of every file."),
 )
-RUN_OF_ATLAS = ("run", "Name of the run, as in the manifest.")
 CHARTED = (
-    File(
-        names.FINDINGS,
-        "Every role, layer and head of every run.",
-        "a run, role, layer and head",
-        None,
-        tuple((name, meaning) for name, (_, meaning) in FINDING_COLUMNS.items()),
-    ),
-    File(
-        names.CONSENSUS,
-        "In how many runs a head has a role, and its pooled mean. No row unless two runs have one model and "
-        "rule.",
-        "a group of runs, a role and a head",
-        across.Consensus,
-    ),
-    File(
-        names.TRENDS,
-        "Trends and first steps of a training. Without a row unless `--steps` was given.",
-        "a role and a head",
-        across.StepTrend,
-    ),
-    File(names.AGREEMENT, "Agreement of labels.", "a role and a pair of runs, or a mean", atlas.Agreement),
-    File(
-        names.SEVERAL,
-        "Roles of a head, by layer.",
-        "a run, and a layer, all heads, or a difference",
-        assessment.SeveralRoles,
-        (RUN_OF_ATLAS,),
-    ),
+    described(atlas.FINDINGS),
+    described(across.CONSENSUS),
+    described(across.TRENDS),
+    described(atlas.AGREEMENT),
+    described(atlas.SEVERAL_OF_RUNS),
     File(names.REPORT, "All runs on one page."),
     File(names.MANIFEST, "The runs with their inputs and models, and SHA-256 of every other file."),
 )

@@ -1,16 +1,18 @@
 """What holds across the runs of an atlas: roles in at least u of k runs, pooled means, training steps."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
-from headroles.records.atlas.across import Consensus, StepTrend
+from headroles.records.atlas.across import CONSENSUS, TRENDS
 from headroles.records.findings import Labelling
+from headroles.records.table import Table
 from headroles.reports.words.several import percent
 from headroles.stats.across.conjunction import conjunctions
 from headroles.stats.across.meta import NOTHING, pool_means
@@ -21,7 +23,7 @@ from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import CORRECTIONS
 from headroles.stats.engine import counted_p, evidence_columns
 
-TRENDS = {1: "rises", -1: "falls", 0: "undetermined"}
+DIRECTIONS = {1: "rises", -1: "falls", 0: "undetermined"}
 """Signs of a significant slope in words."""
 FEWEST_STEPS = 3
 """Fewest checkpoints between which a trend is tested."""
@@ -83,7 +85,7 @@ def shared_notes(group: str, runs: Sequence[JudgedRun]) -> list[str]:
     ]
 
 
-def consensus_rows(group: str, runs: Sequence[JudgedRun], apart: bool) -> list[Consensus]:
+def consensus_rows(group: str, runs: Sequence[JudgedRun], apart: bool) -> Table:
     """Return every role and head over the runs of one group.
 
     Args:
@@ -96,7 +98,7 @@ def consensus_rows(group: str, runs: Sequence[JudgedRun], apart: bool) -> list[C
     """
     combination = "fisher" if apart else "bonferroni"
     decision, correction = runs[0].labelling.decision, runs[0].correction
-    rows: list[Consensus] = []
+    rows: list[dict[str, Any]] = []
     for role in dict.fromkeys(name for run in runs for name in run.labelling.findings.roles):
         having = [run for run in runs if role in run.labelling.findings.roles]
         if len(having) < 2:
@@ -114,15 +116,13 @@ def consensus_rows(group: str, runs: Sequence[JudgedRun], apart: bool) -> list[C
         heads, layers = having[0].labelling.scores.heads, having[0].labelling.scores.stack.numbers
         for head in range(p.shape[1]):
             pooled = pool_means(means[:, head], errors[:, head]) if apart else NOTHING
-            rows.append(
-                Consensus(
-                    group, role, layers[head // heads], head % heads,
-                    int(known[head]), int(held[:, head].sum()),
-                    int(held_in.at_least[head]), float(p_all[head]), float(q_all[head]), combination,
-                    float(r[head]), *astuple(pooled),
-                )
-            )  # fmt: skip
-    return rows
+            rows.append({
+                "group": group, "sieve": role, "layer": layers[head // heads], "head": head % heads,
+                "runs": known[head], "held": held[:, head].sum(), "at_least": held_in.at_least[head],
+                "p_all": p_all[head], "q_all": q_all[head], "combination": combination, "r": r[head],
+                **asdict(pooled),
+            })  # fmt: skip
+    return CONSENSUS.rows(rows)
 
 
 def _evidence(run: JudgedRun, place: int) -> tuple[np.ndarray, ...]:
@@ -135,7 +135,7 @@ def _evidence(run: JudgedRun, place: int) -> tuple[np.ndarray, ...]:
     return run.p[place].ravel(), held.ravel(), findings.mean[place].ravel(), errors
 
 
-def step_rows(runs: Sequence[JudgedRun]) -> list[StepTrend]:
+def step_rows(runs: Sequence[JudgedRun]) -> Table:
     """Return every role and head over the checkpoints of one training, in the order of the runs.
 
     Args:
@@ -148,7 +148,7 @@ def step_rows(runs: Sequence[JudgedRun]) -> list[StepTrend]:
     names, first = [run.name for run in runs], runs[0].labelling
     decision, correction, heads = first.decision, runs[0].correction, first.scores.heads
     layers = first.scores.stack.numbers
-    rows: list[StepTrend] = []
+    rows: list[dict[str, Any]] = []
     for role in first.findings.roles:
         places = [run.labelling.findings.of(role) for run in runs]
         p, p_not = (
@@ -165,17 +165,16 @@ def step_rows(runs: Sequence[JudgedRun]) -> list[StepTrend]:
         found = emergence(p, p_not, correction, decision.alpha)
         lost = losses(p, p_not, correction, decision.alpha)
         for head in range(p.shape[1]):
-            trend = "untestable" if np.isnan(two_sided[head]) else TRENDS[int(sign[head])]
+            trend = "untestable" if np.isnan(two_sided[head]) else DIRECTIONS[int(sign[head])]
             earliest = int(found.earliest[head])
-            rows.append(
-                StepTrend(
-                    role, layers[head // heads], head % heads, float(mean[head]), float(slope.low[head]),
-                    float(slope.high[head]), float(two_sided[head]), float(q[head]), trend,
-                    _name(names, int(found.step[head])), _name(names, earliest if earliest else -1),
-                    _name(names, int(found.latest[head])), _name(names, int(lost[head])),
-                )
-            )  # fmt: skip
-    return rows
+            rows.append({
+                "sieve": role, "layer": layers[head // heads], "head": head % heads, "slope": mean[head],
+                "low": slope.low[head], "high": slope.high[head], "p": two_sided[head], "q": q[head],
+                "trend": trend, "emerged": _name(names, int(found.step[head])),
+                "earliest": _name(names, earliest if earliest else -1),
+                "latest": _name(names, int(found.latest[head])), "lost": _name(names, int(lost[head])),
+            })  # fmt: skip
+    return TRENDS.rows(rows)
 
 
 def _name(names: Sequence[str], place: int) -> str:

@@ -16,11 +16,12 @@ from headroles.comparing.across import JudgedRun, consensus_rows, judged_run, sh
 from headroles.comparing.parts import WHOLE, merge_parts
 from headroles.errors import BadInput
 from headroles.kinds import kind_of
-from headroles.records.assessment import SeveralRoles
-from headroles.records.atlas.across import Consensus
-from headroles.records.atlas.atlas import Agreement, Atlas, AtlasRun, RunRoles
+from headroles.records.assessment import SEVERAL
+from headroles.records.atlas.across import CONSENSUS, TRENDS
+from headroles.records.atlas.atlas import AGREEMENT, Atlas, AtlasRun, RunRoles
 from headroles.records.findings import Labelling
 from headroles.records.numbers import join_names, plural
+from headroles.records.table import Table
 from headroles.stats.assessment.several import fresh_roles, relabels, several_roles
 from headroles.stats.comparing.agreement import Labels, agreements
 from headroles.stats.relabel import Grid
@@ -124,20 +125,21 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
     judged = [judged_run(name, run.labelling) for name, run in zip(names, runs, strict=True)]
     drawn = _draw_labels(judged, findings)
     several = tuple(_several(run.labelling, own) for run, own in zip(runs, drawn, strict=True))
-    agreement: list[Agreement] = []
-    consensus: list[Consensus] = []
+    agreed: list[Table] = []
+    consensus: list[Table] = []
     sharing: list[str] = []
     own_inputs = range(1 if parts else 0, len(runs))  # the whole has those of its parts
     for group in dict.fromkeys(labels):
         members = [place for place in own_inputs if labels[place] == group]
-        agreement += agreements(group, [drawn[place] for place in members])
+        agreed.append(agreements(group, [drawn[place] for place in members]))
         if len(members) > 1:
             together = [judged[place] for place in members]
             notes = [] if steps else shared_notes(group, together)  # checkpoints share inputs on purpose
-            consensus += consensus_rows(group, together, apart=not steps and not notes)
+            consensus.append(consensus_rows(group, together, apart=not steps and not notes))
             sharing += notes
             if parts and notes:
                 sharing.append(f"{WHOLE} counts what two parts share as units of its own in each of them.")
+    agreement = AGREEMENT.joined(agreed)
     alone = [] if steps else _apart(rows, agreement)  # weights of checkpoints differ on purpose
     remarks = (*_missing_roles(rows, findings), *_shared_inputs(rows), *sharing, *alone)
     manifest = {
@@ -152,16 +154,24 @@ def atlas_of(runs: Sequence[ReadRun], steps: bool = False, parts: bool = False) 
         "remarks": list(remarks),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     }
-    trends = tuple(step_rows(judged)) if steps else ()
-    return Atlas(rows, findings, several, tuple(agreement), tuple(consensus), trends, manifest, remarks)
+    return Atlas(
+        rows,
+        findings,
+        several,
+        agreement,
+        CONSENSUS.joined(consensus),
+        step_rows(judged) if steps else TRENDS,
+        manifest,
+        remarks,
+    )
 
 
-def _several(labelling: Labelling, own: Labels) -> tuple[SeveralRoles, ...]:
+def _several(labelling: Labelling, own: Labels) -> Table:
     """Return roles a head by layer: those of the run, or else of its fresh samples; none where it bets."""
     if labelling.assessment is not None and labelling.assessment.several:
         return labelling.assessment.several
     if not relabels(labelling.decision):
-        return ()
+        return SEVERAL
     return several_roles(
         own.roles, own.held, own.fresh, _grid(labelling), labelling.decision.seed, labelling.scores.stack
     )
@@ -316,7 +326,7 @@ def _shared_inputs(rows: Sequence[AtlasRun]) -> list[str]:
     ]
 
 
-def _apart(rows: Sequence[AtlasRun], agreement: Sequence[Agreement]) -> list[str]:
+def _apart(rows: Sequence[AtlasRun], agreement: Table) -> list[str]:
     """Return a remark where runs are alone in their group."""
     agreed = {line.group for line in agreement}
     alone = [row.name for row in rows if row.group not in agreed]

@@ -74,8 +74,8 @@ def _compare_matched(
         after,
         decision,
         bound,
-        layers=tuple(by_layer(differences, before, after, first.scores.stack)),
-        swaps=tuple(compare_by_swaps(columns[0], columns[1], grid, labels, swaps)),
+        layers=by_layer(differences, before, after, first.scores.stack),
+        swaps=compare_by_swaps(columns[0], columns[1], grid, labels, swaps),
         remarks=tuple(remarks(differences, changed_columns, decision, bound, labels if swaps else None)),
     )
 

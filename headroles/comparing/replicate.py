@@ -3,20 +3,17 @@
 Folders and the file to write are checked before scipy is imported.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from headroles.options.finished import ReplicateOptions
 from headroles.options.keywords import keywords_of
-from headroles.records.replication import Replicate, Replication
+from headroles.records.replication import REPLICATES, Replication
 from headroles.stats.decision import BETTING, check_decision
 from headroles.storage.folder import write_text
 from headroles.storage.integrity.manifest import check_run_folder
 from headroles.storage.integrity.origin import check_replaceable, mark_of
 from headroles.storage.run import load
-
-COLUMNS = tuple(field.name for field in fields(Replicate))
-"""Columns of the CSV file."""
 
 
 @keywords_of(ReplicateOptions, "dir_a", "dir_b")
@@ -39,7 +36,7 @@ def replicate(options: ReplicateOptions) -> Replication:
     for where in folders:
         check_run_folder(where)
     if options.out is not None:
-        check_replaceable(Path(options.out), mark_of(",".join(COLUMNS)), options.overwrite)
+        check_replaceable(Path(options.out), mark_of(REPLICATES.csv()), options.overwrite)
     first, second = (load(folder) for folder in folders)
     correction = options.correction or first.decision.correction
     test = second.decision.test if first.decision.test == BETTING else first.decision.test
@@ -49,5 +46,5 @@ def replicate(options: ReplicateOptions) -> Replication:
 
     replication = replicate_run(first, second, decision, folders)
     if options.out is not None:
-        write_text(Path(options.out), replication.frame().to_csv(index=False, lineterminator="\n"))
+        write_text(Path(options.out), replication.replicates.csv())
     return replication

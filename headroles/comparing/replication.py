@@ -9,11 +9,11 @@ from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
 from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
-from headroles.records.layers import by_position
 from headroles.records.numbers import plural
-from headroles.records.probes import ConditionGap
-from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
+from headroles.records.probes import CONDITION_GAPS
+from headroles.records.replication import BEST, COUNTS, Replication
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Table
 from headroles.reports.words.several import percent
 from headroles.stats.comparing.replication import (
     count_replicates,
@@ -163,22 +163,22 @@ def _replication(runs: _Runs, decision: Decision, alone: bool) -> Replication:
     for k in roles:
         rows.setdefault(rules[k].together or rules[k].sieve, []).append(k)
 
-    def counted(name: str, columns: Sequence[int]) -> ReplicationCounts:
+    def counted(name: str, columns: Sequence[int]) -> dict[str, Any]:
         return count_replicates(name, columns, outcomes, means, rules)
 
     names = {rules[k].sieve for k in roles}
     best = _test_best_heads(runs, scores, rules, decision)
     gaps = replicate_gaps(_gaps(runs.first), _gaps(runs.second), decision)
     if not alone:  # A chose them by inputs that B has, too
-        best = tuple(replace(row, q=math.nan, decision="") for row in best)
-        gaps = tuple(replace(row, q=math.nan, decision="undetermined") for row in gaps)
+        best = best.replace(q=[math.nan] * len(best), decision=[""] * len(best))
+        gaps = gaps.replace(q=[math.nan] * len(gaps), decision=["undetermined"] * len(gaps))
     return Replication(
         decision=decision,
-        replicates=by_position(outcomes, stack),
-        columns=tuple(counted(rules[k].sieve, [k]) for k in roles),
-        rows=tuple(counted(name, columns) for name, columns in rows.items()),
-        best=by_position(best, stack),
-        gaps=by_position(gaps, stack),
+        replicates=outcomes.numbered(stack),
+        columns=COUNTS.rows(counted(rules[k].sieve, [k]) for k in roles),
+        rows=COUNTS.rows(counted(name, columns) for name, columns in rows.items()),
+        best=best.numbered(stack),
+        gaps=gaps.numbered(stack),
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )
@@ -191,18 +191,16 @@ def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
     return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
 
 
-def _gaps(run: Labelling) -> tuple[ConditionGap, ...]:
+def _gaps(run: Labelling) -> Table:
     """Return the gaps between conditions of a run; none for runs without conditions."""
-    return run.probed.gaps if run.probed is not None else ()
+    return run.probed.gaps if run.probed is not None else CONDITION_GAPS
 
 
-def _test_best_heads(
-    runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision
-) -> tuple[BestReplicate, ...]:
+def _test_best_heads(runs: _Runs, scores: Scores, rules: tuple[Rule, ...], decision: Decision) -> Table:
     """Test the best heads of the probes of A on B; none for other runs."""
     probed = runs.first.probed
     if probed is None:
-        return ()
+        return BEST
     position = {rule.sieve: k for k, rule in enumerate(rules)}
     named = [(":".join(part for part in (best.row, best.direction) if part), best) for best in probed.best]
     shared = [(position[name], best) for name, best in named if name in position and best.layer >= 0]

@@ -1,7 +1,6 @@
 """Remove growing sets of heads from a model, and test the damage of each, until one is too large."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -9,7 +8,8 @@ from jaxtyping import Bool, Float, Int
 from headroles.extraction.pruning.damage import DamageMeter, Measured
 from headroles.extraction.pruning.replace import HeadRemover
 from headroles.records.causal.columns import LOSS
-from headroles.records.causal.pruning import NOT_TESTED, PruneStep
+from headroles.records.causal.pruning import NOT_TESTED, STEPS
+from headroles.records.table import Row, Table
 from headroles.stats.causal.certificate import in_sequence, measure_set, possible_damage
 from headroles.stats.columns import unit_numbers
 from headroles.stats.moments import unit_means
@@ -42,15 +42,14 @@ class UnitDamage:
         """Return the damage of each unit; NaN where a unit has none."""
         return unit_means(measured.change[:, None], self._numbers)[:, 0]
 
-    def step(self, size: int, measured: Measured, bound: float, alpha: float) -> PruneStep:
+    def step(self, size: int, measured: Measured, bound: float, alpha: float) -> Row:
         """Return the test of one set of heads, with accuracy over inputs where there are classes."""
         step = measure_set(size, self.by_unit(measured), self.clean, bound, alpha, self.bounds)
         known = not np.isnan(measured.right).any()
-        return replace(
-            step,
-            accuracy_before=float(self._meter.clean_right.mean()) if known else float("nan"),
-            accuracy_after=float(measured.right.mean()) if known else float("nan"),
-        )
+        if known:
+            step.accuracy_before = float(self._meter.clean_right.mean())
+            step.accuracy_after = float(measured.right.mean())
+        return step
 
 
 def mask_of(
@@ -75,7 +74,7 @@ def measure_sets(
     limits: tuple[float, float],
     shape: tuple[int, ...],
     advance: Callable[[], None],
-) -> tuple[tuple[PruneStep, ...], Float[np.ndarray, "steps units"]]:
+) -> tuple[Table, Float[np.ndarray, "steps units"]]:
     """Remove growing sets of heads until the damage of one is not within the bound, and a few more.
 
     Null, alternative, unit and assumptions are those of ``stats.causal.certificate.certify``: sets are tested
@@ -93,7 +92,7 @@ def measure_sets(
     Returns:
         The sets that were measured, and the damage of every unit under each.
     """
-    steps: list[PruneStep] = []
+    steps: list[Row] = []
     changes: list[np.ndarray] = []
     for size in sizes:
         with remover.without(mask_of(order, size, shape)):
@@ -103,4 +102,4 @@ def measure_sets(
         advance()
         if sum(step.decision == NOT_TESTED for step in steps) >= BEYOND:
             break
-    return tuple(steps), np.stack(changes)
+    return STEPS.rows(map(vars, steps)), np.stack(changes)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from headroles.addresses import is_address
 from headroles.errors import BadInput
-from headroles.records.causal.pruning import Pruning
+from headroles.records.causal.pruning import STEPS, Pruning
 from headroles.shards.files import find_damaged_file
 from headroles.shards.verify import ROUNDING, Verified, verify
 from headroles.storage.atlas.folder import load_atlas
 from headroles.storage.causal.pruning import load_pruning
 from headroles.storage.comparison import load_comparison
-from headroles.storage.folder import ATLAS, COMPARISON, RUN, STEPS
+from headroles.storage.folder import ATLAS, COMPARISON, RUN
 from headroles.storage.integrity.manifest import AGAIN, check_run_folder, read_checked_manifest
 from headroles.storage.integrity.reading import kind_of_folder
 from headroles.storage.places import LocalPlace
@@ -70,8 +70,8 @@ def _check_steps(pruning: Pruning, place: Path) -> None:
         same = all(isclose(a, b, rel_tol=ROUNDING) or (isnan(a) and isnan(b)) for a, b in pairs)
         if not same or (step.count, step.decision) != (other.count, other.decision):
             raise BadInput(
-                f"'{place / STEPS}' is not what the damage of the units gives for {step.size} heads; prune "
-                "the run again"
+                f"'{place / STEPS.file}' is not what the damage of the units gives for {step.size} heads; "
+                "prune the run again"
             )
     fresh = () if pruning.check is None else (pruning.check.step,)
     for step in (*pruning.steps, *fresh):

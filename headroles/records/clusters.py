@@ -6,15 +6,31 @@ of scipy: (0, 1), (0, 2), …, (1, 2), ….
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
+from headroles.records.numbers import isolate, plural, three_decimals, two_decimals
 from headroles.records.rules.names import WAYS
 from headroles.records.shown.brief import brief
+from headroles.records.table import (
+    COUNT,
+    ENDS,
+    HEAD,
+    LAYER,
+    SHARE,
+    Cell,
+    Column,
+    Row,
+    Table,
+    counted,
+    interval_ends,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,58 +94,146 @@ class Divergence:
         return mean * self.weight.sum() if self.way == "sum" else mean
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One candidate for the number of clusters.
+CIRCULAR = "no p can be given: roles and distances come from the same attention"
+ALL = "all "
+"""First word of a reference that holds every placement, the observed one among them."""
 
-    Attributes:
-        clusters: Number of clusters.
-        silhouette: Mean silhouette over heads, from −1 to 1.
-        stability: Mean adjusted Rand index between the clusters and those of resampled units.
-        chosen: 1 for the chosen number, else 0.
+
+def about_roles(claim: Row) -> bool:
+    """Return whether a claim relates roles to distances, so that it can have no p."""
+    return bool(claim.subject) or "role" in claim.claim
+
+
+def reference_text(claim: Row) -> str:
+    """Return what a claim's p is a share of: all placements, or the observed one and drawn ones.
+
+    Example:
+        >>> reference_text(Row(placements=999, reference="random orders"))
+        '1,000 placements (the observed one and 999 drawn: random orders)'
+        >>> reference_text(Row(placements=720, reference="all orders"))
+        '720 placements (all orders, the observed one among them)'
     """
+    reference = isolate(claim.reference) or "random placement"
+    if claim.reference.startswith(ALL):
+        return f"{plural(claim.placements, 'placement')} ({reference}, the observed one among them)"
+    drawn = f"the observed one and {claim.placements:,} drawn: {reference}"
+    return f"{plural(1 + claim.placements, 'placement')} ({drawn})"
 
-    clusters: int
-    silhouette: float
-    stability: float
-    chosen: int = 0
+
+def _share(claim: Row) -> Cell:
+    """Return what a claim's p is a share of, or why there is none."""
+    none = CIRCULAR if about_roles(claim) else "–"
+    text = none if math.isnan(claim.p) else reference_text(claim)
+    return Cell(text, text)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One claim about groups of heads.
+CHOICES = Table(
+    "choices.csv",
+    "Numbers of clusters that were tried",
+    "a number of clusters",
+    (
+        Column(
+            "clusters", "Number of clusters.", int, "clusters", str, terminal="narrow",
+            short="clusters tried", within=COUNT,
+        ),
+        Column(
+            "silhouette", "Mean silhouette over heads, from −1 to 1.", float, "silhouette", two_decimals,
+            terminal="narrow", within=(-1.0, 1.0),
+        ),
+        Column(
+            "stability", "Mean adjusted Rand index between the clusters and those of resampled units.", float,
+            "stability", two_decimals, terminal="narrow", within=(-1.0, 1.0),
+        ),
+        Column(
+            "chosen", "1 for the chosen number, else 0.", int, "chosen, or why not", terminal="narrow",
+            short=" ", within=SHARE,
+        ),
+    ),
+    name="Numbers of clusters",
+)  # fmt: skip
+"""Candidates for the number of clusters."""
+CLAIMS = Table(
+    "claims.csv",
+    "Claims about heads together",
+    "a claim",
+    (
+        Column("claim", "Name of the claim, such as “same layer closer”.", str, "claim", terminal="narrow"),
+        Column(
+            "subject", "Subject of the claim, such as a role; “” for all heads.", str, "about",
+            lambda value: value or "all heads",
+        ),
+        Column(
+            "measure",
+            "Name of the statistic: “R2”, “mantel r”, “adjusted Rand”, “stress” and the like.", str,
+            "measure", terminal="narrow",
+        ),
+        Column(
+            "estimate", "Value of the statistic.", float, f"estimate {ENDS}", three_decimals,
+            ("low", "high"), terminal="narrow",
+        ),
+        Column("low", "Lower end of its 95 % interval from resampled units; NaN where there is none."),
+        Column("high", "Upper end."),
+        Column(
+            "p",
+            "Share of placements at least as extreme, the observed one included, so never 0; NaN where no p "
+            "is allowed (labels and distances from the same attention).", float, "p", terminal="narrow",
+            within=SHARE,
+        ),
+        counted("placements", "Number of placements behind p; 0 without p."),
+        Column(
+            "reference", "Set of placements behind p, in words; “” without p.", str, "p is a share of",
+            cell=_share,
+        ),
+        counted("heads", "Number of heads that counted.", "heads"),
+        counted("units", "Number of units behind the interval.", "units"),
+    ),
+    name="Claims",
+)  # fmt: skip
+"""Claims about groups of heads."""
 
-    Attributes:
-        claim: Name of the claim, such as "same layer closer".
-        subject: Subject of the claim, such as a role; "" for all heads.
-        measure: Name of the statistic: "R2", "mantel r", "adjusted Rand", "stress" and the like.
-        estimate: Value of the statistic.
-        low: Lower end of its 95 % interval from resampled units; NaN where there is none.
-        high: Upper end.
-        p: Share of placements at least as extreme, the observed one included, so never 0; NaN where
-            no p is allowed (labels and distances from the same attention).
-        placements: Number of placements behind p; 0 without p.
-        reference: Set of placements behind p, in words; "" without p.
-        heads: Number of heads that counted.
-        units: Number of units behind the interval.
-    """
 
-    claim: str
-    subject: str
-    measure: str
-    estimate: float
-    low: float
-    high: float
-    p: float
-    placements: int
-    reference: str
-    heads: int
-    units: int
+def _rounded(name: str) -> Callable[[Row], Cell]:
+    """Return what writes a number with two decimals that sorts by six."""
+    return lambda row: Cell(two_decimals(getattr(row, name)), round(getattr(row, name), 6))
 
-    @property
-    def about_roles(self) -> bool:
-        """Whether the claim relates roles to distances, so that it can have no p."""
-        return bool(self.subject) or "role" in self.claim
+
+HEAD_CLUSTERS = Table(
+    "clusters.csv",
+    "The cluster of every head",
+    "a head",
+    (
+        LAYER,
+        HEAD,
+        Column("cluster", "Number of its cluster, from 0; −1 for none.", int, "cluster"),
+        Column(
+            "silhouette", "Silhouette of the head, −1 to 1.", float, "silhouette",
+            cell=_rounded("silhouette"), within=(-1.0, 1.0),
+        ),
+        Column(
+            "stability", "How often resampled inputs keep it with its cluster, 0 to 1.", float, "stability",
+            cell=_rounded("stability"), within=SHARE,
+        ),
+        Column("x", "Place on the map.", float, "x", cell=_rounded("x")),
+        Column("y", "Place on the map.", float, "y", cell=_rounded("y")),
+    ),
+    name="All heads: the numbers behind the map",
+)  # fmt: skip
+"""The cluster of every head, and its place on the map."""
+NEAR_HEADS = Table(
+    "neighbours.csv",
+    "The nearest heads of every head",
+    "a head and a near head",
+    (
+        LAYER,
+        HEAD,
+        counted("rank", "1 for the nearest."),
+        replace(LAYER, name="near_layer", meaning="Layer of the near head."),
+        Column("near_head", "The near head in its layer.", int, within=COUNT),
+        Column("distance", "Distance of the two.", float, within=COUNT),
+        *interval_ends(),
+    ),
+)
+"""The nearest heads of every head, nearest first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,14 +292,24 @@ class ClusterResults:
     silhouette: Float[np.ndarray, " heads"]
     stability: Float[np.ndarray, " heads"]
     linkage: Float[np.ndarray, "merges 4"]
-    choices: tuple[Choice, ...]
+    choices: Table
     place: Float[np.ndarray, "heads 2"]
     cloud: Float[np.ndarray, "draws heads 2"]
     stress: float
-    claims: tuple[Claim, ...]
+    claims: Table
     neighbours: Neighbours | None = None
 
     __repr__ = brief
+
+    @property
+    def heads(self) -> Table:
+        """The cluster of every head, and its place on the map, by places of layers."""
+        layers, heads = np.indices((self.divergence.layers, self.divergence.heads)).reshape(2, -1)
+        x, y = self.place.T
+        return HEAD_CLUSTERS.of(
+            layer=layers, head=heads, cluster=self.cluster, silhouette=self.silhouette,
+            stability=self.stability, x=x, y=y,
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         """Check shapes and types, and make the arrays read-only."""

@@ -3,51 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from headroles.records.assessment import NAME
 from headroles.records.findings import Findings, HeadGrid
 from headroles.records.layers import Stack, stored_stack
+from headroles.records.numbers import mean
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.brief import brief
 from headroles.records.shown.notebook import comparison_html
 from headroles.records.shown.results import comparison_text
+from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Table, chance, counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OUTCOMES = ("changed", "equivalent", "undetermined", "untestable")
-COLUMNS = (
-    "count", "mean_a", "mean_b", "difference", "effect", "low", "high",
-    "statistic", "p", "q", "p_equivalent", "q_equivalent",
-)  # fmt: skip
+DIFFERENCES = Table("differences.csv", "Every head under both models", "a sieve, layer and head", (
+    NAME, LAYER, HEAD,
+    counted("count", "Units with a score in both runs.", "units"),
+    Column("mean_a", "Mean score of run A over those units, on the score scale.", float, "mean A", mean),
+    Column("mean_b", "Mean score of run B over the same units.", float, "mean B", mean),
+    Column("difference", "Mean over units of (score B − null B) − (score A − null A).", float,
+           f"difference {ENDS}", mean, ("low", "high")),
+    Column("effect", "`difference` over the standard deviation of the units' differences (Cohen's d of "
+           "paired samples, d_z), signed; NaN without spread."),
+    Column("low", "Lower end of the 95 % interval of the difference (two-sided, not adjusted for "
+           "selection)."),
+    Column("high", "Upper end."),
+    Column("statistic", "The test statistic of the difference against 0."),
+    chance("p", "Two-sided p of \"no change\"."),
+    chance("q", "`p`, guarded against units that are missing and set to 1 for heads that are equivalent or "
+           "have an interval within ± bound, adjusted over its family.", "q"),
+    chance("p_equivalent", "P of \"a change of at least the bound, in either direction\": the larger of two "
+           "one-sided p."),
+    chance("q_equivalent", "`p_equivalent`, guarded likewise, adjusted over its family.", "q of equivalence"),
+    Column("outcome", "`changed`, `equivalent`, `undetermined` or `untestable`.", str, "outcome",
+           words=OUTCOMES),
+), name="Differences")  # fmt: skip
+COLUMNS = tuple(column.name for column in DIFFERENCES.columns[3:-1])
+"""Columns of numbers of ``DIFFERENCES``, which are arrays of ``Differences``."""
+MOVED = Table("labels.csv", "Roles gained and lost", "a head", (
+    LAYER, HEAD,
+    Column("roles_a", "Roles in run A, joined by `;`.", str), Column("roles_b", "Roles in run B.", str),
+    Column("gained", "Roles in B alone.", str), Column("lost", "Roles in A alone.", str),
+))  # fmt: skip
+LAYERS = Table("layers.csv", "Changes of every layer", "a sieve and a layer", (
+    Column("sieve", "Name of the sieve.", str, "sieve"), replace(LAYER, heading="layer"),
+    counted("changed", "Heads whose score changed.", "changed"),
+    counted("equivalent", "Heads equivalent within the bound.", "equivalent"),
+    counted("undetermined", "Heads with neither outcome.", "undetermined"),
+    counted("untestable", "Heads that could not be tested.", "untestable"),
+    Column("difference", "Mean difference over the layer's heads, on the score scale; NaN when no head has "
+           "one.", float, "mean difference"),
+    Column("absolute", "Mean absolute difference over them.", float, "mean |difference|", within=COUNT),
+    Column("labels_a", "Heads with the role in run A; None for contrasts, which are no roles.",
+           "int | None", within=COUNT),
+    Column("labels_b", "Heads with the role in run B.", "int | None", within=COUNT),
+    Column("gained", "Heads with the role in B and not in A.", "int | None", within=COUNT),
+    Column("lost", "Heads with the role in A and not in B.", "int | None", within=COUNT),
+))  # fmt: skip
+SWAPS = Table("swaps.csv", "Labels that change when the two models are swapped at random", "a role", (
+    Column("sieve", "The role; empty for all roles together.", str),
+    counted("labels_a", "Heads with the role in A (role labels, for all roles together)."),
+    counted("labels_b", "Heads with the role in B."),
+    counted("gained", "Heads with the role in B and not in A."),
+    counted("lost", "Heads with the role in A and not in B."),
+    counted("changed", "`gained + lost`."),
+    *(
+        Column(f"{kind}_{name}", meaning.format(kind), within=COUNT)
+        for kind, meanings in (
+            ("gained", ("Mean of `{}` over the swaps; the mean of `lost` estimates the same number.",
+                        "2.5 % point over the swaps.", "97.5 % point over the swaps.")),
+            *((kind, ("As `gained_mean`, of `{}`.", "As `gained_low`.", "As `gained_high`."))
+              for kind in ("lost", "changed")),
+        )
+        for name, meaning in zip(("mean", "low", "high"), meanings, strict=True)
+    ),
+    chance("p", "`(1 + swaps with at least as many changed) / (1 + swaps)`."),
+    chance("q", "`p` adjusted over the roles; NaN for all roles together, which is a test by itself."),
+), note="The two runs are swapped at random within each unit.")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences(HeadGrid):
-    """Paired differences, one entry per sieve, layer and head (columns of ``differences.csv``).
+    """Paired differences, one entry per sieve, layer and head.
+
+    Its arrays are the columns of ``DIFFERENCES``, which says what they mean.
 
     Attributes:
         rules: Rule of each sieve, as in run A; in the order of the first axis.
-        count: Units with a score in both runs.
-        mean_a: Mean score of run A over those units, on the score scale.
-        mean_b: Mean score of run B over the same units.
-        difference: Mean over units of (score B − null B) − (score A − null A).
-        effect: ``difference`` over the standard deviation of the units' differences (Cohen's d of
-            paired samples, d_z), signed; NaN without spread.
-        low: Lower end of the 95 % interval of the difference (two-sided, not adjusted for selection).
-        high: Upper end.
-        statistic: The test statistic of the difference against 0.
-        p: Two-sided p of "no change".
-        q: ``p``, guarded against units that are missing and set to 1 for heads that are equivalent or have an
-            interval within ± bound, adjusted over its family.
-        p_equivalent: P of "a change of at least the bound, in either direction": the larger of two
-            one-sided p.
-        q_equivalent: ``p_equivalent``, guarded likewise, adjusted over its family.
         outcome: 0 changed, 1 equivalent, 2 undetermined, 3 untestable (``OUTCOMES``).
     """
 
@@ -74,82 +124,6 @@ class Differences(HeadGrid):
         return changed, equivalent, undetermined, untestable
 
 
-@dataclass(frozen=True, slots=True)
-class LayerChange:
-    """Counts of changes of one sieve in one layer (a row of ``layers.csv``).
-
-    Attributes:
-        sieve: Name of the sieve.
-        layer: Its position in the model, from 0.
-        changed: Heads whose score changed.
-        equivalent: Heads equivalent within the bound.
-        undetermined: Heads with neither outcome.
-        untestable: Heads that could not be tested.
-        difference: Mean difference over the layer's heads, on the score scale; NaN when no head has one.
-        absolute: Mean absolute difference over them.
-        labels_a: Heads with the role in run A; None for contrasts, which are no roles.
-        labels_b: Heads with the role in run B.
-        gained: Heads with the role in B and not in A.
-        lost: Heads with the role in A and not in B.
-    """
-
-    sieve: str
-    layer: int
-    changed: int
-    equivalent: int
-    undetermined: int
-    untestable: int
-    difference: float
-    absolute: float
-    labels_a: int | None
-    labels_b: int | None
-    gained: int | None
-    lost: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RoleChange:
-    """Labels gained and lost, with a reference from swapping the two runs at random within each unit.
-
-    Attributes:
-        sieve: The role; "" for all roles together.
-        labels_a: Heads with the role in A (role labels, for all roles together).
-        labels_b: Heads with the role in B.
-        gained: Heads with the role in B and not in A.
-        lost: Heads with the role in A and not in B.
-        changed: ``gained + lost``.
-        gained_mean: Mean of ``gained`` over the swaps; the mean of ``lost`` estimates the same number.
-        gained_low: 2.5 % point over the swaps.
-        gained_high: 97.5 % point over the swaps.
-        lost_mean: As ``gained_mean``, of ``lost``.
-        lost_low: As ``gained_low``.
-        lost_high: As ``gained_high``.
-        changed_mean: As ``gained_mean``, of ``changed``.
-        changed_low: As ``gained_low``.
-        changed_high: As ``gained_high``.
-        p: ``(1 + swaps with at least as many changed) / (1 + swaps)``.
-        q: ``p`` adjusted over the roles; NaN for all roles together, which is a test by itself.
-    """
-
-    sieve: str
-    labels_a: int
-    labels_b: int
-    gained: int
-    lost: int
-    changed: int
-    gained_mean: float
-    gained_low: float
-    gained_high: float
-    lost_mean: float
-    lost_low: float
-    lost_high: float
-    changed_mean: float
-    changed_low: float
-    changed_high: float
-    p: float
-    q: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Two runs on the same examples, or one model on two inputs of equal layout.
@@ -161,8 +135,8 @@ class Comparison:
         after: Findings of run B, likewise.
         decision: Test of the differences; correction and level of all.
         bound: Differences within ± bound are equivalent, on the score scale.
-        layers: Counts of changes of every sieve in every layer.
-        swaps: Labels gained and lost with their reference; all roles together are last.
+        layers: Counts of changes of every sieve in every layer (``LAYERS``).
+        swaps: Labels gained and lost with their reference; all roles together are last (``SWAPS``).
         manifest: All facts needed to reproduce the comparison (JSON types only).
         remarks: Remarks for the reader, one sentence each.
     """
@@ -172,8 +146,8 @@ class Comparison:
     after: Findings
     decision: Decision
     bound: float
-    layers: tuple[LayerChange, ...] = ()
-    swaps: tuple[RoleChange, ...] = ()
+    layers: Table = LAYERS
+    swaps: Table = SWAPS
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
@@ -183,18 +157,15 @@ class Comparison:
         model = self.manifest.get("a", {}).get("model") or {}
         return stored_stack(model, self.differences.count.shape[1])
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per sieve × layer × head with the columns of ``differences.csv``."""
-        import pandas as pd
+    @property
+    def table(self) -> Table:
+        """Return every difference, one row per sieve × layer × head."""
+        outcome = np.array(OUTCOMES, dtype=object)[self.differences.outcome.ravel()]
+        return DIFFERENCES.of(**self.differences.flat_columns(COLUMNS, self.stack), outcome=outcome)
 
-        table = self.differences.flat_columns(COLUMNS, self.stack)
-        table["outcome"] = np.array(OUTCOMES, dtype=object)[self.differences.outcome.ravel()]
-        return pd.DataFrame(table)
-
-    def labels(self) -> pd.DataFrame:
-        """Return one row per head: roles in A, in B, gained and lost, joined by ``;``."""
-        import pandas as pd
-
+    @property
+    def moved(self) -> Table:
+        """Return the roles of every head in A, in B, gained and lost."""
         names = self.before.roles
         held_a, held_b = (
             run.decision[[rule.role for rule in run.rules]].reshape(len(names), run.count[0].size) == 0
@@ -209,7 +180,15 @@ class Comparison:
             ("lost", held_a & ~held_b),
         ):
             columns[name] = [";".join(np.array(names, dtype=object)[roles]) for roles in held.T]
-        return pd.DataFrame(columns)
+        return MOVED.of(**columns)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per sieve × layer × head with the columns of ``differences.csv``."""
+        return self.table.frame()
+
+    def labels(self) -> pd.DataFrame:
+        """Return one row per head: roles in A, in B, gained and lost, joined by ``;``."""
+        return self.moved.frame()
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the same as ``frame``."""
@@ -217,11 +196,11 @@ class Comparison:
 
     def by_layer(self) -> pd.DataFrame:
         """Return one row per sieve and layer, with the columns of ``layers.csv``."""
-        return _table(LayerChange, self.layers)
+        return self.layers.frame()
 
     def by_role(self) -> pd.DataFrame:
         """Return labels gained and lost with their reference, with the columns of ``swaps.csv``."""
-        return _table(RoleChange, self.swaps)
+        return self.swaps.frame()
 
     def __repr__(self) -> str:
         """Return both models, the answer and counts of changed heads per sieve, in at most 20 lines."""
@@ -244,12 +223,3 @@ class Comparison:
             comparison_answer(self),
             self.stack,
         )
-
-
-def _table(kind: type, records: tuple[Any, ...]) -> pd.DataFrame:
-    """Return records of one kind as a table; whole numbers may be missing."""
-    import pandas as pd
-
-    columns = fields(kind)
-    table = pd.DataFrame([asdict(record) for record in records], columns=[column.name for column in columns])
-    return table.astype({column.name: "Int64" for column in columns if "int" in str(column.type)})

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadInput, shorten
 from headroles.progress import in_notebook
 from headroles.records.arrays import key_groups, read_only
-from headroles.records.assessment import Assessment, Precision
+from headroles.records.assessment import NAME, Assessment, Precision
 from headroles.records.causal.ablation import Ablation
 from headroles.records.causal.origins import Origins
 from headroles.records.clusters import ClusterResults
@@ -24,6 +24,7 @@ from headroles.records.example import Scores
 from headroles.records.kept_maps import KeptMaps
 from headroles.records.layers import Stack
 from headroles.records.moments import Moments
+from headroles.records.numbers import mean
 from headroles.records.probes import ProbeResults
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.brief import brief
@@ -31,6 +32,7 @@ from headroles.records.shown.controls import controls_of, explained_words
 from headroles.records.shown.heads import Head, RoleMap, head_of
 from headroles.records.shown.results import labelling_text
 from headroles.records.surface import SurfaceResults
+from headroles.records.table import COUNT, ENDS, HEAD, LAYER, SHARE, Column, Table, chance, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +41,49 @@ if TYPE_CHECKING:
     from headroles.viewing import Viewed
 
 DECISIONS = ("role", "not", "undetermined", "untestable", "explained")
-"""Decisions by code. Runs of older versions know the first four."""
-COLUMNS = (
-    "count", "cells", "mean", "null", "margin", "effect", "low", "high",
-    "statistic", "p", "q", "p_not", "q_not",
-)  # fmt: skip
+"""Decisions by code."""
+FINDINGS = Table("findings.csv", "The outcome of every test", "a sieve, layer and head", (
+    NAME, LAYER, HEAD,
+    counted("count", "Units that counted; of scores kept as moments, examples.", "units"),
+    Column("cells", "Mean number of eligible queries (or arcs) per example.", within=COUNT),
+    Column("mean", "Mean score over units, on the score scale.", float, f"mean {ENDS}", mean),
+    Column("null", "Mean chance value.", float, "chance"),
+    Column("margin", "Distance beyond the null that counts."),
+    Column("effect", "`(mean − null − margin) / sd`, signed, sd over what is counted; NaN without spread.",
+           float, "effect"),
+    Column("low", "Lower end of the 95 % interval of the difference `mean − null`, laid around the mean "
+           "(two-sided, not adjusted for selection). It is that of the mean in surface runs, and where all "
+           "inputs have one chance value; for probes see `mean_low` of `precision.csv`."),
+    Column("high", "Upper end of that interval."),
+    Column("statistic", "The test statistic of `mean − null − margin`."),
+    chance("p", "One-sided p of \"not beyond the margin\"; joint with the contrast where there is one. In "
+           "the row of a second contrast it is joint with the sieve and its first contrast, too."),
+    chance("q", "`p` adjusted over its family.", "q"),
+    chance("p_not", "One-sided p of \"not below the margin\", of the column by itself."),
+    chance("q_not", "`p_not` adjusted over its family.", "q of not"),
+    Column("decision", "`role`, `not`, `undetermined`, `untestable` or `explained`; empty on contrasts, "
+           "which are part of a role. Explained: the score lies beyond θ, and the contrast below its margin. "
+           "So what the contrast controls for, distance or position, explains the score.", str, "decision",
+           lambda decision: decision or "contrast", words=(*DECISIONS, "")),
+))  # fmt: skip
+COLUMNS = tuple(column.name for column in FINDINGS.columns[3:-1])
+"""Columns of numbers of ``FINDINGS``, which are arrays of ``Findings``."""
+
+
+def labels_table(sieves: Iterable[str], shared: bool) -> Table:
+    """Return the description of ``labels.csv``, which has a column for every sieve.
+
+    Args:
+        sieves: Names of the sieves that can be roles.
+        shared: Whether query heads share keys and values.
+    """
+    meaning = "1 role, 0 not; empty for every other verdict."
+    return Table("labels.csv", "The roles of every head", "a head", (
+        LAYER, HEAD,
+        Column("roles", "Names of its roles, joined by `;`; empty without a role.", str),
+        *(Column(sieve, meaning, "int | None", within=SHARE) for sieve in sieves),
+        *[counted("kv_group", "Only where heads share keys: the group of the head.")] * shared,
+    ))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,29 +140,14 @@ class HeadGrid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings(HeadGrid):
-    """The outcome of every test, one entry per sieve, layer and head (columns of ``findings.csv``).
+    """The outcome of every test, one entry per sieve, layer and head.
+
+    Its arrays are the columns of ``FINDINGS``, which says what they mean.
 
     Attributes:
         rules: Rule that each sieve was tested by, in the order of the first axis.
-        count: Units that counted; of scores kept as moments, examples.
-        cells: Mean number of eligible queries (or arcs) per example.
-        mean: Mean score over units, on the score scale.
-        null: Mean chance value.
-        margin: Distance beyond the null that counts.
-        effect: ``(mean − null − margin) / sd``, signed, sd over what is counted; NaN without spread.
-        low: Lower end of the 95 % interval of the difference ``mean − null``, laid around the mean
-            (two-sided, not adjusted for selection). It is that of the mean in surface runs, and where all
-            inputs have one chance value; for probes see ``mean_low`` of ``precision.csv``.
-        high: Upper end of that interval.
-        statistic: The test statistic of ``mean − null − margin``.
-        p: One-sided p of "not beyond the margin"; joint with the contrast where there is one. In the row
-            of a second contrast it is joint with the sieve and its first contrast, too.
-        q: ``p`` adjusted over its family.
-        p_not: One-sided p of "not below the margin", of the column by itself.
-        q_not: ``p_not`` adjusted over its family.
-        decision: 0 role, 1 not, 2 undetermined, 3 untestable, 4 explained (``DECISIONS``); −1 on
-            contrasts, which are part of a role and no role themselves. Explained: the score lies beyond θ,
-            and the contrast below its margin, so what the contrast controls for explains the score.
+        decision: 0 role, 1 not, 2 undetermined, 3 untestable, 4 explained (``DECISIONS``); −1 on contrasts,
+            which are part of a role and no role themselves.
     """
 
     cells: Float[np.ndarray, "sieves layers heads"]
@@ -235,9 +260,7 @@ class Labelling:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per sieve × layer × head with the columns of ``findings.csv``."""
-        import pandas as pd
-
-        return pd.DataFrame(finding_columns(self))
+        return findings_of(self).frame()
 
     def mean_intervals(
         self,
@@ -274,12 +297,7 @@ class Labelling:
         Where query heads share keys and values, a last column ``kv_group`` shows which: heads of one
         layer with the same number.
         """
-        import pandas as pd
-
-        columns = label_columns(self)
-        return pd.DataFrame(
-            columns | {name: pd.array(columns[name], dtype="Int8") for name in self.findings.roles}
-        )
+        return labels_of(self).frame().astype(dict.fromkeys(self.findings.roles, "Int8"))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the same as ``frame``."""
@@ -428,20 +446,19 @@ class Labelling:
         return kind_of(self).notebook(self)
 
 
-def finding_columns(run: Labelling) -> dict[str, Any]:
-    """Return the columns of ``findings.csv`` by name, one entry per sieve × layer × head.
+def findings_of(run: Labelling) -> Table:
+    """Return the rows of ``findings.csv``, one per sieve × layer × head.
 
     Args:
         run: The result of a run.
     """
-    names = np.array([*DECISIONS, ""], dtype=object)
-    return run.findings.flat_columns(COLUMNS, run.scores.stack) | {
-        "decision": names[run.findings.decision.ravel()]
-    }
+    columns = run.findings.flat_columns(COLUMNS, run.scores.stack)
+    words = np.array([*DECISIONS, ""], dtype=object)[run.findings.decision.ravel()]
+    return FINDINGS.of(**columns, decision=words)
 
 
-def label_columns(run: Labelling) -> dict[str, Any]:
-    """Return the columns of ``labels.csv`` by name, one entry per head, as ``Labelling.labels`` has them.
+def labels_of(run: Labelling) -> Table:
+    """Return the rows of ``labels.csv``, one per head.
 
     Args:
         run: The result of a run. Of a head that is neither a role nor a "not", the entry is None.
@@ -457,4 +474,6 @@ def label_columns(run: Labelling) -> dict[str, Any]:
     for name, codes in zip(names, decision.tolist(), strict=True):
         columns[name] = [{0: 1, 1: 0}.get(code) for code in codes]
     groups = key_groups(run.manifest.get("model"), *findings.count.shape[1:])
-    return columns if groups is None else columns | {"kv_group": groups.ravel()}
+    if groups is not None:
+        columns["kv_group"] = groups.ravel()
+    return labels_table(names, groups is not None).of(**columns)

@@ -88,7 +88,7 @@ def with_range(value: str, low: str, high: str) -> str:
     """
     unit = "\u00a0%"
     ends = [end.removesuffix(unit) for end in (low, high)] if value.endswith(unit) else [low, high]
-    return value if "–" in (low, high) else f"{value} [{ends[0]},\u00a0{ends[1]}]"
+    return value if "–" in (value, low, high) else f"{value} [{ends[0]},\u00a0{ends[1]}]"
 
 
 def isolate(text: str) -> str:
@@ -136,3 +136,34 @@ def mean(value: float) -> str:
         return "–"
     text = f"{value:.2f}" if abs(value) >= 0.05 else f"{value:z.3f}"
     return text.replace("-", "−")
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """Return a part of a whole in per cent, without the sign.
+
+    Example:
+        >>> percent(0.7806), percent(0.7806, 0), percent(float("nan")), percent(-0.0301)
+        ('78.1', '78', '–', '−3.0')
+    """
+    return "–" if math.isnan(value) else f"{100 * value:z.{decimals}f}".replace("-", "−")
+
+
+def points(value: float, decimals: int = 1) -> str:
+    """Return a difference of two percentages, with its sign.
+
+    Example:
+        >>> points(0.264), points(-0.001, 0), points(-0.05)
+        ('+26.4', '0', '−5.0')
+    """
+    text = percent(value, decimals)
+    return f"+{text}" if value > 0 and float(text) else text
+
+
+def three_decimals(value: float) -> str:
+    """Return a distance or a share with three decimals.
+
+    Example:
+        >>> [three_decimals(value) for value in (0.2164, -0.0001, float("nan"))]
+        ['0.216', '0.000', '–']
+    """
+    return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")

@@ -4,14 +4,34 @@ Results are the best head of each row, its baselines, gaps between conditions, a
 has items about gold annotation, and baselines that a head has to beat.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.documents import Choices, Window
+from headroles.records.numbers import percent, points, two_decimals
 from headroles.records.shown.brief import brief
+from headroles.records.table import (
+    ENDS,
+    HEAD,
+    LAYER,
+    MISSING,
+    SHARE,
+    Cell,
+    Column,
+    Row,
+    Table,
+    chance,
+    counted,
+    interval_ends,
+)
+
+FROM_1 = (-1.0, math.inf)
+"""Range of numbers from 0, and −1 for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,200 +58,243 @@ class BaselineCounts:
     __repr__ = brief
 
 
-@dataclass(frozen=True, slots=True)
-class BestHead:
-    """Row of ``best.csv``: the best head of a row, chosen on one half of the units, tested on the other.
+def best_head_cell(row: Row) -> Cell:
+    """Return layer, head and direction of a row's best head; an en dash where none could be chosen."""
+    if row.layer < 0:
+        return MISSING
+    return Cell(f"{row.layer}-{row.head} {row.direction}".rstrip(), row.layer + row.head / 1000)
 
-    Under the preset "published" all units both select and test: "test half" then means all units, and
-    there is no test.
 
-    Accuracies are right answers over all items of the row (NaN without items); intervals are 95 %,
-    with standard errors clustered by unit.
+def baseline_cell(row: Row, decimals: int = 1) -> Cell:
+    """Return name and accuracy of the baseline of a row, in per cent."""
+    accuracy = percent(row.baseline_accuracy, decimals)
+    return Cell(f"{row.baseline}: {accuracy}" if row.baseline else "–", row.baseline_accuracy)
 
-    Attributes:
-        row: Relation or kind of mention, such as ``"dependency:nsubj"``.
-        direction: "→" (the item's word attends) or "←" (it is attended to); "" where there is only one.
-        layer: Layer of the head, from 0; −1 where no head could be selected.
-        head: Index of the head in its layer, from 0.
-        items: Items of the test half.
-        units: Units of the test half that have items.
-        selection: Accuracy of the head on the selection half, which is optimistic.
-        accuracy: Accuracy on the test half.
-        low: Lower end of its interval.
-        high: Upper end.
-        baseline: The baseline with the highest accuracy on the selection half, such as "-1".
-        baseline_accuracy: Its accuracy on the test half.
-        difference: Accuracy minus that of the baseline, on the test half.
-        difference_low: Lower end of its interval.
-        difference_high: Upper end.
-        margin: Margin that the difference is tested against.
-        statistic: Test statistic of difference ≤ margin.
-        p: One-sided p of difference ≤ margin.
-        q: ``p`` adjusted over the rows of the probe.
-        p_not: One-sided p of difference ≥ margin.
-        q_not: ``p_not`` adjusted over the rows of the probe.
-        contrast: Mean attention beyond the head's own distance profile, test half; NaN where not measured.
-        contrast_low: Lower end of its interval.
-        contrast_high: Upper end.
-        decision: "beyond" the baseline, "not", "undetermined" or "untestable".
+
+ITEMS = counted("items", "Items of the row.", "items")
+UNITS = counted("units", "Units that have items.", "units")
+BEST_HEADS = Table(
+    "best.csv",
+    "The best head of every row",
+    "a relation or kind of mention",
+    (
+        Column(
+            "row", "Relation or kind of mention, such as `dependency:nsubj`.", str, "row", terminal="narrow"
+        ),
+        Column(
+            "direction",
+            "“→” (the item's word attends) or “←” (it is attended to); “” where there is only one.", str,
+        ),
+        replace(LAYER, meaning=f"{LAYER.meaning[:-1]}; −1 where no head could be selected.", within=FROM_1),
+        replace(HEAD, cell=best_head_cell, within=FROM_1),
+        replace(ITEMS, meaning="Items of the test half."),
+        replace(UNITS, meaning="Units of the test half that have items."),
+        Column(
+            "selection", "Accuracy of the head on the selection half, which is optimistic.", float, "chosen",
+            percent, terminal="wide", within=SHARE,
+        ),
+        Column(
+            "accuracy", "Accuracy on the test half.", float, f"tested {ENDS}", percent, ("low", "high"),
+            terminal="narrow", short="tested", within=SHARE,
+        ),
+        *interval_ends(),
+        Column(
+            "baseline",
+            "The baseline with the highest accuracy on the selection half, such as `-1` (the word before).",
+            str, "baseline", cell=baseline_cell, terminal="narrow",
+        ),
+        Column("baseline_accuracy", "Its accuracy on the test half.", within=SHARE),
+        Column(
+            "difference", "Accuracy minus that of the baseline, on the test half.", float,
+            f"difference {ENDS}", points, ("difference_low", "difference_high"), terminal="narrow",
+            short="difference",
+        ),
+        *interval_ends("difference_low", "difference_high"),
+        Column("margin", "Margin that the difference is tested against."),
+        Column("statistic", "Test statistic of difference ≤ margin."),
+        chance("p", "One-sided p of difference ≤ margin."),
+        chance("q", "`p` adjusted over the rows of the probe.", "q", terminal="wide", short="q"),
+        chance("p_not", "One-sided p of difference ≥ margin."),
+        chance("q_not", "`p_not` adjusted over the rows of the probe."),
+        Column(
+            "contrast",
+            "Mean attention beyond the head's own distance profile, test half; NaN where not measured.",
+            float, f"contrast {ENDS}", two_decimals, ("contrast_low", "contrast_high"), terminal="wide",
+            short="contrast",
+        ),
+        *interval_ends("contrast_low", "contrast_high"),
+        Column(
+            "decision", "“beyond” the baseline, “not”, “undetermined” or “untestable”.", str, "decision",
+            terminal="narrow", words=("beyond", "not", "undetermined", "untestable"),
+        ),
+    ),
+    name="Best heads",
+    first=(
+        "row", "head", "items", "units", "selection", "accuracy", "baseline", "difference", "q", "decision",
+    ),
+    note=(
+        "It was chosen on one half of the units, and tested on the other. Under the preset `published` all "
+        "units do both, and nothing is tested. Accuracies are right answers over all items of the row; "
+        "standard errors are clustered by unit."
+    ),
+)  # fmt: skip
+"""The best head of every row of every probe."""
+BASELINES = Table(
+    "baselines.csv",
+    "Every baseline",
+    "a row of the probe and a baseline",
+    (
+        Column("row", "Relation or kind of mention.", str, "row"),
+        Column(
+            "baseline", "Name, such as `-1` (the word before), `nearest`, `right-branching`.", str,
+            "baseline",
+        ),
+        ITEMS,
+        UNITS,
+        Column(
+            "accuracy", "Right answers over items.", float, f"right, % {ENDS}", percent, ("low", "high"),
+            within=SHARE,
+        ),
+        *interval_ends(),
+    ),
+    name="Baselines",
+)  # fmt: skip
+"""The accuracy of every baseline over all units; intervals are clustered by unit."""
+CONDITION_GAPS = Table(
+    "conditions.csv",
+    "Gaps between two conditions, of WinoBias and GAP",
+    "a head and a gap",
+    (
+        LAYER,
+        replace(HEAD, cell=lambda row: Cell(f"{row.layer}-{row.head}", row.layer + row.head / 1000)),
+        Column(
+            "measure",
+            "`accuracy`, or `f1` (GAP's own: each name of a passage is classified as true or false).", str,
+        ),
+        Column("first", "Name of the first condition (`pro`, `feminine`).", str),
+        Column("second", "Name of the second (`anti`, `masculine`).", str),
+        Column(
+            "both", "The measure over all items.", float, "all", percent, terminal="narrow", within=SHARE
+        ),
+        Column(
+            "first_value", "The measure under the first condition.", float, "first", percent,
+            terminal="narrow", within=SHARE,
+        ),
+        Column(
+            "second_value", "The measure under the second condition.", float, "second", percent,
+            terminal="narrow", within=SHARE,
+        ),
+        Column(
+            "difference", "First minus second.", float, f"difference, points {ENDS}", points,
+            ("low", "high"), terminal="narrow", short=f"difference {ENDS}",
+        ),
+        *interval_ends(),
+        chance("p", "Two-sided p of no difference.", "p"),
+        chance("q", "`p` adjusted over the heads.", "q", terminal="narrow"),
+    ),
+    name="Gaps",
+)  # fmt: skip
+"""Every head under two conditions."""
+
+
+def _of_probe(name: str) -> Callable[[Row], Cell]:
+    """Return what writes a number of a trained probe; baselines have none."""
+
+    def cell(row: Row) -> Cell:
+        value = getattr(row, name)
+        return (
+            Cell(f"{value:,}" if name == "trained_on" else str(value), value) if row.trained_on else MISSING
+        )
+
+    return cell
+
+
+TRAINED_PROBES = Table(
+    "trained.csv",
+    "Trained probes, and baselines for them, on the test sentences",
+    "a trained probe",
+    (
+        Column(
+            "classifier",
+            "`attention`, `attention+words`, `distances+words`, `right-branching` or `left-branching`.", str,
+            "probe", cell=lambda row: Cell(classifier_name(row), classifier_name(row)), terminal="narrow",
+            short="trained probe",
+        ),
+        Column(
+            "weights",
+            "`trained` model or `random` weights (the control); empty where no model is read.", str,
+            words=("trained", "random", ""),
+        ),
+        Column(
+            "uas", "Words with the right head over all words but punctuation, 0 to 1.", float,
+            f"UAS, % {ENDS}", percent, ("low", "high"), terminal="narrow", short=f"UAS {ENDS}", within=SHARE,
+        ),
+        Column("low", "Lower end of its 95 % interval over documents; NaN below 20 documents."),
+        Column("high", "Upper end."),
+        counted("words", "Words of the test.", "words", terminal="narrow"),
+        counted("units", "Documents of the test.", "units"),
+        counted(
+            "trained_on", "Sentences trained on; 0 for baselines.", "sentences trained on",
+            cell=_of_probe("trained_on"), terminal="narrow", short="trained on",
+        ),
+        counted(
+            "epochs", "Passes over them until the held-out loss was lowest.", "epochs",
+            cell=_of_probe("epochs"), terminal="narrow",
+        ),
+        Column(
+            "seed", "Seed of initial weights, order and held-out part.", int, "seed", cell=_of_probe("seed")
+        ),
+    ),
+    name="Trained probes",
+)  # fmt: skip
+"""Trained probes and baselines for them."""
+PROBE_CONTESTS = Table(
+    "contests.csv",
+    "Paired tests between trained probes, on the same words, clustered by document",
+    "a pair of probes",
+    (
+        Column(
+            "first", "First classifier, with “ (random weights)” for the control.", str, "first − second",
+            cell=lambda row: Cell(f"{row.first} − {row.second}", row.first), terminal="narrow",
+        ),
+        Column("second", "Second classifier, likewise.", str),
+        Column(
+            "difference",
+            "UAS of the first minus the second; below 20 documents, all that follows is NaN.", float,
+            f"UAS, points {ENDS}", points, ("low", "high"), terminal="narrow", short=f"UAS {ENDS}",
+        ),
+        *interval_ends(),
+        Column("statistic", "Test statistic of no difference.", float, "statistic", two_decimals),
+        chance("p", "Two-sided p of no difference.", "p"),
+        chance("q", "`p` adjusted over the pairs.", "q", terminal="narrow"),
+    ),
+    name="Trained probes against each other",
+)  # fmt: skip
+"""Trained probes against each other."""
+PROBE_WEIGHTS = Table(
+    "weights.csv",
+    "Weights of heads in the attention-only probe",
+    "a probe, a head and a direction",
+    (
+        Column("classifier", "`attention`.", str),
+        LAYER,
+        HEAD,
+        Column("direction", "“→” (dependent attends to head) or “←”.", str, "direction", words=("→", "←")),
+        Column("weight", "On the log-odds scale, per unit of attention.", float, "weight", two_decimals),
+    ),
+    name="Weights",
+)  # fmt: skip
+"""The weight of every head in the attention-only probe, in either direction."""
+
+
+def classifier_name(row: Row) -> str:
+    """Return the name of a trained probe, the control marked as such.
+
+    Example:
+        >>> classifier_name(Row(classifier="attention", weights="random"))
+        'attention (random weights)'
     """
-
-    row: str
-    direction: str
-    layer: int
-    head: int
-    items: int
-    units: int
-    selection: float
-    accuracy: float
-    low: float
-    high: float
-    baseline: str
-    baseline_accuracy: float
-    difference: float
-    difference_low: float
-    difference_high: float
-    margin: float
-    statistic: float
-    p: float
-    q: float
-    p_not: float
-    q_not: float
-    contrast: float
-    contrast_low: float
-    contrast_high: float
-    decision: str
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Row of ``baselines.csv``: the accuracy of a baseline over all units.
-
-    Attributes:
-        row: Relation or kind of mention.
-        baseline: Name, such as "-1" (the word before), "nearest", "right-branching".
-        items: Items of the row.
-        units: Units that have items.
-        accuracy: Right answers over items.
-        low: Lower end of its 95 % interval, clustered by unit.
-        high: Upper end.
-    """
-
-    row: str
-    baseline: str
-    items: int
-    units: int
-    accuracy: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionGap:
-    """Row of ``conditions.csv``: one head under two conditions (WinoBias pro/anti, GAP by gender).
-
-    Attributes:
-        layer: Layer of the head, from 0.
-        head: Index of the head in its layer, from 0.
-        measure: "accuracy", or "f1" (GAP's own: each name of a passage is classified as true or false).
-        first: Name of the first condition ("pro", "feminine").
-        second: Name of the second ("anti", "masculine").
-        both: The measure over all items.
-        first_value: The measure under the first condition.
-        second_value: The measure under the second condition.
-        difference: First minus second.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        p: Two-sided p of no difference.
-        q: ``p`` adjusted over the heads.
-    """
-
-    layer: int
-    head: int
-    measure: str
-    first: str
-    second: str
-    both: float
-    first_value: float
-    second_value: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    q: float
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedProbe:
-    """Row of ``trained.csv``: a trained probe, or a baseline for it, on the test sentences.
-
-    Attributes:
-        classifier: "attention", "attention+words", "distances+words", "right-branching", "left-branching".
-        weights: "trained" model or "random" weights (the control); "" where no model is read.
-        uas: Words with the right head over all words but punctuation, 0 to 1.
-        low: Lower end of its 95 % interval over documents; NaN below 20 documents.
-        high: Upper end.
-        words: Words of the test.
-        units: Documents of the test.
-        trained_on: Sentences trained on; 0 for baselines.
-        epochs: Passes over them until the held-out loss was lowest.
-        seed: Seed of initial weights, order and held-out part.
-    """
-
-    classifier: str
-    weights: str
-    uas: float
-    low: float
-    high: float
-    words: int
-    units: int
-    trained_on: int
-    epochs: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeComparison:
-    """Row of ``contests.csv``: two trained probes on the same words, paired, clustered by document.
-
-    Attributes:
-        first: First classifier, with " (random weights)" for the control.
-        second: Second classifier, likewise.
-        difference: UAS of the first minus the second; below 20 documents, all that follows is NaN.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        statistic: Test statistic of no difference.
-        p: Two-sided p of no difference.
-        q: ``p`` adjusted over the pairs.
-    """
-
-    first: str
-    second: str
-    difference: float
-    low: float
-    high: float
-    statistic: float
-    p: float
-    q: float
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeWeight:
-    """Row of ``weights.csv``: the weight of a head in the attention-only probe.
-
-    Attributes:
-        classifier: "attention".
-        layer: Layer of the head, from 0.
-        head: Index of the head in its layer, from 0.
-        direction: "→" (dependent attends to head) or "←".
-        weight: On the log-odds scale, per unit of attention.
-    """
-
-    classifier: str
-    layer: int
-    head: int
-    direction: str
-    weight: float
+    return f"{row.classifier} (random weights)" if row.weights == "random" else row.classifier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,21 +304,21 @@ class ProbeResults:
     Attributes:
         tallies: Right answers of the baselines, from which the best heads are tested; None where only
             classifiers were trained.
-        best: Best head per row.
-        baselines: Accuracy per row and baseline.
-        gaps: Gap between conditions per head, where documents have conditions.
-        trained: Accuracy per trained probe and baseline.
-        contests: Comparison per pair of trained probes.
-        weights: Learned weight per head and direction.
+        best: Best head of every row.
+        baselines: Accuracy of every row and baseline.
+        gaps: Gap between conditions of every head, where documents have conditions.
+        trained: Accuracy of every trained probe and baseline.
+        contests: Comparison of every pair of trained probes.
+        weights: Learned weight of every head and direction.
     """
 
     tallies: BaselineCounts | None
-    best: tuple[BestHead, ...] = ()
-    baselines: tuple[Baseline, ...] = ()
-    gaps: tuple[ConditionGap, ...] = ()
-    trained: tuple[TrainedProbe, ...] = ()
-    contests: tuple[ProbeComparison, ...] = ()
-    weights: tuple[ProbeWeight, ...] = ()
+    best: Table = BEST_HEADS
+    baselines: Table = BASELINES
+    gaps: Table = CONDITION_GAPS
+    trained: Table = TRAINED_PROBES
+    contests: Table = PROBE_CONTESTS
+    weights: Table = PROBE_WEIGHTS
 
     __repr__ = brief
 

@@ -10,15 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from headroles.records.layers import LAYER_COLUMNS, Stack
 from headroles.records.numbers import number, p_text, with_range
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SHARE, COUNT, ANY = (0.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
 """Ranges of shares and chances, of numbers of things, and of all numbers."""
+ENDS = "[95\u00a0%]"
+"""In headings: an interval follows the number."""
 Row = SimpleNamespace
 """One row of a table: its values are attributes."""
 
@@ -155,7 +160,7 @@ class Table:
         title: What it holds, for captions and documentation.
         row: What a row is, for documentation, such as "an arm and a head".
         columns: Descriptions of the columns, in the order of the file.
-        data: One array for each column; empty for a description without rows.
+        data: One array for each column; none for a description without rows.
         name: Short name for readers who do not see it; "" for ``title``.
         first: Names of the columns that stand first where people read it; the first names the row.
         single: Names of columns that are left out where all rows show the same.
@@ -171,6 +176,12 @@ class Table:
     first: tuple[str, ...] = ()
     single: tuple[str, ...] = ()
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Give a description without rows an empty array for each column."""
+        if not self.data:
+            empty = {column.name: np.empty(0, DTYPES[column.kind]) for column in self.columns}
+            object.__setattr__(self, "data", empty)
 
     def of(self, **data: Any) -> "Table":
         """Return the table with other values: a sequence of equal length for each column.
@@ -191,9 +202,15 @@ class Table:
         known = [*rows]
         return self.of(**{column.name: [row[column.name] for row in known] for column in self.columns})
 
+    def joined(self, tables: Iterable["Table"]) -> "Table":
+        """Return the table with the rows of others of its kind, one after the other."""
+        known = [*tables]
+        names = [column.name for column in self.columns] if known else []
+        return replace(self, data={name: np.concatenate([table[name] for table in known]) for name in names})
+
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(next(iter(self.data.values()))) if self.data else 0
+        return len(next(iter(self.data.values())))
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows, their values as Python's own numbers and texts."""
@@ -201,9 +218,19 @@ class Table:
         for values in zip(*lists, strict=True):
             yield Row(**dict(zip(self.data, values, strict=True)))
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        """Return the values of a column."""
-        return self.data[name]
+    @overload
+    def __getitem__(self, which: str) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, which: int) -> Row: ...
+    def __getitem__(self, which: str | int) -> "np.ndarray | Row":
+        """Return the values of a column, or a row by its place.
+
+        Raises:
+            IndexError: When there is no such row.
+        """
+        if isinstance(which, str):
+            return self.data[which]
+        return next(iter(self.take([range(len(self))[which]])))
 
     def __repr__(self) -> str:
         """Return the name of the table and the number of its rows."""
@@ -219,10 +246,8 @@ class Table:
         """Return the rows with these values."""
         keep = np.ones(len(self), dtype=np.bool_)
         for name, value in wanted.items():
-            keep &= np.array(
-                [own == value for own in self.data[name].tolist()] if self.data else [], np.bool_
-            )
-        return self.take(keep) if self.data else self
+            keep &= np.asarray(self.data[name] == value, np.bool_)
+        return self.take(keep)
 
     def replace(self, **columns: Any) -> "Table":
         """Return the table with other values in some columns."""
@@ -239,15 +264,34 @@ class Table:
         numbers = np.array((*stack.numbers, -1))
         return self.replace(**{name: numbers[self.data[name]] for name in LAYER_COLUMNS & self.data.keys()})
 
+    def describe(self, column: str, **changes: Any) -> "Table":
+        """Return the table with a column that is described otherwise, such as by another heading.
+
+        Raises:
+            TypeError: For a name that no description of a column has.
+        """
+        return replace(
+            self,
+            columns=tuple(replace(own, **changes) if own.name == column else own for own in self.columns),
+        )
+
     def csv(self) -> str:
         """Return the content of its file; NaN and None are empty cells."""
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
         names = [column.name for column in self.columns]
         writer.writerow(names)
-        lists = [self.data[name].tolist() for name in names] if self.data else []
+        lists = [self.data[name].tolist() for name in names]
         writer.writerows(["" if cell != cell else cell for cell in row] for row in zip(*lists, strict=True))
         return text.getvalue()
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the table for pandas; whole numbers that may be missing are "Int64"."""
+        import pandas as pd
+
+        columns = {column.name: self.data[column.name] for column in self.columns}
+        missing = {column.name: "Int64" for column in self.columns if column.kind == "int | None"}
+        return pd.DataFrame(columns).astype(missing)
 
     def parse(self, cells: Sequence[Mapping[str, str]]) -> "Table":
         """Return the table with the cells of a file.
@@ -276,20 +320,28 @@ class Table:
         rank = {name: place for place, name in enumerate(self.first)}
         return sorted(chosen, key=lambda column: rank.get(column.name, len(rank)))
 
-    def sheet(self, width: str = "", *, leave: Iterable[str] = ()) -> Sheet:
-        """Return the table as people read it.
+    def sheet(self, width: str = "", *, leave: Iterable[str] = (), only: Sequence[str] = ()) -> Sheet:
+        """Return the table as people read it; the words that name the rows sort in the order of the table.
 
         Args:
             width: "" for pages and papers, "wide" or "narrow" for terminals.
             leave: Names of columns that are left out.
+            only: Names of the columns that are shown, in this order; () for those of the width.
         """
-        lines = [*self]
+        lines, known = [*self], {column.name: column for column in self.columns}
         kept = []
-        for column in self.shown(width):
+        for column in [known[name] for name in only] or self.shown(width):
             cells = [column.write(row) for row in lines]
             same = column.name in self.single and len({cell.text for cell in cells}) <= 1
             if column.name not in leave and not same:
                 kept.append((column, cells))
+        if kept:
+            column, named = kept[0]
+            named = [
+                replace(cell, key=place) if isinstance(cell.key, str) else cell
+                for place, cell in enumerate(named)
+            ]
+            kept[0] = (column, named)
         header = tuple(column.short or column.heading if width else column.heading for column, _ in kept)
         rows = tuple(zip(*(cells for _, cells in kept), strict=True))
         return Sheet(self.name or self.title, header, rows, tuple(column.meaning for column, _ in kept))
@@ -301,11 +353,13 @@ class Table:
             rule: dict[str, Any] = {"type": JSON_TYPES[column.kind], "description": column.meaning}
             if column.words:
                 rule["enum"] = list(column.words)
-            low, high = column.within
-            rule |= {"minimum": low} if math.isfinite(low) else {}
-            rule |= {"maximum": high} if math.isfinite(high) else {}
+            for name, end in zip(("minimum", "maximum"), column.within, strict=True):
+                rule |= {name: int(end) if end == int(end) else end} if math.isfinite(end) else {}
             properties[column.name] = rule
-        return {"type": "object", "properties": properties, "required": [*properties]}
+        required = [*properties]
+        return {
+            "type": "object", "required": required, "additionalProperties": False, "properties": properties
+        }  # fmt: skip
 
 
 def head_cell(row: Row) -> Cell:
@@ -316,6 +370,13 @@ def head_cell(row: Row) -> Cell:
         '2-9'
     """
     return MISSING if row.layer < 0 else Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
+
+
+LAYER = Column("layer", "Position of the layer in the model, from 0.", int, within=COUNT)
+HEAD = Column(
+    "head", "Head in the layer, from 0.", int, "head", cell=head_cell, terminal="narrow", within=COUNT
+)
+"""Columns of a head; people read them as one."""
 
 
 def chance(name: str, meaning: str, heading: str = "", **more: Any) -> Column:

@@ -30,6 +30,6 @@ __getattr__, __dir__, __all__ = public_names(
         "places": "FsspecPlace LocalPlace MemoryPlace place_of",
         "remote": "local_copy",
         "run": "write_report write_results",
-        "tables": "csv_text read_records",
+        "tables": "read_table",
     },
 )

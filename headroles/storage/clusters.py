@@ -3,50 +3,30 @@
 No pickle is written or read.
 """
 
-import csv
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.clusters import Choice, Claim, ClusterResults, Divergence, Neighbours
+from headroles.records.clusters import (
+    CHOICES,
+    CLAIMS,
+    HEAD_CLUSTERS,
+    NEAR_HEADS,
+    ClusterResults,
+    Divergence,
+    Neighbours,
+)
 from headroles.records.example import Scores
-from headroles.records.layers import number_layers
 from headroles.records.rules.names import METHODS
+from headroles.records.table import Table
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
-from headroles.storage.folder import CHOICES, CLAIMS, CLUSTERS, DIVERGENCE, NEIGHBOURS
-from headroles.storage.tables import csv_text, read_records
+from headroles.storage.folder import DIVERGENCE
+from headroles.storage.tables import read_table
 
 CLOSE = 1e-5
 """Largest relative difference between the stored mean and the mean of the sums."""
 ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """Row of ``neighbours.csv``: a head near another.
-
-    Attributes:
-        layer: Layer of the head.
-        head: The head.
-        rank: 1 for the nearest.
-        near_layer: Layer of the other head.
-        near_head: The other head.
-        distance: Distance between them.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-    """
-
-    layer: int
-    head: int
-    rank: int
-    near_layer: int
-    near_head: int
-    distance: float
-    low: float
-    high: float
 
 
 def cluster_files(clustered: ClusterResults) -> dict[str, str | bytes]:
@@ -58,14 +38,10 @@ def cluster_files(clustered: ClusterResults) -> dict[str, str | bytes]:
     """
     tables: dict[str, str | bytes] = {
         DIVERGENCE: _archive_bytes(clustered),
-        CLUSTERS: _heads_text(clustered),
-        CHOICES: csv_text(Choice, clustered.choices),
-        CLAIMS: csv_text(Claim, clustered.claims),
+        **{table.file: table.csv() for table in (clustered.heads, clustered.choices, clustered.claims)},
     }
     if clustered.neighbours is not None:
-        tables[NEIGHBOURS] = csv_text(
-            Neighbour, _neighbour_rows(clustered.neighbours, clustered.divergence.heads)
-        )
+        tables[NEAR_HEADS.file] = _near_heads(clustered.neighbours, clustered.divergence.heads).csv()
     return tables
 
 
@@ -76,30 +52,20 @@ def _archive_bytes(clustered: ClusterResults) -> bytes:
     return archive_bytes(arrays, compressed=True)
 
 
-def _heads_text(clustered: ClusterResults) -> str:
-    """Return one row per head: its cluster, silhouette, stability, and coordinates on the map."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("layer", "head", "cluster", "silhouette", "stability", "x", "y"))
-    heads = clustered.divergence.heads
-    for number, cluster in enumerate(clustered.cluster.tolist()):
-        values = [clustered.silhouette[number], clustered.stability[number], *clustered.place[number]]
-        cells = ["" if np.isnan(value) else float(value) for value in values]
-        writer.writerow((number // heads, number % heads, cluster, *cells))
-    return text.getvalue()
-
-
-def _neighbour_rows(neighbours: Neighbours, heads: int) -> list[Neighbour]:
+def _near_heads(neighbours: Neighbours, heads: int) -> Table:
     """Return the rows of every head's nearest heads, nearest first."""
-    rows = []
-    for number, rank in np.ndindex(neighbours.head.shape):
-        other = int(neighbours.head[number, rank])
-        distances = [
-            float(array[number, rank]) for array in (neighbours.distance, neighbours.low, neighbours.high)
-        ]
-        places = (number // heads, number % heads, rank + 1, other // heads, other % heads)
-        rows.append(Neighbour(*places, *distances))
-    return rows
+    head, rank = np.indices(neighbours.head.shape).reshape(2, -1)
+    near = neighbours.head.ravel()
+    return NEAR_HEADS.of(
+        layer=head // heads,
+        head=head % heads,
+        rank=rank + 1,
+        near_layer=near // heads,
+        near_head=near % heads,
+        distance=neighbours.distance.ravel(),
+        low=neighbours.low.ravel(),
+        high=neighbours.high.ravel(),
+    )
 
 
 def read_clusters(folder: Path, scores: Scores) -> ClusterResults:
@@ -128,14 +94,14 @@ def read_clusters(folder: Path, scores: Scores) -> ClusterResults:
         ClusterResults,
         arrays,
         divergence=divergence,
-        choices=tuple(read_records(Choice, folder / CHOICES)),
-        claims=tuple(read_records(Claim, folder / CLAIMS)),
-        neighbours=_read_neighbours(folder / NEIGHBOURS, heads, layers * heads),
+        choices=read_table(CHOICES, folder / CHOICES.file),
+        claims=read_table(CLAIMS, folder / CLAIMS.file),
+        neighbours=_read_neighbours(folder / NEAR_HEADS.file, heads, layers * heads),
     )
     check_clusters(clustered)
-    text = number_layers(_heads_text(clustered), scores.stack.numbers)
-    if (folder / CLUSTERS).read_text(encoding="utf-8") != text:
-        raise ValueError(f"{CLUSTERS} says other than {DIVERGENCE}")
+    text = clustered.heads.numbered(scores.stack).csv()
+    if (folder / HEAD_CLUSTERS.file).read_text(encoding="utf-8") != text:
+        raise ValueError(f"{HEAD_CLUSTERS.file} says other than {DIVERGENCE}")
     return clustered
 
 
@@ -143,16 +109,17 @@ def _read_neighbours(path: Path, heads: int, size: int) -> Neighbours | None:
     """Read the nearest heads from a table; None where there is none."""
     if not path.is_file():
         return None
-    rows: list[Neighbour] = read_records(Neighbour, path)
+    rows = read_table(NEAR_HEADS, path)
     near = len(rows) // size
-    wanted = [(head // heads, head % heads, rank + 1) for head, rank in np.ndindex(size, near)]
-    if not near or [(row.layer, row.head, row.rank) for row in rows] != wanted:
+    head, rank = np.indices((size, near)).reshape(2, -1)
+    wanted = {"layer": head // heads, "head": head % heads, "rank": rank + 1}
+    if not near or not all(np.array_equal(rows[name], column) for name, column in wanted.items()):
         raise ValueError(f"the rows of {path.name} are not every head and rank in turn")
-    if not all(0 <= row.near_head < heads and 0 <= row.near_layer < size // heads for row in rows):
+    others = rows["near_layer"] * heads + rows["near_head"]
+    if not ((rows["near_head"] >= 0) & (rows["near_head"] < heads) & (others >= 0) & (others < size)).all():
         raise ValueError(f"{path.name} has heads that the run has not")
-    head = np.array([row.near_layer * heads + row.near_head for row in rows], dtype=np.int64)
-    values = [np.array([getattr(row, name) for row in rows]) for name in ("distance", "low", "high")]
-    return Neighbours(head.reshape(size, -1), *(array.reshape(size, -1) for array in values))
+    values = (others, *(rows[name] for name in ("distance", "low", "high")))
+    return Neighbours(*(column.reshape(size, -1) for column in values))
 
 
 def check_divergence(divergence: Divergence, mean: np.ndarray, units: int) -> None:
@@ -207,7 +174,7 @@ def check_clusters(clustered: ClusterResults) -> None:
     _check_numbers(clustered.cluster, clustered.choices, clustered.method)
     for claim in clustered.claims:
         if np.isnan(claim.p) != (claim.placements == 0) or not (np.isnan(claim.p) or 0 < claim.p <= 1):
-            raise ValueError(f"{CLAIMS} has a p of {claim.p} of {claim.placements} placements")
+            raise ValueError(f"{CLAIMS.file} has a p of {claim.p} of {claim.placements} placements")
 
 
 def _within(values: np.ndarray, low: float, high: float, nan_allowed: bool) -> bool:
@@ -234,14 +201,14 @@ def _is_tree(linkage: Float[np.ndarray, "merges 4"]) -> bool:
     return np.array_equal(linkage[:, 3], size[heads:]) and _within(linkage[:, 2], 0.0, np.inf, False)
 
 
-def _check_numbers(cluster: Int[np.ndarray, " heads"], choices: tuple[Choice, ...], method: str) -> None:
+def _check_numbers(cluster: Int[np.ndarray, " heads"], choices: Table, method: str) -> None:
     """Refuse clusters that are not numbered from 0, and choices of which not exactly one is chosen."""
     names = np.unique(cluster)
     noisy = bool(names[0] == -1)
     if (noisy and method != "dbscan") or not np.array_equal(names[int(noisy) :], np.arange(names[-1] + 1)):
         raise ValueError(f"the clusters in {DIVERGENCE} are not numbered from 0")
-    chosen = [choice.clusters for choice in choices if choice.chosen == 1]
-    if len(chosen) != 1 or any(choice.chosen not in (0, 1) for choice in choices):
-        raise ValueError(f"{CHOICES} has {len(chosen)} numbers of clusters that were chosen, not one")
+    chosen = choices.where(chosen=1)["clusters"].tolist()
+    if len(chosen) != 1 or choices["chosen"].sum() != 1 or choices["chosen"].min() < 0:
+        raise ValueError(f"{CHOICES.file} has {len(chosen)} numbers of clusters that were chosen, not one")
     if names[-1] + 1 > chosen[0]:
-        raise ValueError(f"{CHOICES} says {chosen[0]} clusters, {DIVERGENCE} has {names[-1] + 1}")
+        raise ValueError(f"{CHOICES.file} says {chosen[0]} clusters, {DIVERGENCE} has {names[-1] + 1}")

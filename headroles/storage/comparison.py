@@ -1,26 +1,30 @@
 """Folder of a comparison: writing its tables, manifest and report, and reading the comparison back."""
 
 import csv
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison, Differences, LayerChange, RoleChange
+from headroles.records.comparison import (
+    DIFFERENCES,
+    LAYERS,
+    MOVED,
+    OUTCOMES,
+    SWAPS,
+    Comparison,
+    Differences,
+)
 from headroles.records.findings import COLUMNS as FINDINGS_COLUMNS
 from headroles.records.findings import Findings
 from headroles.records.layers import stack_of
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Table
 from headroles.storage.folder import (
     COMPARISON,
-    DIFFERENCES,
-    LABELS,
-    LAYERS,
     MANIFEST,
     REPORT,
-    SWAPS,
     figure_names,
     make_folder,
     write_errors,
@@ -29,9 +33,9 @@ from headroles.storage.integrity.manifest import damaged_error, manifest_text, r
 from headroles.storage.integrity.reading import check_files, read_settled
 from headroles.storage.integrity.switch import replace_files
 from headroles.storage.run import digests
-from headroles.storage.tables import places_of_layers, read_csv, read_head_grids, read_records
+from headroles.storage.tables import places_of_layers, read_head_grids, read_table
 
-READ = frozenset({DIFFERENCES, LABELS, LAYERS, SWAPS})
+READ = frozenset(table.file for table in (DIFFERENCES, MOVED, LAYERS, SWAPS))
 """Files that a comparison is read from."""
 
 
@@ -41,13 +45,8 @@ def write_comparison(folder: Path, comparison: Comparison, report: str) -> None:
     Raises:
         BadInput: When it cannot be written.
     """
-    texts = {
-        DIFFERENCES: comparison.frame().to_csv(index=False, lineterminator="\n"),
-        LABELS: comparison.labels().to_csv(index=False, lineterminator="\n"),
-        LAYERS: comparison.by_layer().to_csv(index=False, lineterminator="\n"),
-        SWAPS: comparison.by_role().to_csv(index=False, lineterminator="\n"),
-        REPORT: report,
-    }
+    tables = (comparison.table, comparison.moved, comparison.layers, comparison.swaps)
+    texts = {table.file: table.csv() for table in tables} | {REPORT: report}
     texts[MANIFEST] = manifest_text(dict(comparison.manifest) | {"files": digests(texts)})
     with write_errors(f"the comparison '{folder}'"), make_folder(folder):
         replace_files(folder, texts, figure_names(folder), MANIFEST)
@@ -72,8 +71,10 @@ def _load_comparison(folder: Path) -> Comparison:
         check_files(folder, manifest.pop("files"), READ.__contains__)
         rules = tuple(Rule(**fields) for fields in manifest["rules"])
         with places_of_layers(stack_of(manifest["a"]["model"])):
-            differences = _read_differences(folder / DIFFERENCES, rules)
-        labels = read_csv(folder / LABELS)
+            arrays = read_head_grids(DIFFERENCES, folder, [rule.sieve for rule in rules])
+        outcome = np.vectorize(OUTCOMES.index, otypes=[np.int64])(arrays.pop("outcome"))
+        differences = Differences(rules=rules, outcome=outcome, **arrays)
+        labels = read_table(MOVED, folder / MOVED.file)
         before, after = (_run_findings(differences, labels, name) for name in "ab")
         return Comparison(
             differences,
@@ -81,8 +82,8 @@ def _load_comparison(folder: Path) -> Comparison:
             after,
             Decision(**manifest["decision"]),
             float(manifest["settings"]["bound"]),
-            layers=tuple(read_records(LayerChange, folder / LAYERS)),
-            swaps=tuple(read_records(RoleChange, folder / SWAPS)),
+            layers=read_table(LAYERS, folder / LAYERS.file),
+            swaps=read_table(SWAPS, folder / SWAPS.file),
             manifest=manifest,
             remarks=tuple(manifest.get("remarks", ())),
         )
@@ -90,16 +91,10 @@ def _load_comparison(folder: Path) -> Comparison:
         raise damaged_error(folder, COMPARISON, error) from error
 
 
-def _read_differences(path: Path, rules: tuple[Rule, ...]) -> Differences:
-    rows, arrays = read_head_grids(path, [rule.sieve for rule in rules], COLUMNS)
-    outcome = np.array([OUTCOMES.index(row["outcome"]) for row in rows]).reshape(arrays["count"].shape)
-    return Differences(rules=rules, outcome=outcome, **arrays)
-
-
-def _run_findings(differences: Differences, labels: Sequence[Mapping[str, str]], run: str) -> Findings:
+def _run_findings(differences: Differences, labels: Table, run: str) -> Findings:
     """Return the findings of run A or B, as far as the comparison's tables have them."""
     shape = differences.count.shape
-    role_lists = [f";{row[f'roles_{run}']};" for row in labels]
+    role_lists = [f";{roles};" for roles in labels[f"roles_{run}"]]
     decision = np.full(shape, -1, dtype=np.int8)
     for place, rule in enumerate(differences.rules):
         if rule.role:

@@ -8,29 +8,25 @@ from typing import Any
 import numpy as np
 
 from headroles.records.probes import (
-    Baseline,
+    BASELINES,
+    BEST_HEADS,
+    CONDITION_GAPS,
+    PROBE_CONTESTS,
+    PROBE_WEIGHTS,
+    TRAINED_PROBES,
     BaselineCounts,
-    BestHead,
-    ConditionGap,
-    ProbeComparison,
     ProbeResults,
-    ProbeWeight,
-    TrainedProbe,
 )
 from headroles.storage.arrow.arrays import numbers, numbers_of, numbers_of_rows, rows, texts
 from headroles.storage.arrow.files import parquet_bytes, read_parquet
-from headroles.storage.folder import BASELINES, BEST, CONDITIONS, CONTESTS, TALLIES, TRAINED, WEIGHTS
-from headroles.storage.tables import csv_text, read_records
+from headroles.storage.folder import TALLIES
+from headroles.storage.tables import read_table
 
-KINDS: dict[str, tuple[str, type]] = {
-    BEST: ("best", BestHead),
-    BASELINES: ("baselines", Baseline),
-    CONDITIONS: ("gaps", ConditionGap),
-    TRAINED: ("trained", TrainedProbe),
-    CONTESTS: ("contests", ProbeComparison),
-    WEIGHTS: ("weights", ProbeWeight),
-}
-"""Field of ``ProbeResults`` and kind of record, by the name of the table."""
+TABLES = {
+    "best": BEST_HEADS, "baselines": BASELINES, "gaps": CONDITION_GAPS, "trained": TRAINED_PROBES,
+    "contests": PROBE_CONTESTS, "weights": PROBE_WEIGHTS,
+}  # fmt: skip
+"""Tables, by the field of ``ProbeResults``."""
 NAMES = b"headroles.tallies"
 """Key of the schema's metadata with rows, baselines and rivals as JSON."""
 
@@ -39,15 +35,14 @@ def probe_texts(probed: ProbeResults) -> dict[str, str]:
     r"""Return the text of every table by file name; NaN is an empty cell, and empty tables are left out.
 
     Example:
-        >>> weight = ProbeWeight("attention", 0, 3, "→", 1.5)
-        >>> probe_texts(ProbeResults(None, weights=(weight,)))
+        >>> weights = PROBE_WEIGHTS.rows([
+        ...     {"classifier": "attention", "layer": 0, "head": 3, "direction": "→", "weight": 1.5}
+        ... ])
+        >>> probe_texts(ProbeResults(None, weights=weights))
         {'weights.csv': 'classifier,layer,head,direction,weight\nattention,0,3,→,1.5\n'}
     """
-    return {
-        name: csv_text(kind, getattr(probed, field))
-        for name, (field, kind) in KINDS.items()
-        if getattr(probed, field)
-    }
+    known = (getattr(probed, field) for field in TABLES)
+    return {table.file: table.csv() for table in known if table}
 
 
 def probe_files(probed: ProbeResults, examples: Sequence[str]) -> dict[str, str | bytes]:
@@ -89,15 +84,11 @@ def read_probes(folder: Path, examples: Sequence[str] | None = None) -> ProbeRes
         KeyError: When a column is missing.
         ValueError: When a cell is no number, a file is no Parquet file, or examples differ.
     """
-    records = {
-        field: tuple(read_records(kind, folder / name))
-        for name, (field, kind) in KINDS.items()
-        if (folder / name).is_file()
-    }
+    tables = {field: read_table(table, folder / table.file) for field, table in TABLES.items()}
     tallies = (
         parse_counts((folder / TALLIES).read_bytes(), examples) if (folder / TALLIES).is_file() else None
     )
-    return ProbeResults(tallies, **records) if records or tallies is not None else None
+    return ProbeResults(tallies, **tables) if any(tables.values()) or tallies is not None else None
 
 
 def parse_counts(data: bytes, examples: Sequence[str] | None = None) -> BaselineCounts:

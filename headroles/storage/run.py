@@ -14,14 +14,7 @@ import numpy as np
 
 from headroles.errors import BadInput
 from headroles.records.example import Scores
-from headroles.records.findings import (
-    COLUMNS,
-    DECISIONS,
-    Findings,
-    Labelling,
-    finding_columns,
-    label_columns,
-)
+from headroles.records.findings import DECISIONS, FINDINGS, Findings, Labelling, findings_of, labels_of
 from headroles.records.layers import number_layers, stack_of
 from headroles.records.rules.rule import Decision, Rule
 from headroles.storage.arrow.files import read_parquet
@@ -31,7 +24,6 @@ from headroles.storage.folder import (
     EARLIER_RUN,
     EXAMPLES,
     FIGURES,
-    FINDINGS,
     KEPT_MAP_FILES,
     LABELS,
     MANIFEST,
@@ -62,7 +54,6 @@ from headroles.storage.remote import accept_address
 from headroles.storage.scores import examples_bytes, part_bytes, part_name, scores_from_tables
 from headroles.storage.tables import (
     assessment_texts,
-    columns_text,
     places_of_layers,
     read_assessment,
     read_head_grids,
@@ -152,11 +143,12 @@ def write_results(
         "skipped": list(labelling.skipped),
         "remarks": list(labelling.assessment.remarks) if labelling.assessment else [],
     }
-    tables = assessment_texts(labelling.assessment, labelling.findings.sieves) if labelling.assessment else {}
     contents: dict[str, str | bytes] = {
         name: number_layers(text, scores.stack.numbers) if isinstance(text, str) else text
-        for name, text in {**tables, **parts}.items()
+        for name, text in parts.items()
     }
+    if labelling.assessment:
+        contents |= assessment_texts(labelling.assessment, labelling.findings.sieves, scores.stack)
     contents |= {**findings_texts(labelling), REPORT: report}
     new_plan = partial_path(folder / PLAN)
     if new_plan.is_file():  # of a run that differs from the one that is there in its decision only
@@ -191,10 +183,7 @@ def write_report(folder: Path, report: str) -> None:
 
 def findings_texts(labelling: Labelling) -> dict[str, str]:
     """Return the text of the tables of findings and labels, by file name."""
-    return {
-        FINDINGS: columns_text(finding_columns(labelling)),
-        LABELS: columns_text(label_columns(labelling)),
-    }
+    return {table.file: table.csv() for table in (findings_of(labelling), labels_of(labelling))}
 
 
 def load(folder: str | Path) -> Labelling:
@@ -225,8 +214,8 @@ def _load(place: Path) -> Labelling:
         scores = _read_scores(place, tuple(rule.sieve for rule in rules), manifest["model"])
         with places_of_layers(scores.stack):
             findings = _read_findings(place, rules, scores)
-            halved = "splits" in (manifest.get("settings") or {})
-            assessment = read_assessment(place, findings.count.shape, manifest.pop("remarks", ()), halved)
+            grid = (scores.layers, scores.heads)
+            assessment = read_assessment(place, grid, findings.sieves, manifest.pop("remarks", ()))
             moments = read_moments(place, manifest, scores)
             parts = read_parts(place, scores, manifest.pop("parts", None))
     except (OSError, KeyError, TypeError, ValueError, EOFError, csv.Error, BadInput) as error:
@@ -261,7 +250,7 @@ def _read_scores(folder: Path, sieves: Sequence[str], model: dict[str, Any]) -> 
 
 def _read_findings(folder: Path, rules: tuple[Rule, ...], scores: Scores) -> Findings:
     grid = (scores.layers, scores.heads)
-    rows, arrays = read_head_grids(folder / FINDINGS, [rule.sieve for rule in rules], COLUMNS, grid)
+    arrays = read_head_grids(FINDINGS, folder, [rule.sieve for rule in rules], grid)
     codes = {name: code for code, name in enumerate(DECISIONS)} | {"": -1}
-    decision = np.array([codes[row["decision"]] for row in rows], dtype=np.int8)
-    return Findings(rules=rules, decision=decision.reshape(len(rules), *grid), **arrays)
+    decision = np.vectorize(codes.__getitem__, otypes=[np.int8])(arrays.pop("decision"))
+    return Findings(rules=rules, decision=decision, **arrays)

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from headroles.records.example import Scores
-from headroles.records.surface import OUTCOMES, LayerMean, NoOp, SurfaceResults
-from headroles.storage.folder import LAYERS, NOOP
-from headroles.storage.tables import csv_text, read_records
+from headroles.records.surface import LAYER_MEANS, NO_OPS, SurfaceResults
+from headroles.storage.tables import read_table
 
 MEASURED, OTHER = "surface", "other"
 """First part of names of columns that are no importance; kind of token that others are tested against."""
@@ -13,8 +12,8 @@ MEASURED, OTHER = "surface", "other"
 
 def surface_texts(surface: SurfaceResults) -> dict[str, str]:
     """Return the text of the tables by file name; tests of no effect only where there are any."""
-    noop = {NOOP: csv_text(NoOp, surface.noop)} if surface.noop else {}
-    return {LAYERS: csv_text(LayerMean, surface.layers)} | noop
+    noop = {NO_OPS.file: surface.noop.csv()} if surface.noop else {}
+    return {LAYER_MEANS.file: surface.layers.csv()} | noop
 
 
 def read_surface(folder: Path, scores: Scores) -> SurfaceResults:
@@ -22,21 +21,16 @@ def read_surface(folder: Path, scores: Scores) -> SurfaceResults:
 
     Raises:
         KeyError: When a column is missing.
-        OSError: When the table of layers is missing.
         ValueError: When a cell is no number, or rows are not those of the run's columns and layers.
     """
-    layers: list[LayerMean] = read_records(LayerMean, folder / LAYERS)
-    noop: list[NoOp] = read_records(NoOp, folder / NOOP) if (folder / NOOP).is_file() else []
+    layers, noop = (read_table(table, folder / table.file) for table in (LAYER_MEANS, NO_OPS))
     wanted = [(column, layer) for column in scores.sieves for layer in range(scores.layers)]
     if [(row.column, row.layer) for row in layers] != wanted:
-        raise ValueError(f"the rows of {LAYERS} are not every column and layer in turn")
+        raise ValueError(f"the rows of {LAYER_MEANS.file} are not every column and layer in turn")
     tested = [(*pair, layer) for pair in _importances(scores.sieves) for layer in range(scores.layers)]
     if sorted((row.measure, row.kind, row.layer) for row in noop) != sorted(tested):
-        raise ValueError(f"the rows of {NOOP} are not every importance, kind of token and layer once")
-    for row in noop:
-        if row.decision not in OUTCOMES:
-            raise ValueError(f"{NOOP} has a decision {row.decision!r}, which no test gives")
-    return SurfaceResults(tuple(layers), tuple(noop))
+        raise ValueError(f"the rows of {NO_OPS.file} are not every importance, kind of token and layer once")
+    return SurfaceResults(layers, noop)
 
 
 def _importances(columns: tuple[str, ...]) -> list[tuple[str, str]]:

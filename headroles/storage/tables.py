@@ -10,124 +10,86 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from headroles.records.assessment import (
+    DEPTH,
+    PRECISION,
+    SENSITIVITY,
+    SETS,
+    SEVERAL,
+    TOGETHER,
+    VALUES,
     Assessment,
-    Depth,
     Precision,
-    RoleOverlap,
-    RoleSet,
-    SensitivityRow,
-    SeveralRoles,
-    ValueDrop,
 )
 from headroles.records.layers import LAYER_COLUMNS, Stack, other_layer
 from headroles.records.table import Table
-from headroles.storage.folder import DEPTH, PRECISION, SENSITIVITY, SETS, SEVERAL, TOGETHER, VALUES
+
+TABLES = {
+    "moved": SENSITIVITY, "together": TOGETHER, "sets": SETS, "depth": DEPTH, "several": SEVERAL,
+    "drops": VALUES,
+}  # fmt: skip
+"""Tables of an assessment by their fields."""
 
 
-def assessment_texts(assessment: Assessment, sieves: Sequence[str]) -> dict[str, str]:
-    """Return the text of every table of an assessment by file name; NaN is an empty cell.
+def assessment_texts(assessment: Assessment, sieves: Sequence[str], stack: Stack) -> dict[str, str]:
+    """Return the text of every table of an assessment by file name.
 
     Args:
         assessment: Assessment of a run.
         sieves: Its sieves, in the order of the findings.
+        stack: The layers by their positions.
     """
     precision = assessment.precision
-    names = [field.name for field in fields(Precision)]
-    columns = [getattr(precision, name).ravel().tolist() for name in names]
-    places = [
-        (sieves[sieve], layer, head) for sieve, layer, head in np.ndindex(precision.hedges_g.shape)
-    ]  # fmt: skip
-    rows = ((*place, *values) for place, values in zip(places, zip(*columns, strict=True), strict=True))
-    return {PRECISION: _csv(("sieve", "layer", "head", *names), rows)} | summary_texts(assessment)
+    sieve, layer, head = (index.ravel() for index in np.indices(precision.hedges_g.shape))
+    arrays = {column.name: getattr(precision, column.name).ravel() for column in PRECISION.columns[3:]}
+    names = np.array(sieves, dtype=object)[sieve]
+    table = PRECISION.of(sieve=names, layer=stack.positions[layer], head=head, **arrays)
+    return {table.file: table.csv()} | summary_texts(assessment, stack)
 
 
-def summary_texts(assessment: Assessment) -> dict[str, str]:
-    """Return the text of every assessment table that has no row per finding, by file name."""
-    return {
-        SENSITIVITY: csv_text(SensitivityRow, assessment.moved),
-        TOGETHER: csv_text(RoleOverlap, assessment.together),
-        SETS: csv_text(RoleSet, assessment.sets),
-        DEPTH: csv_text(Depth, assessment.depth),
-        SEVERAL: csv_text(SeveralRoles, assessment.several),
-        **({VALUES: csv_text(ValueDrop, assessment.drops)} if assessment.drops else {}),
-    }
+def summary_texts(assessment: Assessment, stack: Stack) -> dict[str, str]:
+    """Return the text of every assessment table that has no row per finding, by file name.
+
+    Args:
+        assessment: Assessment of a run.
+        stack: The layers by their positions.
+    """
+    tables = [getattr(assessment, field) for field in TABLES]
+    return {table.file: table.numbered(stack).csv() for table in tables if table or table.file != VALUES.file}
 
 
 def csv_text(kind: type, records: Iterable[Any]) -> str:
     """Return records of one kind as CSV text, their fields as header; NaN is an empty cell."""
     names = [field.name for field in fields(kind)]
-    return _csv(names, ([getattr(record, name) for name in names] for record in records))
-
-
-def columns_text(columns: Mapping[str, Any]) -> str:
-    """Return columns of equal length as CSV text, as pandas writes them; NaN and None are empty cells."""
-    cells = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values())
-    return _csv(columns, zip(*cells, strict=True))
-
-
-def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    writer.writerow(names)
+    rows = ([getattr(record, name) for name in names] for record in records)
     writer.writerows(["" if cell != cell else cell for cell in row] for row in rows)  # only NaN is not itself
     return text.getvalue()
 
 
 def read_assessment(
-    folder: Path, shape: tuple[int, int, int], remarks: Sequence[str], halved: bool = False
+    folder: Path, grid: tuple[int, int], sieves: Sequence[str], remarks: Sequence[str]
 ) -> Assessment | None:
     """Read the assessment of a run folder; None where its tables are missing.
 
     Args:
         folder: Folder of the run.
-        shape: Number of sieves, layers and heads.
+        grid: Number of layers and heads.
+        sieves: Names of the sieves, in the order of the findings.
         remarks: Remarks from the manifest.
-        halved: Whether the run is of an older version, whose stability was a share of half-samples; it is
-            NaN then.
 
     Raises:
         KeyError: When a column is missing.
         ValueError: When a cell is no number, or rows are missing.
     """
-    if not all((folder / name).is_file() for name in (PRECISION, SENSITIVITY, TOGETHER, DEPTH)):
+    if not all((folder / table.file).is_file() for table in (PRECISION, SENSITIVITY, TOGETHER, DEPTH)):
         return None
-    rows = read_csv(folder / PRECISION)
-    arrays = {field.name: _numbers(rows, field.name).reshape(shape) for field in fields(Precision)}
-    if halved:
-        arrays["stability"] = np.full(shape, np.nan)
-    return Assessment(
-        precision=Precision(**arrays),
-        moved=tuple(read_records(SensitivityRow, folder / SENSITIVITY)),
-        together=tuple(read_records(RoleOverlap, folder / TOGETHER)),
-        depth=tuple(read_records(Depth, folder / DEPTH)),
-        remarks=tuple(remarks),
-        sets=tuple(read_records(RoleSet, folder / SETS)) if (folder / SETS).is_file() else (),
-        several=_several(folder / SEVERAL),
-        drops=tuple(read_records(ValueDrop, folder / VALUES)) if (folder / VALUES).is_file() else (),
-    )
-
-
-def _several(path: Path) -> tuple[SeveralRoles, ...]:
-    """Read the number of roles a head by layer; nothing where an older version did not count it."""
-    return tuple(read_records(SeveralRoles, path)) if path.is_file() else ()
-
-
-ADDED = frozenset({
-    "mean_low", "mean_high", "p_explained", "q_explained", "p_absent", "q_absent",
-    "prevalence", "prevalence_low", "prevalence_high",
-    "largest_share",
-})  # fmt: skip
-"""Columns of ``precision.csv`` that runs of older versions lack."""
-
-
-def _numbers(rows: Sequence[Mapping[str, str]], name: str) -> Float[np.ndarray, " rows"]:
-    """Return a column of numbers; NaN for empty cells, and for a column that older versions did not write."""
-    if name in ADDED and rows and name not in rows[0]:
-        return np.full(len(rows), np.nan)
-    return np.array([_number(row[name]) for row in rows])
+    arrays = read_head_grids(PRECISION, folder, sieves, grid)
+    tables = {name: read_table(table, folder / table.file) for name, table in TABLES.items()}
+    return Assessment(precision=Precision(**arrays), remarks=tuple(remarks), **tables)
 
 
 _PLACES: ContextVar[Mapping[str, str] | None] = ContextVar("places_of_layers", default=None)
@@ -175,10 +137,6 @@ def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
     return found
 
 
-def _number(cell: str) -> float:
-    return float(cell or "nan")
-
-
 def _flag(cell: str) -> bool:
     if cell not in ("True", "False"):
         raise ValueError(f"a cell is True or False, but got {cell!r}")
@@ -186,7 +144,7 @@ def _flag(cell: str) -> bool:
 
 
 CELL_PARSERS: dict[str, Callable[[str], Any]] = {
-    "float": _number,
+    "float": lambda cell: float(cell or "nan"),
     "int": int,
     "str": str,
     "bool": _flag,
@@ -236,26 +194,26 @@ def _type_name(annotation: Any) -> str:
 
 
 def read_head_grids(
-    path: Path, sieves: Sequence[str], names: Sequence[str], grid: tuple[int, int] | None = None
-) -> tuple[list[dict[str, str]], dict[str, np.ndarray]]:
-    """Read a table with a row per sieve, layer and head: its rows, and columns of numbers as grids.
+    table: Table, folder: Path, sieves: Sequence[str], grid: tuple[int, int] | None = None
+) -> dict[str, np.ndarray]:
+    """Read a table with a row per sieve, layer and head: its other columns as grids.
 
     Args:
-        path: Path of the file.
+        table: Its description.
+        folder: Folder with its file.
         sieves: Names of the sieves, in the order of the rows.
-        names: Names of the columns; "count" has whole numbers.
         grid: Number of layers and heads; None to take them from the rows.
 
     Raises:
+        OSError: When the file cannot be read.
         KeyError: When a column is missing.
         ValueError: When a cell is no number, or the rows are not all sieves, layers and heads in turn.
     """
-    rows = read_csv(path)
+    read = table.parse(read_csv(folder / table.file))
     if grid is None:
-        grid = (1 + max(int(row["layer"]) for row in rows), 1 + max(int(row["head"]) for row in rows))
+        grid = (1 + int(read["layer"].max()), 1 + int(read["head"].max()))
     shape = (len(sieves), *grid)
-    places = [(sieves[sieve], str(layer), str(head)) for sieve, layer, head in np.ndindex(shape)]
-    if [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
-        raise ValueError(f"the rows of {path.name} are not every sieve, layer and head in turn")
-    arrays = {name: _numbers(rows, name).reshape(shape) for name in names}
-    return rows, arrays | {"count": arrays["count"].astype(np.int64)}
+    places = [(sieves[sieve], layer, head) for sieve, layer, head in np.ndindex(shape)]
+    if [*zip(*(read[name].tolist() for name in ("sieve", "layer", "head")), strict=True)] != places:
+        raise ValueError(f"the rows of {table.file} are not every sieve, layer and head in turn")
+    return {column.name: read[column.name].reshape(shape) for column in table.columns[3:]}

@@ -2,25 +2,23 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from headroles.records.clusters import Claim, ClusterResults
+from headroles.records.clusters import CIRCULAR, ClusterResults, about_roles, reference_text
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
+from headroles.records.table import Table as Records
 from headroles.reports.answer.clusters import answer_of
 from headroles.reports.sections.cluster_sheets import (
-    choices_sheet,
-    claims_sheet,
+    choices_table,
     clusters_sheet,
     pairs_sheet,
     role_claims_sheet,
 )
-from headroles.reports.sheets import ENDS
 from headroles.reports.summary.summary import summarise
 from headroles.reports.words.cluster_facts import (
     Group,
@@ -31,12 +29,10 @@ from headroles.reports.words.cluster_facts import (
 )
 from headroles.reports.words.clusters import (
     CHOSEN,
-    CIRCULAR,
     SPLIT,
     choice_rule,
     clustering_text,
     distance_text,
-    reference_text,
     stress_sentence,
 )
 from headroles.terminal.console import (
@@ -142,25 +138,22 @@ def _clusters(groups: Sequence[Group], scores: Scores, *, wide: bool) -> Table:
 
 def _choices(clustered: ClusterResults) -> Table | None:
     """Return a table of the chosen number of clusters and the next best; None without a choice."""
-    choices, sheet = clustered.choices, choices_sheet(clustered)
+    choices = clustered.choices
     if len(choices) < 2:
         return None
-    silhouettes = np.nan_to_num([choice.silhouette for choice in choices], nan=-2.0)
-    best = sorted(range(len(choices)), key=lambda place: (-choices[place].chosen, -silhouettes[place]))
-    shown = sorted(best[:CHOICES], key=lambda place: choices[place].clusters)
-    sheet = replace(sheet, rows=tuple(sheet.rows[place] for place in shown))
-    headings = {"silhouette": "silhouette", "stability": "stability", "chosen, or why not": ""}
-    return terminal_table(sheet.pick(headings, "clusters tried"), strong=CHOSEN)
+    silhouettes = np.nan_to_num(choices["silhouette"], nan=-2.0)
+    best = np.lexsort((-silhouettes, -choices["chosen"]))[:CHOICES]
+    best = best[np.argsort(choices["clusters"][best], kind="stable")]
+    return terminal_table(choices_table(clustered).take(best).sheet("narrow"), strong=CHOSEN)
 
 
-def _claims(claims: Sequence[Claim]) -> Iterator[Table]:
+def _claims(claims: Records) -> Iterator[Table]:
     """Return a table of claims about layers and clusters, and one about roles; none without such claims."""
-    headings = ("measure", f"estimate {ENDS}", "p")
-    for about_roles in (False, True):
-        shown = [claim for claim in claims if bool(claim.subject) == about_roles]
+    named = claims["subject"] != ""
+    for of_roles in (False, True):
+        shown = claims.take(named == of_roles)
         if shown:
-            sheet = role_claims_sheet(shown) if about_roles else claims_sheet(shown).pick(headings)
-            yield terminal_table(sheet)
+            yield terminal_table(role_claims_sheet(shown) if of_roles else shown.sheet("narrow"))
 
 
 def _legend(console: Console, clustered: ClusterResults) -> None:
@@ -172,7 +165,7 @@ def _legend(console: Console, clustered: ClusterResults) -> None:
             names_by_share.setdefault(share, []).append(f"{claim.claim}, {claim.measure}")
     for share, names in names_by_share.items():
         named_line(console, "p", f"{'; '.join(names)}: {share}", style="dim")
-    if any(claim.about_roles for claim in clustered.claims):
+    if any(about_roles(claim) for claim in clustered.claims):
         named_line(console, "roles", CIRCULAR, style="dim")
     if any(claim.claim == "split halves agree" for claim in clustered.claims):
         named_line(console, "halves", f"the interval is the {SPLIT}".replace("\u00a0", " "), style="dim")

@@ -4,14 +4,14 @@ from rich.console import Console
 from rich.table import Table
 
 from headroles.records.atlas.atlas import Atlas
-from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.records.comparison import Comparison
 from headroles.records.numbers import plural
+from headroles.records.table import Sheet
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet, trends_sheet
-from headroles.reports.sections.atlas_sheets import agreement_sheet, roles_sheet, runs_sheet
-from headroles.reports.sections.compare_sheets import SWAPPED, changes_sheet, layers_sheet
-from headroles.reports.sheets import ENDS
+from headroles.reports.sections.atlas_sheets import roles_sheet, runs_table
+from headroles.reports.sections.compare_sheets import changes_table, layers_sheet
 from headroles.reports.words.compare import (
     label_change_text,
     outcomes_sentence,
@@ -31,12 +31,6 @@ from headroles.terminal.console import (
     terminal_table,
 )
 from headroles.terminal.facts import describe_run
-
-RUN_COLUMNS = {
-    "tokens an input": "tokens", "heads with a role": "heads", f"roles a head {ENDS}": f"roles a head {ENDS}",
-    "p near 0 or 1": "p near 0, 1", f"middle layers, points {ENDS}": f"middle, points {ENDS}",
-}  # fmt: skip
-"""Columns of the table of runs that the terminal shows, with their headings there."""
 
 
 def show_comparison(console: Console, comparison: Comparison, folder: str, detail: Detail = SHORT) -> None:
@@ -94,10 +88,10 @@ def show_atlas(console: Console, atlas: Atlas, folder: str, detail: Detail = SHO
         named_line(console, "" if place else "runs", f"{run.name}: {run.folder}")
     show_sentences(console, answer.sentences)
     console.print()
-    console.print(terminal_table(runs_sheet(atlas).pick(RUN_COLUMNS)))
-    sheets = [emerged_sheet(atlas)] * bool(atlas.steps)
+    console.print(terminal_table(runs_table(atlas).sheet("narrow")))
+    sheets: list[Sheet] = [emerged_sheet(atlas)] * bool(atlas.steps)
     if detail.verbose:
-        sheets += [roles_sheet(atlas), agreement_sheet(atlas), counts_sheet(atlas), trends_sheet(atlas)]
+        sheets += [roles_sheet(atlas), atlas.agreement.sheet(), counts_sheet(atlas), trends_sheet(atlas)]
     for sheet in sheets:
         if sheet.rows:
             console.print()
@@ -108,8 +102,7 @@ def show_atlas(console: Console, atlas: Atlas, folder: str, detail: Detail = SHO
 
 def _sieves(comparison: Comparison) -> Table:
     """Return a table of outcomes of every sieve; for roles also labels, and changes by swaps of A and B."""
-    names = {name: name for name in ("sieve", *OUTCOMES)} | {"labels A": "in A", "labels B": "in B"}
-    names |= {"gained": "gained", "lost": "lost"}
-    if comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p:
-        names |= {SWAPPED: "by swaps", "p": "p"}
-    return terminal_table(changes_sheet(comparison).pick(names))
+    swapped = comparison.swaps and comparison.swaps[-1].p == comparison.swaps[-1].p
+    return terminal_table(
+        changes_table(comparison).sheet("narrow", leave=[] if swapped else ["swapped", "p"])
+    )

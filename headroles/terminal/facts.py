@@ -120,7 +120,7 @@ def run_facts(labelling: Labelling) -> dict[str, Any]:
         known = labelling.clustered.cluster[labelling.clustered.cluster >= 0]
         facts["clusters"] = np.bincount(known).tolist() if known.size else []
     if labelling.probed is not None:
-        facts["best"] = [without_nan(asdict(best)) for best in probes_of(labelling).best]
+        facts["best"] = [without_nan(vars(best)) for best in probes_of(labelling).best]
     return facts
 
 
@@ -207,7 +207,7 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         runs.append(
             without_nan(asdict(run))
             | {"heads_with": counts, "p": without_nan(asdict(near) | {"share": near.share})}
-            | {"layers_of_roles": [without_nan(asdict(row)) for row in atlas.several[place]]}
+            | {"layers_of_roles": [without_nan(vars(row)) for row in atlas.several[place]]}
         )
     return {
         "kind": "atlas",
@@ -215,10 +215,10 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         **_answer(answer),
         "notes": _plain(atlas.remarks),
         "runs": runs,
-        "agreement": [without_nan(asdict(row)) for row in atlas.agreement],
+        "agreement": [without_nan(vars(row)) for row in atlas.agreement],
         "in_runs": [dict(zip(in_runs.columns, values, strict=True)) for values in in_runs.values],
-        "consensus": [without_nan(asdict(row)) for row in atlas.consensus],
-        "trends": [without_nan(asdict(row)) for row in atlas.steps],
+        "consensus": [without_nan(vars(row)) for row in atlas.consensus],
+        "trends": [without_nan(vars(row)) for row in atlas.steps],
     }
 
 

@@ -12,7 +12,6 @@ from headroles.records.numbers import plural
 from headroles.reports.answer.label import answer_of
 from headroles.reports.records import Summary
 from headroles.reports.sections.role_sheets import roles_sheet
-from headroles.reports.sheets import ENDS
 from headroles.reports.summary.summary import summarise
 from headroles.terminal.console import (
     SHORT,
@@ -110,12 +109,6 @@ def _inputs_text(facts: Mapping[str, Any]) -> str:
 
 def _counts(summary: Summary, gap: int) -> Table:
     """Return a table per role: heads by decision, the strongest one, stable labels; ``gap`` spaces apart."""
-    sheet = roles_sheet(summary, brief=True)
     untestable = any(role.tally.untestable for role in summary.roles)
-    headings = {
-        "heads": "role", "explained": "ex-\nplained", "not": "not",
-        "undetermined": "unde-\nter-\nmined",
-        **({"untestable": "untest-\nable"} if untestable else {}), "stable labels": "stable",
-        "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "con-\ntrast",
-    }  # fmt: skip
-    return terminal_table(sheet.pick(headings), gap=gap)
+    names = ("heads", "explained", "not", "undetermined", *["untestable"] * untestable, "steady", "head")
+    return terminal_table(roles_sheet(summary, (*names, "mean", "contrast"), "narrow"), gap=gap)

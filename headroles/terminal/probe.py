@@ -1,24 +1,23 @@
 """Show a run of probes in the terminal: the best head of every row, baselines, trained probes, gaps."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import Labelling
-from headroles.records.probes import BestHead, ProbeResults
+from headroles.records.probes import ProbeResults
+from headroles.records.table import Row, Sheet
+from headroles.records.table import Table as Records
 from headroles.reports.answer.probes import answer_of
 from headroles.reports.sections.probe_sheets import (
     baselines_sheet,
     best_sheet,
-    contests_sheet,
     gaps_sheets,
-    tested_heading,
     trained_sheet,
 )
-from headroles.reports.sheets import ENDS, Sheet
 from headroles.reports.words.probes import (
     Published,
     best_by_probe,
@@ -58,8 +57,6 @@ SHORT = {"undetermined": "?", "untestable": "×"}
 MEANINGS = "?: undetermined, ×: untestable"
 NARROW = 108
 """Width of the terminal below which columns are left out."""
-LEFT_OUT = ("chosen", "contrast")
-"""Columns that a narrow terminal leaves to the report, with that of q."""
 
 
 def show_probe(console: Console, labelling: Labelling, folder: str, detail: Detail = BRIEF) -> None:
@@ -115,26 +112,15 @@ def _account(console: Console, labelling: Labelling) -> None:
         named_line(console, "windows", cut)
 
 
-def _best(probe: str, rows: Sequence[BestHead], published: Mapping[str, Published], width: int) -> Table:
+def _best(probe: str, rows: Records, published: Mapping[str, Published], width: int) -> Table:
     """Return a table with a line per row of a probe; narrow ones have no decimals and fewer columns."""
-    sheet = best_sheet(probe, rows, published, 1 if width >= WIDE else 0, brief=True)
-    names = {
-        "head": "head", "chosen": "chosen", f"tested {ENDS}": "tested", "baseline": "baseline",
-        f"difference {ENDS}": "difference", tested_heading(rows): "q",
-        "decision": "decision", "contrast": "contrast",
-        "published": "published",
-    }  # fmt: skip
-    if width < NARROW:
-        names = {
-            name: heading for name, heading in names.items() if name not in (*LEFT_OUT, tested_heading(rows))
-        }
+    columns, decimals = "narrow" if width < NARROW else "wide", 1 if width >= WIDE else 0
+    sheet = best_sheet(probe, rows, published, columns, decimals=decimals, brief=True)
     short = {} if width >= WIDE else SHORT
-    return terminal_table(sheet.pick(names), words=short, gap=2 if width >= WIDE else 1)
+    return terminal_table(sheet, words=short, gap=2 if width >= WIDE else 1)
 
 
-def _legend(
-    console: Console, best: Sequence[BestHead], published: Mapping[str, Published], halves: bool
-) -> None:
+def _legend(console: Console, best: Iterable[Row], published: Mapping[str, Published], halves: bool) -> None:
     """Print the meaning of the columns in one paragraph."""
     parts = ["head: layer-head from 0"]
     if any(row.direction for row in best):
@@ -159,7 +145,7 @@ def _legend(
     named_line(console, "columns", "; ".join(parts), style="dim")
 
 
-def _has_short_words(console: Console, best: Sequence[BestHead]) -> bool:
+def _has_short_words(console: Console, best: Iterable[Row]) -> bool:
     """Return whether a table shows short words for decisions."""
     return console.width < WIDE and any(row.decision in SHORT for row in best)
 
@@ -173,18 +159,9 @@ def _tables(probed: ProbeResults, published: Mapping[str, Published]) -> Iterato
                 values.baselines for row, values in published.items() if split_row(row)[0] == probe
             )
             yield sheet.pick(sheet.header, f"{probe}, all data{' (published)' * bracketed}")
-    trained, contests = trained_sheet(probed, published), contests_sheet(probed)
+    trained = trained_sheet(probed, published, "narrow")
     if trained is not None:
-        has_published = any(row[-1].text for row in trained.rows)
-        yield trained.pick(
-            {
-                f"UAS, % {ENDS}": f"UAS {ENDS}", "words": "words", "sentences trained on": "trained on",
-                "epochs": "epochs", **({"published": "published"} if has_published else {}),
-            },
-            "trained probe",
-        )  # fmt: skip
-    if contests is not None:
-        yield contests.pick({f"UAS, points {ENDS}": f"UAS {ENDS}", "q": "q"})
-    for sheet in gaps_sheets(probed, GAPS):
-        headings = dict.fromkeys(sheet.header[1:4]) | {f"difference, points {ENDS}": f"difference {ENDS}"}
-        yield sheet.pick({name: heading or name for name, heading in headings.items()} | {"q": "q"})
+        yield trained
+    if probed.contests:
+        yield probed.contests.sheet("narrow")
+    yield from gaps_sheets(probed, GAPS, "narrow")

@@ -1,14 +1,10 @@
 """Show a replication in the terminal: how many roles of A hold on B, row by row, and its best heads."""
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.text import Text
 
-from headroles.records.numbers import p_text, plural, two_decimals
-from headroles.records.replication import BestReplicate, GapReplicate, Replication, ReplicationCounts
-from headroles.reports.sheets import Cell, Sheet, count_cell, word_cell
-from headroles.reports.words.probes import percent, points, with_interval
+from headroles.records.numbers import plural
+from headroles.records.replication import Replication
 from headroles.reports.words.words import FAMILIES
 from headroles.terminal.console import named_line, terminal_table
 from headroles.terminal.facts import describe_run, describe_test
@@ -32,16 +28,16 @@ def show_replication(console: Console, found: Replication, out: str | None) -> N
     for note in found.notes:
         named_line(console, "note", note, style="yellow")
     console.print()
-    console.print(terminal_table(_rows(found.rows)))
-    bare = sum(not row.roles for row in found.rows)
+    roles = found.rows.take(found.rows["roles"] > 0)
+    explained = any(row.explained for row in roles)
+    console.print(terminal_table(roles.sheet("narrow", leave=[] if explained else ["explained"])))
+    bare = len(found.rows) - len(roles)
     if bare:
         console.print(Text(f"{bare} without a role in A", style="dim"))
-    if found.best:
+    decided = found.best.take(found.best["decision"] != "")
+    for table in [decided] * bool(found.best) + [found.gaps] * bool(found.gaps):
         console.print()
-        console.print(terminal_table(_best(found.best)))
-    if found.gaps:
-        console.print()
-        console.print(terminal_table(_gaps(found.gaps)))
+        console.print(terminal_table(table.sheet("narrow")))
     console.print()
     named_line(console, "r", "correlation of head means in A and B, over all heads; described, not tested")
     if out is not None:
@@ -53,7 +49,7 @@ def summary(found: Replication) -> str:
 
     Example:
         >>> from headroles.records.rules.rule import Decision
-        >>> summary(Replication(Decision(), (), (), ()))
+        >>> summary(Replication(Decision()))
         'A has no role in the columns of both, so there is nothing to replicate.'
     """
     counts, total = found.outcomes, len(found.replicates)
@@ -73,61 +69,3 @@ def summary(found: Replication) -> str:
         held = sum(gap.decision == "gap" for gap in found.gaps)
         sentence += f" Of {plural(len(found.gaps), 'gap')} between conditions in A, {held} hold on B."
     return sentence
-
-
-def _gaps(gaps: Sequence[GapReplicate]) -> Sheet:
-    """Return the gaps between conditions that A found, and their results on B."""
-    lines = [
-        (
-            word_cell(
-                f"{gap.first} − {gap.second}" + (f", {gap.measure}" if gap.measure != "accuracy" else "")
-            ),
-            word_cell(f"{gap.layer}-{gap.head}"),
-            Cell(points(gap.difference_a), gap.difference_a),
-            Cell(with_interval(*map(points, (gap.difference, gap.low, gap.high))), gap.difference),
-            Cell(p_text(gap.q), gap.q),
-            word_cell(gap.decision),
-        )
-        for gap in gaps
-    ]
-    header = ("gap in A", "head", "A: points", "B: points", "q", "B")
-    return Sheet("Gaps of A on B", header, tuple(lines))
-
-
-def _rows(rows: Sequence[ReplicationCounts]) -> Sheet:
-    """Return a line per row with a role in A; the other rows are only counted."""
-    explained = any(row.explained for row in rows)
-    lines = [
-        (
-            word_cell(row.name),
-            *map(count_cell, (row.roles, row.role, *([row.explained] if explained else []))),
-            *map(count_cell, (row.not_role, row.undetermined, row.untestable)),
-            Cell(two_decimals(row.correlation), row.correlation),
-        )
-        for row in rows
-        if row.roles
-    ]
-    decisions = (*(("explained",) if explained else ()), "not", "undetermined", "untestable")
-    return Sheet("Roles of A on B", ("row", "roles in A", "role in B", *decisions, "r"), tuple(lines))
-
-
-def _best(best: Sequence[BestReplicate]) -> Sheet:
-    """Return the best heads of A above their baselines, and their results on B."""
-    lines = []
-    for head in best:
-        if head.decision:
-            ends = (head.difference, head.difference_low, head.difference_high)
-            lines.append(
-                (
-                    word_cell(head.row),
-                    word_cell(f"{head.layer}-{head.head} {head.direction}".rstrip()),
-                    Cell(percent(head.accuracy_a), head.accuracy_a),
-                    Cell(points(head.difference_a), head.difference_a),
-                    Cell(percent(head.accuracy), head.accuracy),
-                    Cell(with_interval(*(points(value) for value in ends)), head.difference),
-                    Cell(p_text(head.q), head.q),
-                    word_cell(head.decision),
-                )
-            )
-    header = ("best head of A", "head", "A: % right", "A: beyond", "B: % right", "B: beyond", "q", "B")
-    return Sheet("Best heads of A on B", header, tuple(lines))

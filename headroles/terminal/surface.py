@@ -10,8 +10,7 @@ from rich.text import Text
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number
 from headroles.reports.answer.surface import answer_of
-from headroles.reports.sections.surface_sheets import statistics_sheet
-from headroles.reports.sheets import ENDS
+from headroles.reports.sections.surface_sheets import statistics
 from headroles.reports.words.surface import (
     ENTROPIES,
     GROUP,
@@ -168,8 +167,4 @@ def _formatted(value: float, decimals: int | None) -> str:
 def _strongest(labelling: Labelling, columns: Sequence[str]) -> Table:
     """Return a table by kind of attention: heads above and below even attention, and the strongest head."""
     names = {name: short_name(name) if name in HEADINGS else column_name(name) for name in columns}
-    headings = {
-        "above": "above", "below": "below", "largest in head": "strongest",
-        f"its mean {ENDS}": f"mean {ENDS}", "q": "q",
-    }  # fmt: skip
-    return terminal_table(statistics_sheet(labelling, names).pick(headings, "attention to"))
+    return terminal_table(statistics(labelling, names).sheet("narrow"))

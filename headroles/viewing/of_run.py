@@ -255,9 +255,9 @@ def _origins(run: Labelling, maps: Maps) -> ViewOrigins | None:
                     role=row.role,
                     layer=maps.layers.index(numbers[row.layer]),
                     head=maps.heads.index(row.head),
-                    share=np.array([test.share for test in tests], dtype=np.float64),
-                    q=np.array([test.q for test in tests], dtype=np.float64),
-                    found=np.array([test.found for test in tests], dtype=np.bool_),
+                    share=tests["share"],
+                    q=tests["q"],
+                    found=tests["found"],
                     text=role_sentence(run, row),
                 )
             )

@@ -7,7 +7,7 @@ import numpy as np
 
 from headroles.addresses import last_name
 from headroles.records.assessment import NEAR, count_extreme_p
-from headroles.records.atlas.atlas import Agreement, Atlas
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.numbers import (
     count,
     isolate,
@@ -17,6 +17,7 @@ from headroles.records.numbers import (
     two_decimals,
     with_range,
 )
+from headroles.records.table import Row
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.words.several import middle_row, middle_verdict, percent
 
@@ -143,12 +144,12 @@ def _steps(atlas: Atlas) -> Iterator[Sentence]:
     )
 
 
-def mean_agreement(atlas: Atlas, group: str) -> Agreement | None:
+def mean_agreement(atlas: Atlas, group: str) -> Row | None:
     """Return the mean agreement of a group over roles and pairs of runs; None where there is none."""
     return next((row for row in atlas.agreement if row.group == group and not row.sieve), None)
 
 
-def kappa_text(row: Agreement) -> str:
+def kappa_text(row: Row) -> str:
     """Return kappa with its interval."""
     return with_range(*map(two_decimals, (row.kappa, row.low, row.high)))
 

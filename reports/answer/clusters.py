@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.records.clusters import Claim, ClusterResults
+from headroles.records.clusters import ClusterResults
 from headroles.records.findings import Labelling
-from headroles.records.numbers import isolate, join_names, number, plural, two_decimals
+from headroles.records.numbers import isolate, join_names, number, plural, three_decimals, two_decimals
+from headroles.records.table import Row
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
 from headroles.reports.words.cluster_facts import (
@@ -24,7 +25,6 @@ from headroles.reports.words.clusters import (
     NEARLY_ALL,
     STABLE,
     WEAK,
-    three_decimals,
 )
 from headroles.reports.words.words import heads_in_layers
 
@@ -144,7 +144,7 @@ def _layers(clustered: ClusterResults, alpha: float) -> list[Sentence]:
     return sentences
 
 
-def _by_chance(claim: Claim, alpha: float) -> str:
+def _by_chance(claim: Row, alpha: float) -> str:
     """Return whether random placements of the heads give as much; "" where it was not tested."""
     if math.isnan(claim.p):
         return ""

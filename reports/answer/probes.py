@@ -1,7 +1,7 @@
 """The answer of a run of probes: which rows some head gets right, and which heads do, in plain sentences."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +9,9 @@ from jaxtyping import Bool
 
 from headroles.errors import BadInput
 from headroles.records.findings import DECISIONS, Labelling
-from headroles.records.numbers import isolate, join_names, plural
-from headroles.records.probes import BestHead, ProbeResults
+from headroles.records.numbers import isolate, join_names, percent, plural
+from headroles.records.probes import ProbeResults
+from headroles.records.table import Row
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
 from headroles.reports.words.probes import (
@@ -18,7 +19,6 @@ from headroles.reports.words.probes import (
     best_by_probe,
     has_held_out_half,
     head_name,
-    percent,
     probes_of,
     row_title,
     split_row,
@@ -87,7 +87,7 @@ def _sentences(labelling: Labelling, probed: ProbeResults) -> tuple[Sentence, ..
     return (*sentences, *_trained(probed), *_gaps(labelling, probed))
 
 
-def _beyond(probe: str, rows: Sequence[BestHead]) -> Sentence:
+def _beyond(probe: str, rows: Iterable[Row]) -> Sentence:
     """Return how many rows of a probe have a head beyond the best baseline."""
     own = _own(rows)
     count = sum(row.decision == "beyond" for row in own)
@@ -103,7 +103,7 @@ def _beyond(probe: str, rows: Sequence[BestHead]) -> Sentence:
     return Sentence(lead, f"that beats the best baseline{by}, on data that did not choose it.")
 
 
-def _own(rows: Sequence[BestHead]) -> list[BestHead]:
+def _own(rows: Iterable[Row]) -> list[Row]:
     """Return the rows of a probe without the one of all together; that one where it is alone."""
     return [row for row in rows if split_row(row.row)[1] != "all"] or list(rows)
 
@@ -115,7 +115,7 @@ def _counted(number: int, probes: Collection[str]) -> str:
     return plural(number, noun, KINDS.get(noun, ""))
 
 
-def _together(groups: Mapping[str, Sequence[BestHead]]) -> list[Sentence]:
+def _together(groups: Mapping[str, Iterable[Row]]) -> list[Sentence]:
     """Return the best head over all relations together; nothing where they were not counted."""
     row = next((row for row in groups.get("dependency", ()) if row.row == "dependency:all"), None)
     if row is None or row.layer < 0 or math.isnan(row.accuracy):
@@ -128,7 +128,7 @@ def _together(groups: Mapping[str, Sequence[BestHead]]) -> list[Sentence]:
     return [Sentence(lead, f"and {baseline}: {decision}.", _column(row))]
 
 
-def _largest(best: Sequence[BestHead], *, honest: bool) -> list[Sentence]:
+def _largest(best: Iterable[Row], *, honest: bool) -> list[Sentence]:
     """Return the head that lies farthest beyond its baseline, among those that were shown to."""
     shown = [
         row
@@ -150,7 +150,7 @@ def _largest(best: Sequence[BestHead], *, honest: bool) -> list[Sentence]:
     ]
 
 
-def _column(row: BestHead) -> str:
+def _column(row: Row) -> str:
     """Return the column of a best head in the findings."""
     return f"{row.row}:{row.direction}" if row.direction else row.row
 
@@ -188,7 +188,7 @@ def _heads(labelling: Labelling) -> list[Sentence]:
     return [Sentence(lead, f"when each is tested by itself; {most}.")]
 
 
-def _open(groups: Mapping[str, Sequence[BestHead]]) -> Sentence:
+def _open(groups: Mapping[str, Iterable[Row]]) -> Sentence:
     """Return how many rows stay open."""
     best = [row for rows in groups.values() for row in _own(rows)]
     names = ("undetermined", "not", "untestable")
@@ -225,8 +225,7 @@ def _gaps(labelling: Labelling, probed: ProbeResults) -> list[Sentence]:
     if not probed.gaps:
         return []
     first = probed.gaps[0]
-    pair = (first.measure, first.first, first.second)
-    rows = [gap for gap in probed.gaps if (gap.measure, gap.first, gap.second) == pair]
-    count = sum(gap.q <= labelling.decision.alpha for gap in rows)
+    rows = probed.gaps.where(measure=first.measure, first=first.first, second=first.second)
+    count = int((rows["q"] <= labelling.decision.alpha).sum())
     lead = f"{count:,} of {plural(len(rows), 'head')} {'differs' if count == 1 else 'differ'}"
     return [Sentence(lead, f"in {first.measure} between {isolate(first.first)} and {isolate(first.second)}.")]

@@ -7,7 +7,7 @@ import numpy as np
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, plural
-from headroles.records.surface import OUTCOMES
+from headroles.records.surface import NO_OPS, OUTCOMES, kind_name
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
 from headroles.reports.words.surface import (
@@ -17,7 +17,6 @@ from headroles.reports.words.surface import (
     even_attention,
     has_scores,
     interval_text,
-    kind_name,
     peak,
     value_text,
 )
@@ -97,8 +96,8 @@ def _breadth(labelling: Labelling) -> list[Sentence]:
 
 def _loss(labelling: Labelling) -> list[Sentence]:
     """Return in how many layers attention to a kind of token matters less; nothing without gradients."""
-    tests = labelling.surface.noop if labelling.surface else ()
-    tests = tuple(test for test in tests if test.measure == "gradient" and test.count)
+    noop = labelling.surface.noop if labelling.surface else NO_OPS
+    tests = [test for test in noop.where(measure="gradient") if test.count]
     kinds = dict.fromkeys(test.kind for test in tests)
     if not kinds:
         return []

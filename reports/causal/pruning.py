@@ -6,9 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from headroles.records.causal.columns import ACCURACY, OUTCOME_WORDS, arm_name, parse_column
-from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep, Pruning
+from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, Pruning
 from headroles.records.causal.statement import amount, missed_sentence, statements
-from headroles.records.numbers import isolate, number, p_text, plural, share
+from headroles.records.numbers import isolate, number, plural, share, with_range
+from headroles.records.table import HEAD, LAYER, Column, Row, Table, counted
+from headroles.records.table import Sheet as Plain
 from headroles.reports.ablate import MEASURES
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.figures.drawing import (
@@ -24,7 +26,7 @@ from headroles.reports.figures.drawing import (
     tone,
 )
 from headroles.reports.figures.panel import Panel
-from headroles.reports.sheets import ENDS, Cell, Sheet, columns_of_records, count_cell, place_cell, word_cell
+from headroles.reports.sheets import Sheet, with_digits
 
 LOOKS = {WITHIN: (0, 2), NOT_SHOWN: (2, 1), FEW_UNITS: (1, 4), NOT_TESTED: (0, 7)}
 """Symbol and colour of every decision about a set."""
@@ -49,14 +51,6 @@ def bound_text(pruning: Pruning) -> str:
     if pruning.relative:
         return f"the loss rises by at most {bound}"
     return f"the {OUTCOME_WORDS[pruning.outcome]} changes by at most {bound}"
-
-
-def step_text(pruning: Pruning, step: PruneStep) -> str:
-    """Return the damage of a set with its interval; a dash where it has none."""
-    if math.isnan(step.mean):
-        return "–"
-    ends = "" if math.isnan(step.low) else f" [{amount(pruning, step.low)}, {amount(pruning, step.high)}]"
-    return f"{amount(pruning, step.mean)}{ends}"
 
 
 def pruning_answer(pruning: Pruning) -> Answer:
@@ -98,11 +92,13 @@ def _next(pruning: Pruning) -> list[Sentence]:
     failed = next((step for step in pruning.steps if step.decision in (NOT_SHOWN, FEW_UNITS)), None)
     if failed is None or pruning.certified is None:
         return []
+    numbers = (failed.mean, failed.low, failed.high)
+    damage = with_range(*("–" if math.isnan(one) else amount(pruning, one) for one in numbers))
     why = "was not shown to stay within the bound" if failed.decision == NOT_SHOWN else "hinges on few units"
     return [
         Sentence(
             f"The next set, of {plural(failed.size, 'head')}, {why}",
-            f": its damage is {step_text(pruning, failed)}.",
+            f": its damage is {damage}.",
         )
     ]
 
@@ -115,7 +111,9 @@ def pruning_panel(pruning: Pruning) -> Panel:
     """
     figure = blank(380)
     scale = 100.0 if pruning.relative or pruning.outcome == ACCURACY else 1.0
-    steps = sorted(pruning.steps, key=lambda step: step.size)
+    table = described_steps(pruning)
+    table = table.take(np.argsort(table["size"], kind="stable"))
+    steps, sheet = [*table], table.sheet(leave=("accuracy_before", "accuracy_after"))
     known = [step for step in steps if not math.isnan(step.low)]
     sizes = [step.size for step in known]
     add_scatter(
@@ -155,18 +153,12 @@ def pruning_panel(pruning: Pruning) -> Panel:
             "but not tested."
         ),
         figure=figure,
-        header=("heads", "units", f"damage {ENDS}", "upper bound", "p", "decision"),
-        rows=tuple(
-            (
-                f"{step.size:,}", f"{step.count:,}", step_text(pruning, step),
-                amount(pruning, step.upper), p_text(step.p), step.decision,
-            )
-            for step in steps
-        ),
+        header=sheet.header,
+        rows=sheet.texts,
     )  # fmt: skip
 
 
-def _dots(figure: Figure, steps: list[PruneStep], word: str, scale: float, look: tuple[int, int]) -> None:
+def _dots(figure: Figure, steps: list[Row], word: str, scale: float, look: tuple[int, int]) -> None:
     """Add the sets of one decision."""
     if not steps:
         return
@@ -185,50 +177,58 @@ def _dots(figure: Figure, steps: list[PruneStep], word: str, scale: float, look:
     )  # fmt: skip
 
 
+def described_steps(pruning: Pruning) -> Table:
+    """Return the sets of a pruning, with their damage on its scale; columns of classes where known."""
+
+    def text(value: float) -> str:
+        return "–" if math.isnan(value) else amount(pruning, value)
+
+    table = pruning.steps.describe("mean", text=text).describe("upper", text=text)
+    if np.isnan(table["accuracy_after"]).all():
+        table = table.describe("accuracy_before", heading="").describe("accuracy_after", heading="")
+    return table
+
+
 def steps_sheet(pruning: Pruning) -> Sheet:
     """Return every set with its damage, its test and, for classifiers, right answers before and after."""
-    classes = any(not math.isnan(step.accuracy_after) for step in pruning.steps)
-    header = ["heads", "units", f"damage {ENDS}", "upper bound", "p", "decision"]
-    header += ["right before", "right after"] * classes
-    columns, values = columns_of_records(PruneStep, pruning.steps)
     sure = share(1 - pruning.alpha)
-    return Sheet(
-        "Sets of heads",
-        tuple(header),
-        tuple(_step(pruning, step, classes) for step in pruning.steps),
+    table = described_steps(pruning)
+    return with_digits(
+        table.sheet(),
+        table,
         caption=(
             f"Damage ({measure_text(pruning)}) of removing growing sets of heads, with 95\u00a0% intervals "
             f"and the upper bound of {sure} confidence. Sets were tested in their order against the bound "
             f"{amount(pruning, pruning.bound)}, until the first that did not pass."
         ),
-        columns=columns,
-        values=values,
     )
 
 
-def _step(pruning: Pruning, step: PruneStep, classes: bool) -> tuple[Cell, ...]:
-    """Return the line of one set."""
-    cells = [
-        Cell(f"{step.size:,}", step.size), count_cell(step.count), Cell(step_text(pruning, step), step.mean),
-        Cell(amount(pruning, step.upper), step.upper), Cell(p_text(step.p), step.p), word_cell(step.decision),
-    ]  # fmt: skip
-    if classes:
-        parts = (step.accuracy_before, step.accuracy_after)
-        cells += [Cell("–" if math.isnan(part) else f"{100 * part:.1f}\u00a0%", part) for part in parts]
-    return tuple(cells)
+ORDER = Table(
+    "",
+    "Order of heads",
+    "a head",
+    (
+        LAYER,
+        HEAD,
+        counted("order", "Place in the order.", "order"),
+        Column("alone", "Damage of the head alone.", float, "damage alone"),
+        Column(
+            "removed", "Whether it is removed.", bool, "in the checkpoint",
+            lambda gone: "removed" if gone else "kept",
+        ),
+    ),
+)  # fmt: skip
+"""The heads in the order in which they leave."""
 
 
-def order_sheet(pruning: Pruning) -> Sheet:
+def order_sheet(pruning: Pruning) -> Plain:
     """Return the heads in the order in which they leave, with the damage of each alone."""
     unit = " nats" if parse_column(pruning.arm).outcome == "loss" else ""
-    rows, numbers = [], pruning.stack.numbers
-    for rank, (layer, head) in enumerate(pruning.order.tolist(), start=1):
-        alone = float(pruning.single[layer, head])
-        rows.append(
-            (
-                place_cell(numbers[layer], head), count_cell(rank),
-                Cell(f"{number(alone)}{unit if not math.isnan(alone) else ''}", alone),
-                word_cell("removed" if pruning.removed[layer, head] else "kept"),
-            )
-        )  # fmt: skip
-    return Sheet("Order of heads", ("head", "order", "damage alone", "in the checkpoint"), tuple(rows))
+    places = tuple(pruning.order.T)
+    table = ORDER.of(
+        layer=pruning.order[:, 0], head=pruning.order[:, 1], order=np.arange(1, len(pruning.order) + 1),
+        alone=pruning.single[places], removed=pruning.removed[places],
+    ).numbered(pruning.stack)  # fmt: skip
+    text = lambda alone: number(alone) + unit * (not math.isnan(alone))  # noqa: E731
+    return table.describe("alone", text=text).sheet()

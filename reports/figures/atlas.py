@@ -19,7 +19,7 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.figures.several import ends_of, layer_rows
-from headroles.reports.sections.atlas_sheets import agreement_sheet, layers_sheet, p_sheet
+from headroles.reports.sections.atlas_sheets import agreement_sheet, p_table
 from headroles.reports.words.several import CAPTION, percent
 
 BINS = 20
@@ -84,12 +84,13 @@ def p_panel(atlas: Atlas) -> Panel:
         range=[-0.6, BINS - 0.4],
     )  # fmt: skip
     _run_axis(figure, atlas)
-    sheet = p_sheet(atlas)
-    last = sheet.values[-1]
+    table = p_table(atlas)
+    sheet, last = table.sheet(), table[-1]
     return Panel(
         key="p-values",
         title="p values of all runs",
-        sentence=f"{percent(last[5])} of {plural(int(last[2]), 'p value')} lie near 0 or 1, one row per run.",
+        sentence=f"{percent(last.share)} of {plural(last.tests, 'p value')} lie near 0 or 1, one row per "
+        "run.",
         caption="Per cent of the p values of a run in each twentieth of the line from 0 to 1. The first "
         "field is p below 0.05, the last p above 0.95. With a contrast, p is the larger of the two tests.",
         figure=figure,
@@ -146,7 +147,7 @@ def several_panel(atlas: Atlas) -> Panel:
             yanchor="bottom",
         )  # fmt: skip
     _depth_axis(figure, atlas)
-    sheet = layers_sheet(atlas)
+    sheet = atlas.layers.sheet()
     return Panel(
         key="several",
         title="Roles a head by layer",

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from headroles.records.clusters import ClusterResults, Neighbours
 from headroles.records.layers import Stack
-from headroles.records.numbers import number
+from headroles.records.numbers import number, three_decimals
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -24,7 +24,7 @@ from headroles.reports.figures.drawing import (
 from headroles.reports.figures.panel import plain
 from headroles.reports.records import Combination, Summary
 from headroles.reports.words.cluster_facts import NOISE, head_names
-from headroles.reports.words.clusters import cluster_name, three_decimals
+from headroles.reports.words.clusters import cluster_name
 
 TONES = 8
 SETS = 8

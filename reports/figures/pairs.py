@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.assessment import RoleOverlap
 from headroles.records.numbers import plural
+from headroles.records.table import Row
 from headroles.reports.figures.drawing import SOFT, Figure, add_cells, add_note, blank, set_axis
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.records import Summary
-from headroles.reports.summary.pairs import is_outside, is_part, notable_pairs, pair_rows, pairs_of
+from headroles.reports.summary.pairs import is_outside, is_part, notable_pairs, pairs_of, pairs_table
 
 MOST = 24
 """Roles drawn at most: those of the most notable pairs."""
@@ -21,12 +21,8 @@ ROW = 26
 """Height of a row in pixels."""
 FEWER, MORE = "var(--tone-0)", "var(--tone-1)"
 """Colours of pairs that share fewer and more heads than by chance."""
-HEADER = (
-    "of the first, also the second", "contrasts", "heads of the first", "of the second",
-    "of both [95\u00a0%]", "share of the first [95\u00a0%]", "by chance [95\u00a0% range]",
-)  # fmt: skip
 
-Pairs = Mapping[tuple[str, str], RoleOverlap]
+Pairs = Mapping[tuple[str, str], Row]
 
 
 def pairs(summary: Summary) -> Panel | None:
@@ -36,6 +32,7 @@ def pairs(summary: Summary) -> Panel | None:
         return None
     chosen = notable_pairs(summary)
     names = _drawn_roles(summary)
+    sheet = pairs_table(summary).sheet()
     outliers = sum(is_outside(pair.found) for pair in chosen)
     limit = f" The {len(names)} roles of the most notable pairs are drawn." if summary.many else ""
     return Panel(
@@ -48,8 +45,8 @@ def pairs(summary: Summary) -> Panel | None:
             "role with its own part. Heads are not a sample, so nothing is tested."
         ),
         figure=_figure(summary, names, overlaps),
-        header=HEADER,
-        rows=pair_rows(summary),
+        header=sheet.header,
+        rows=sheet.texts,
     )
 
 

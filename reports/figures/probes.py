@@ -7,7 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Scores
-from headroles.records.probes import BestHead, ProbeWeight, TrainedProbe
+from headroles.records.numbers import percent
+from headroles.records.probes import classifier_name
+from headroles.records.table import Row, Table
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -25,10 +27,8 @@ from headroles.reports.figures.panel import plain
 from headroles.reports.words.probes import (
     Published,
     accuracy,
-    classifier_name,
     difference,
     head_name,
-    percent,
     split_row,
 )
 
@@ -46,13 +46,14 @@ STRONG = 0.5
 """Least part of the largest weight at which a cell bears its sign."""
 
 
-def best_figure(rows: Sequence[BestHead], published: Mapping[str, Published]) -> Figure:
+def best_figure(best: Table, published: Mapping[str, Published]) -> Figure:
     """Draw one row per relation or kind of mention: tested accuracy, selection, baseline, published value.
 
     Args:
-        rows: Of one probe, from the top down.
+        best: Of one probe, from the top down.
         published: By row.
     """
+    rows = [*best]
     figure = _rows([f"{split_row(row.row)[1]}  {head_name(row)}" for row in rows])
     levels = dict(zip((row.row for row in rows), range(len(rows) - 1, -1, -1), strict=True))
     _whiskers(figure, [(row.low, row.high, levels[row.row]) for row in rows])
@@ -114,7 +115,7 @@ def _marks(
     )  # fmt: skip
 
 
-def _hover(row: BestHead, published: Published | None) -> str:
+def _hover(row: Row, published: Published | None) -> str:
     """Return the hover text of a row."""
     lines = [
         f"<b>{plain(split_row(row.row)[1])}</b>: {plain(head_name(row))}, {plain(row.decision)}",
@@ -127,13 +128,14 @@ def _hover(row: BestHead, published: Published | None) -> str:
     return "<br>".join(lines)
 
 
-def trained_figure(trained: Sequence[TrainedProbe], published: Mapping[str, Published]) -> Figure:
+def trained_figure(rows: Table, published: Mapping[str, Published]) -> Figure:
     """Draw the UAS of trained probes with intervals; controls are hollow, baselines square.
 
     Args:
-        trained: From the top down.
+        rows: From the top down.
         published: Those of a probe stand under ``"trained:NAME"``.
     """
+    trained = [*rows]
     figure = _rows([classifier_name(probe) for probe in trained])
     levels = list(range(len(trained) - 1, -1, -1))
     _whiskers(figure, [(probe.low, probe.high, level) for probe, level in zip(trained, levels, strict=True)])
@@ -170,12 +172,12 @@ def trained_figure(trained: Sequence[TrainedProbe], published: Mapping[str, Publ
     return figure
 
 
-def _published_row(trained: TrainedProbe) -> str:
+def _published_row(trained: Row) -> str:
     """Return the row under which a trained probe was published."""
     return f"trained:{classifier_name(trained)}"
 
 
-def weights_figure(weights: Sequence[ProbeWeight], direction: str, scores: Scores, reach: float) -> Figure:
+def weights_figure(weights: Table, direction: str, scores: Scores, reach: float) -> Figure:
     """Draw layers × heads in one direction, on a scale symmetric around 0.
 
     Args:
@@ -205,14 +207,11 @@ def weights_figure(weights: Sequence[ProbeWeight], direction: str, scores: Score
     return figure
 
 
-def weight_grid(
-    weights: Sequence[ProbeWeight], direction: str, scores: Scores
-) -> Float[np.ndarray, "layers heads"]:
+def weight_grid(weights: Table, direction: str, scores: Scores) -> Float[np.ndarray, "layers heads"]:
     """Return weights in one direction by layer and head; NaN where there is none."""
     values = np.full((scores.layers, scores.heads), np.nan)
-    for weight in weights:
-        if weight.direction == direction:
-            values[scores.stack.place(weight.layer), weight.head] = weight.weight
+    for weight in weights.where(direction=direction):
+        values[scores.stack.place(weight.layer), weight.head] = weight.weight
     return values
 
 

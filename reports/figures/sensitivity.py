@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from headroles.records.assessment import SensitivityRow
 from headroles.records.numbers import exact, isolate, join_names
+from headroles.records.table import Row
 from headroles.reports.figures.drawing import (
     ACCENT,
     SYMBOLS,
@@ -56,7 +56,7 @@ def _margin(summary: Summary, role: Role) -> float:
     return float(summary.table.of("margin", role.position)[0])
 
 
-def _tried_values(rows: Sequence[SensitivityRow], convention: str) -> list[float]:
+def _tried_values(rows: Sequence[Row], convention: str) -> list[float]:
     """Return the values of a convention that were tried, in order."""
     return sorted({row.value for row in rows if row.convention == convention})
 
@@ -66,9 +66,7 @@ def _is_power_of_ten(value: float) -> bool:
     return f"{value:e}".startswith("1.000000e")
 
 
-def _curves(
-    summary: Summary, rows: Sequence[SensitivityRow], convention: str, used: Sequence[float]
-) -> Figure:
+def _curves(summary: Summary, rows: Sequence[Row], convention: str, used: Sequence[float]) -> Figure:
     """Draw the number of heads with each role over the values of one convention."""
     figure = blank(300, margin={"l": 48, "r": 12, "t": 28, "b": 52})
     most = max(max(row.heads for row in rows), 1)
@@ -92,7 +90,7 @@ def _curves(
     return figure
 
 
-def _caption(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
+def _caption(summary: Summary, rows: Sequence[Row]) -> str:
     """Return how to read the curves, and where they differ from the verdict."""
     parts = [
         "Margin and alpha are conventions. Contrasts keep their margins. Each point is decided with a "
@@ -117,7 +115,7 @@ def _caption(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
     return " ".join(parts)
 
 
-def _rows(summary: Summary, tried: Sequence[SensitivityRow]) -> tuple[tuple[str, ...], ...]:
+def _rows(summary: Summary, tried: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
     """Return one row per value tried, one column per role; an en dash where a role was not tried there."""
     heads = {(row.convention, row.value, row.sieve): str(row.heads) for row in tried}
     margins = {_margin(summary, role) for role in summary.roles}

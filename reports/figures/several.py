@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from headroles.records.assessment import MIDDLE, SeveralRoles
+from headroles.records.assessment import MIDDLE, SEVERAL
 from headroles.records.layers import Stack
+from headroles.records.table import Row, Table
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -18,7 +19,6 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import Panel
 from headroles.reports.records import Summary
-from headroles.reports.sections.several_sheets import several_sheet
 from headroles.reports.words.several import CAPTION, layers_sentence, middle_sentence
 
 HEIGHT = 300
@@ -34,10 +34,10 @@ def several(summary: Summary) -> Panel | None:
     Returns:
         The figure; None where the run did not count roles by layer.
     """
-    rows = summary.assessment.several if summary.assessment else ()
+    rows = summary.assessment.several if summary.assessment else SEVERAL
     if not rows:
         return None
-    sheet = several_sheet(rows)
+    sheet = rows.sheet()
     return Panel(
         key="several",
         title="Heads with several roles",
@@ -49,7 +49,7 @@ def several(summary: Summary) -> Panel | None:
     )
 
 
-def several_figure(rows: Sequence[SeveralRoles], stack: Stack) -> Figure:
+def several_figure(rows: Table, stack: Stack) -> Figure:
     """Draw the rows of the layers, roles a head above the share of heads with several.
 
     Args:
@@ -78,12 +78,12 @@ def several_figure(rows: Sequence[SeveralRoles], stack: Stack) -> Figure:
     return figure
 
 
-def layer_rows(rows: Sequence[SeveralRoles]) -> list[SeveralRoles]:
+def layer_rows(rows: Table) -> list[Row]:
     """Return the rows of single layers."""
     return [row for row in rows if row.scope not in ("all", MIDDLE)]
 
 
-def ends_of(rows: Sequence[SeveralRoles], part: int) -> list[tuple[float, float, float]]:
+def ends_of(rows: Sequence[Row], part: int) -> list[tuple[float, float, float]]:
     """Return roles a head (0) with their ends, or the share of heads with several roles in per cent (1)."""
     if part == 0:
         return [(row.mean, row.mean_low, row.mean_high) for row in rows]

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number
-from headroles.records.surface import LayerMean
+from headroles.records.table import Row, Table
 from headroles.reports.figures import drawing
 from headroles.reports.figures.drawing import (
     SOFT,
@@ -193,7 +193,7 @@ def _heads(figure: drawing.Figure, labelling: Labelling, series: Series, shift: 
     )  # fmt: skip
 
 
-def _means(figure: drawing.Figure, series: Series, rows: Sequence[LayerMean], shift: float) -> None:
+def _means(figure: drawing.Figure, series: Series, rows: Table, shift: float) -> None:
     """Draw a line through the layers' means, each with its 95 % interval."""
     ends = [(row.mean, row.low, row.high) for row in rows]
     add_scatter(
@@ -208,7 +208,7 @@ def _means(figure: drawing.Figure, series: Series, rows: Sequence[LayerMean], sh
     )  # fmt: skip
 
 
-def _even(figure: drawing.Figure, series: Series, rows: Sequence[LayerMean], part: str) -> None:
+def _even(figure: drawing.Figure, series: Series, rows: Table, part: str) -> None:
     """Draw the value of even attention as a broken line from end to end."""
     if not rows:
         return
@@ -244,7 +244,7 @@ def _highlight(labelling: Labelling, series: Sequence[Series], part: str) -> str
     return f"{which}: {'; '.join(parts)}." if parts else "No means over layers."
 
 
-def _mean_text(column: str, row: LayerMean, part: str) -> str:
+def _mean_text(column: str, row: Row, part: str) -> str:
     """Return a layer's mean, with its interval where digits are few."""
     return value_text(column, row.mean) if part == IMPORTANCE else interval_text(column, layer_interval(row))
 

@@ -3,7 +3,7 @@
 Tables of a comparison list changes sieve by sieve and head by head.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -13,11 +13,12 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
+from headroles.records.table import Table
 from headroles.reports.print.writers import FORMS, as_csv, as_latex, as_markdown
 from headroles.reports.report import Paper
 from headroles.reports.sections import across_sheets, atlas_sheets
-from headroles.reports.sections.compare_sheets import changes_sheet, differences_sheet
-from headroles.reports.sheets import Sheet, Sheets
+from headroles.reports.sections.compare_sheets import changes_table
+from headroles.reports.sheets import Sheet, Sheets, with_digits
 from headroles.reports.words.compare import run_names, test_line
 
 CAPTION = "Comparison of {} (A) and {} (B); differences are B − A. Test: {}; {}."
@@ -34,14 +35,13 @@ def comparison_tables(comparison: Comparison) -> Sheets:
 
 def _changes(comparison: Comparison) -> Sheet:
     """Return heads by outcome, and labels gained and lost with those that swaps move."""
-    sheet = changes_sheet(comparison)
-    names = [name for name in sheet.header if name != "p"]
-    return replace(sheet.pick(names), caption=_caption(comparison))
+    table = changes_table(comparison)
+    return with_digits(table.sheet(leave=["p"]), table, caption=_caption(comparison))
 
 
 def _differences(comparison: Comparison) -> Sheet:
     """Return every difference."""
-    return replace(differences_sheet(comparison), caption=_caption(comparison))
+    return with_digits(comparison.table.sheet(), comparison.table, caption=_caption(comparison))
 
 
 ATLAS_CAPTIONS = {
@@ -64,26 +64,28 @@ def atlas_tables(atlas: Atlas) -> Sheets:
     Args:
         atlas: Of two runs or more.
     """
-    sheets: Sheets = {
-        "runs": partial(atlas_sheets.runs_sheet, atlas),
-        "agreement": partial(atlas_sheets.agreement_sheet, atlas),
+    sheets: Mapping[str, Callable[[], Sheet | Table]] = {
+        "runs": partial(atlas_sheets.runs_table, atlas),
+        "agreement": lambda: atlas.agreement,
         "in-runs": partial(across_sheets.counts_sheet, atlas),
         "consensus": partial(across_sheets.consensus_sheet, atlas),
         "trends": partial(across_sheets.trends_sheet, atlas),
         "roles": partial(atlas_sheets.roles_sheet, atlas),
-        "p-values": partial(atlas_sheets.p_sheet, atlas),
-        "several": partial(atlas_sheets.layers_sheet, atlas),
-        "findings": partial(atlas_sheets.findings_sheet, atlas),
+        "p-values": partial(atlas_sheets.p_table, atlas),
+        "several": lambda: atlas.layers,
+        "findings": lambda: atlas.table,
     }
     return {name: partial(_with_caption, atlas, name, sheet) for name, sheet in sheets.items()}
 
 
-def _with_caption(atlas: Atlas, name: str, sheet: Callable[[], Sheet]) -> Sheet:
+def _with_caption(atlas: Atlas, name: str, made: Callable[[], Sheet | Table]) -> Sheet:
     """Return a table of an atlas with its caption."""
     rules = "; ".join(dict.fromkeys(run.rule for run in atlas.runs))
-    return replace(
-        sheet(), caption=f"{ATLAS_CAPTIONS[name]}: {plural(len(atlas.runs), 'run')}. Test: {rules}."
-    )
+    caption = f"{ATLAS_CAPTIONS[name]}: {plural(len(atlas.runs), 'run')}. Test: {rules}."
+    table = made()
+    if isinstance(table, Table):
+        return with_digits(table.sheet(), table, caption=caption)
+    return replace(table, caption=caption)
 
 
 def _caption(comparison: Comparison) -> str:

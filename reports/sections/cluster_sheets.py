@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.clusters import Choice, Claim, ClusterResults, Neighbours
+from headroles.records.clusters import ClusterResults, Neighbours
 from headroles.records.example import Scores
-from headroles.records.numbers import number, plural, two_decimals
+from headroles.records.numbers import plural, three_decimals, two_decimals
+from headroles.records.table import Column, Row, Table
 from headroles.reports.figures.drawing import (
     INK,
     add_note,
@@ -23,13 +25,10 @@ from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, ran
 from headroles.reports.words.cluster_facts import Group, head_names
 from headroles.reports.words.clusters import (
     CHOSEN,
-    CIRCULAR,
-    choice_notes,
+    choice_note,
     choice_rule,
     cluster_name,
     estimate_text,
-    reference_text,
-    three_decimals,
 )
 
 LAYERS = 6
@@ -122,33 +121,7 @@ def roles_text(group: Group, most: int = ROLES) -> str:
     return (text + ", …" * (len(group.roles) > most)) or "none"
 
 
-def claims_sheet(claims: Sequence[Claim]) -> Sheet:
-    """Return one row per claim, in their order."""
-    header = ("claim", "about", "measure", f"estimate {ENDS}", "p", "p is a share of", "heads", "units")
-    lines = [
-        (
-            Cell(claim.claim, place),
-            word_cell(claim.subject or "all heads"),
-            word_cell(claim.measure),
-            Cell(estimate_text(claim), claim.estimate),
-            Cell(number(claim.p), claim.p),
-            word_cell(_share(claim)),
-            count_cell(claim.heads),
-            count_cell(claim.units),
-        )
-        for place, claim in enumerate(claims)
-    ]
-    return Sheet("Claims", header, tuple(lines))
-
-
-def _share(claim: Claim) -> str:
-    """Return what a claim's p is a share of, or why there is none."""
-    if math.isnan(claim.p):
-        return CIRCULAR if claim.about_roles else "–"
-    return reference_text(claim)
-
-
-def role_claims_sheet(claims: Sequence[Claim]) -> Sheet:
+def role_claims_sheet(claims: Table) -> Sheet:
     """Return the estimates of claims about roles: one row per role, one column per claim."""
     kinds = list(dict.fromkeys((claim.claim, claim.measure) for claim in claims))
     known = {(claim.subject, claim.claim, claim.measure): claim for claim in claims}
@@ -164,31 +137,30 @@ def heads_sheet(
     clustered: ClusterResults, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Sheet:
     """Return one row per head: the numbers behind the map, folded."""
-    roles, heads = summary.roles, head_names(summary.table.stack, summary.table.heads)
-    lines = []
-    for head, cluster in enumerate(clustered.cluster.tolist()):
-        held_roles = [role.sieve for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]
-        names = (", ".join(held_roles[:ROLES]) + ", …" * (len(held_roles) > ROLES)) or "none"
-        numbers = (clustered.silhouette[head], clustered.stability[head], *clustered.place[head])
-        lines.append(
-            (
-                Cell(heads[head], head),
-                Cell(cluster_name(cluster), cluster),
-                word_cell(names),
-                *(Cell(two_decimals(float(value)), round(float(value), 6)) for value in numbers),
-                _near(near, head, heads),
-            )
-        )
-    header = ("head", "cluster", "roles", "silhouette", "stability", "x", "y", f"nearest head {ENDS}")
-    return Sheet("All heads: the numbers behind the map", header, tuple(lines), folded=True)
+    names, heads = head_names(summary.table.stack, summary.table.heads), summary.table.heads
 
+    def roles(row: Row) -> Cell:
+        holds = held[:, summary.table.stack.place(row.layer) * heads + row.head].tolist()
+        known = [role.sieve for role, holding in zip(summary.roles, holds, strict=True) if holding]
+        return word_cell((", ".join(known[:ROLES]) + ", …" * (len(known) > ROLES)) or "none")
 
-def _near(near: Neighbours, head: int, heads: Sequence[str]) -> Cell:
-    """Return the nearest head with its distance."""
-    if not near.head.shape[1]:
-        return MISSING
-    distance = _distance(near, head, 0)
-    return Cell(f"{heads[int(near.head[head, 0])]}: {distance.text}", distance.key)
+    def nearest(row: Row) -> Cell:
+        head = summary.table.stack.place(row.layer) * heads + row.head
+        if not near.head.shape[1]:
+            return MISSING
+        distance = _distance(near, head, 0)
+        return Cell(f"{names[int(near.head[head, 0])]}: {distance.text}", distance.key)
+
+    table = clustered.heads.numbered(summary.table.stack).describe(
+        "cluster", cell=lambda row: Cell(cluster_name(row.cluster), row.cluster)
+    )
+    more = (
+        Column("roles", "Roles that it holds.", str, "roles", cell=roles),
+        Column("nearest", "The nearest head.", float, f"nearest head {ENDS}", cell=nearest),
+    )
+    first = ("head", "cluster", "roles")
+    made = replace(table, columns=(*table.columns, *more), first=first).sheet()
+    return Sheet(made.name, made.header, made.rows, folded=True)
 
 
 def _distance(near: Neighbours, head: int, place: int) -> Cell:
@@ -230,25 +202,15 @@ def between_rows(
     return ("mean distance", *names), tuple((name, *map(three_decimals, row)) for name, row in rows)
 
 
-def choices_sheet(clustered: ClusterResults) -> Sheet:
-    """Return one row per number of clusters that was tried."""
-    rows = (
-        (
-            Cell(str(choice.clusters), choice.clusters),
-            Cell(two_decimals(choice.silhouette), choice.silhouette),
-            Cell(two_decimals(choice.stability), choice.stability),
-            word_cell(note),
-        )
-        for choice, note in zip(clustered.choices, choice_notes(clustered), strict=True)
-    )
-    header = ("clusters", "silhouette", "stability", "chosen, or why not")
-    return Sheet("Numbers of clusters", header, tuple(rows))
+def choices_table(clustered: ClusterResults) -> Table:
+    """Return the numbers of clusters that were tried, with why one was chosen."""
+    return clustered.choices.describe("chosen", cell=lambda choice: word_cell(choice_note(choice, clustered)))
 
 
 def choices_panel(clustered: ClusterResults) -> Panel | None:
     """Draw silhouette and stability by number of clusters; return None where no number was tried."""
     choices, rule = clustered.choices, choice_rule(clustered.choices)
-    sheet = choices_sheet(clustered)
+    sheet = choices_table(clustered).sheet()
     if not choices:
         return None
     figure = blank(300, margin={"l": 50, "r": 16, "t": 24, "b": 48})
@@ -287,7 +249,7 @@ def choices_panel(clustered: ClusterResults) -> Panel | None:
     )  # fmt: skip
 
 
-def _choice_sentence(choice: Choice, tried: int) -> str:
+def _choice_sentence(choice: Row, tried: int) -> str:
     """Return the chosen number of clusters in one sentence."""
     how = f"chosen of {tried} numbers tried" if tried > 1 else "the only number tried"
     return (

@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from markupsafe import Markup
 
-from headroles.records.clusters import Claim, ClusterResults, Neighbours
+from headroles.records.clusters import ClusterResults, Neighbours, about_roles
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
 from headroles.records.shown.phrases import phrase_of
+from headroles.records.table import Sheet
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
 from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
 from headroles.reports.figures.drawing import SYMBOLS
@@ -24,11 +25,9 @@ from headroles.reports.sections.cluster_sheets import (
     WIDEST,
     between_rows,
     choices_panel,
-    claims_sheet,
     clusters_sheet,
     heads_sheet,
 )
-from headroles.reports.sheets import Sheet
 from headroles.reports.summary.embedded import script_json
 from headroles.reports.words.cluster_facts import (
     NOISE,
@@ -46,7 +45,6 @@ from headroles.reports.words.clusters import (
     distance_text,
     stress_sentence,
 )
-from headroles.storage.tables import csv_text
 
 
 def clusters_json(
@@ -82,7 +80,7 @@ def clusters_json(
         "views": views(clustered, summary, held),
         "symbols": [SYMBOLS[role.symbol] for role in summary.roles],
         "titles": [phrase_of(role.sieve).title for role in summary.roles],
-        "files": {"claims.csv": csv_text(Claim, clustered.claims)},
+        "files": {"claims.csv": clustered.claims.csv()},
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 
@@ -164,13 +162,13 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
     held = summary.held.reshape(len(summary.roles), size)
     distance = distances_of(clustered)
     groups = groups_of(clustered, distance, [role.sieve for role in summary.roles], held)
-    roles = claim_sentences([claim for claim in clustered.claims if claim.about_roles])
+    roles = claim_sentences([claim for claim in clustered.claims if about_roles(claim)])
     near, order = nearest_of(clustered, distance), leaves(clustered.linkage)
     names = head_names(labelling.scores.stack, labelling.scores.heads)
     return Section(
         far=_sentence(distance_text(clustered)),
         found=_sentence(clustering_text(clustered, groups)),
-        told=claim_sentences([claim for claim in clustered.claims if not claim.about_roles]),
+        told=claim_sentences([claim for claim in clustered.claims if not about_roles(claim)]),
         roles=roles[:MOST_SENTENCES],
         more=len(roles[MOST_SENTENCES:]),
         map=_map(clustered, summary, held, near),
@@ -188,7 +186,7 @@ def section(labelling: Labelling, summary: Summary) -> Section | None:
         clouds=len(clustered.cloud) if len(clustered.cloud) > 2 else 0,
         tree=_tree(clustered, distance, order, groups, names),
         clusters=clusters_sheet(groups, labelling.scores),
-        claims=claims_sheet(clustered.claims) if clustered.claims else None,
+        claims=clustered.claims.sheet() if clustered.claims else None,
         choices=choices_panel(clustered),
         near=near.head.shape[1],
         data=Markup(clusters_json(clustered, summary, held, near, distance[np.ix_(order, order)])),

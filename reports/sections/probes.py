@@ -1,25 +1,26 @@
 """Results of probes as a section of the page: tables that sort, figures, sentences."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
-from headroles.records.probes import BestHead, ProbeResults, ProbeWeight
+from headroles.records.probes import ProbeResults
+from headroles.records.table import Sheet, Table
 from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.probes import best_figure, trained_figure, weights_figure
 from headroles.reports.sections.probe_sheets import (
     WEIGHTS,
     baselines_sheet,
     best_sheet,
-    contests_sheet,
     gaps_sheets,
     largest_weights,
     trained_sheet,
 )
-from headroles.reports.sheets import Sheet
 from headroles.reports.words import probes as probe_words
 from headroles.reports.words.probes import (
     QUESTIONS,
@@ -118,7 +119,7 @@ def section(labelling: Labelling) -> Section | None:
             for number, rows in enumerate(best_by_probe(probed.best).values())
         ),
         trained=_trained(probed, published),
-        contests=_contests(probed),
+        contests=probed.contests.sheet(leave=["statistic"]) if probed.contests else None,
         weights=tuple(_weights(probed.weights, labelling.scores)),
         gaps=gaps_sheets(probed),
     )
@@ -131,7 +132,7 @@ def _sentence(text: str) -> str:
 
 def _block(
     key: str,
-    rows: Sequence[BestHead],
+    rows: Table,
     probed: ProbeResults,
     published: Mapping[str, Published],
     counts: Mapping[str, Counter[str]],
@@ -183,21 +184,12 @@ def _trained(probed: ProbeResults, published: Mapping[str, Published]) -> Panel 
     )
 
 
-def _contests(probed: ProbeResults) -> Sheet | None:
-    """Return trained probes against each other without the test statistic; None where there is none."""
-    sheet = contests_sheet(probed)
-    return sheet and sheet.pick(name for name in sheet.header if name != "statistic")
-
-
-def _weights(weights: Sequence[ProbeWeight], scores: Scores) -> list[Panel]:
+def _weights(weights: Table, scores: Scores) -> list[Panel]:
     """Return the weights that each attention-only probe learned for every head, one map per direction."""
     panels = []
     for number, name in enumerate(dict.fromkeys(weight.classifier for weight in weights)):
-        learned = [weight for weight in weights if weight.classifier == name]
-        reach = (
-            max((abs(weight.weight) for weight in learned if weight.weight == weight.weight), default=1.0)
-            or 1.0
-        )
+        learned = weights.where(classifier=name)
+        reach = float(np.nanmax(np.abs(learned["weight"]), initial=0.0)) or 1.0
         panels.append(
             Panel(
                 key=f"probe-weights-{number}",

@@ -1,173 +1,176 @@
 """Roles with their heads by decision and the strongest head, and the trend of every role over layers."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from headroles.records.assessment import Depth, ValueDrop
+from headroles.records.assessment import DEPTH, VALUES
 from headroles.records.findings import DECISIONS
-from headroles.records.layers import by_position
-from headroles.records.numbers import mean, p_text, share, two_decimals, with_range
+from headroles.records.numbers import mean
+from headroles.records.table import (
+    COUNT,
+    ENDS,
+    MISSING,
+    Cell,
+    Column,
+    Row,
+    Sheet,
+    Table,
+    chance,
+    counted,
+)
 from headroles.reports.records import Interval, Role, Summary, Support
-from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell
-from headroles.reports.words.words import interval
 
 
-def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
+def _only_with(name: str, fact: str) -> Any:
+    """Return the writer of a count, of the roles that have something."""
+    return lambda row: Cell(f"{getattr(row, name):,}", getattr(row, name)) if getattr(row, fact) else MISSING
+
+
+def _strongest(row: Row) -> Cell:
+    if row.layer is None:
+        return Cell("none", math.nan)
+    return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 1000)
+
+
+def _steady(row: Row) -> Cell:
+    return Cell(f"{row.steady}/{row.labels}", row.steady / row.labels) if row.labels else MISSING
+
+
+def _interval_columns(name: str, meaning: str, heading: str) -> tuple[Column, ...]:
+    ends = (f"{name}_low", f"{name}_high")
+    if name == "mean":
+        ends = ("low", "high")
+    return (
+        Column(name, meaning, float, f"{heading} {ENDS}", mean, ends),
+        Column(ends[0], "Lower end of its 95 % interval."), Column(ends[1], "Upper end."),
+    )  # fmt: skip
+
+
+ROLES = Table("", "Roles", "a role", (
+    Column("role", "The role.", str, "role"),
+    counted("heads", "Heads with the role.", "heads", short="role"),
+    counted("tested", "Heads that were tested.", "heads of tested",
+            cell=lambda row: Cell(f"{row.heads}/{row.tested}", row.heads)),
+    counted("not", "Heads that are not.", "not"),
+    counted("undetermined", "Heads that are undetermined.", "undetermined", short="unde-\nter-\nmined"),
+    counted("untestable", "Heads that could not be tested.", "untestable", short="untest-\nable"),
+    Column("threshold", "Mean chance value plus the margin.", float, "threshold", "{:.3f}".format),
+    Column("layer", "Layer of the head with the largest mean; none without a role.", "int | None",
+           within=COUNT),
+    Column("head", "This head.", "int | None", "strongest head", cell=_strongest, short="strongest\nhead",
+           within=COUNT),
+    *_interval_columns("mean", "Its mean.", "its mean"),
+    chance("q", "Its q.", "q"),
+    counted("explained", "Heads that are explained by the contrast.", "explained", short="ex-\nplained",
+            cell=_only_with("explained", "has_contrast")),
+    counted("absent", "Heads whose mean lies around chance.", "absent",
+            cell=_only_with("absent", "has_bounds")),
+    counted("strong", "Heads that hold the role beyond its second contrast, too.", "strong",
+            cell=_only_with("strong", "has_second")),
+    *_interval_columns("contrast", "Mean of its contrast.", "contrast"),
+    Column("contrast_threshold", "Threshold of the contrast."),
+    *_interval_columns("difference", "Its mean less that of the baseline.", "difference to baseline"),
+    counted("steady", "Labels that fresh samples give again.", "stable labels", cell=_steady, short="stable"),
+    counted("labels", "Labels whose stability is known."),
+    Column("has_contrast", "Whether the role has a contrast.", bool),
+    Column("has_bounds", "Whether heads can be absent.", bool),
+    Column("has_second", "Whether the role has a second contrast.", bool),
+))  # fmt: skip
+
+
+def roles_table(summary: Summary) -> Table:
     """Return one line per role: heads by decision, the strongest head, and stable labels.
-
-    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of stable
-    labels are there where a role has any. Strong heads hold the role beyond its second contrast, too.
 
     Args:
         summary: What the page may say.
-        brief: Whether contrasts stand without intervals.
     """
-    strongest = [role.strongest for role in summary.roles]
-    optional = (
-        ("explained", any(role.contrast for role in summary.roles)),
-        ("absent", any(role.bounded for role in summary.roles)),
-        ("strong", any(role.stronger for role in summary.roles)),
-        ("contrast" if brief else f"contrast {ENDS}", any(role.contrast for role in summary.roles)),
-        (f"difference to baseline {ENDS}", any(head and head.beyond for head in strongest)),
-        ("stable labels", any(firmness.steady is not None for firmness in summary.supports)),
-    )
-    header = (
-        "role", "heads", "heads of tested", "not", "undetermined", "untestable", "threshold",
-        "strongest head", f"its mean {ENDS}", "q",
-    )  # fmt: skip
     supports = summary.supports or (None,) * len(summary.roles)
-    lines = []
-    for place, (role, firmness) in enumerate(zip(summary.roles, supports, strict=True)):
-        head = role.strongest
-        contrast, beyond = (head.contrast, head.beyond) if head else (None, None)
-        tally = role.tally
-        cells = (
-            count_cell(tally.explained) if role.contrast else MISSING,
-            count_cell(tally.absent) if role.bounded else MISSING,
-            count_cell(tally.strong) if role.stronger else MISSING,
-            Cell(mean(contrast.mean), contrast.mean) if brief and contrast else _interval(contrast),
-            _interval(beyond),
-            _steady(firmness),
-        )
-        more = (cell for cell, (_, shown) in zip(cells, optional, strict=True) if shown)
-        lines.append((Cell(role.sieve, place), *_counts(role), *_strongest(summary, role), *more))
-    return Sheet("Roles", header + tuple(name for name, shown in optional if shown), tuple(lines))
+    return ROLES.rows(_row(summary, *pair) for pair in zip(summary.roles, supports, strict=True))
 
 
-def _counts(role: Role) -> tuple[Cell, ...]:
-    """Return heads by decision, and the threshold."""
-    tally = role.tally
-    return (
-        count_cell(tally.role),
-        Cell(f"{tally.role}/{tally.tests}", tally.role),
-        *(count_cell(count) for count in (tally.not_role, tally.undetermined, tally.untestable)),
-        Cell(f"{role.threshold:.3f}", role.threshold),
-    )
+def _row(summary: Summary, role: Role, firmness: Support | None) -> dict[str, Any]:
+    head, tally, table = role.strongest, role.tally, summary.table
+    known = firmness is not None and firmness.steady is not None
+    intervals: dict[str, float] = {}
+    contrast, beyond = (head.contrast, head.beyond) if head else (None, None)
+    for name, ends in (("contrast", contrast), ("difference", beyond)):
+        own = _ends(ends)
+        intervals |= {name: own[0], f"{name}_low": own[1], f"{name}_high": own[2]}
+    score, low, high = _ends(head.score if head else None)
+    q = math.nan if head is None else table.of("q", role.position)[head.layer * table.heads + head.head]
+    return {
+        "role": role.sieve, "heads": tally.role, "tested": tally.tests, "not": tally.not_role,
+        "undetermined": tally.undetermined, "untestable": tally.untestable, "threshold": role.threshold,
+        "layer": table.stack.numbers[head.layer] if head else None, "head": head.head if head else None,
+        "q": q, "explained": tally.explained, "absent": tally.absent, "strong": tally.strong,
+        "contrast_threshold": role.contrast_threshold,
+        "steady": firmness.steady if firmness and known else 0,
+        "labels": firmness.labels if firmness and known else 0,
+        "has_contrast": bool(role.contrast), "has_bounds": bool(role.bounded),
+        "has_second": bool(role.stronger),
+        "mean": score, "low": low, "high": high, **intervals,
+    }  # fmt: skip
 
 
-def _strongest(summary: Summary, role: Role) -> tuple[Cell, ...]:
-    """Return the strongest head of a role, its mean and its q."""
-    head = role.strongest
-    if head is None:
-        return (Cell("none", math.nan), MISSING, MISSING)
-    q = q_of(summary, role)
-    place = Cell(summary.table.stack.name(head.layer, head.head), head.layer + head.head / 1000)
-    return place, _interval(head.score), Cell(p_text(q), q)
+def _ends(ends: Interval | None) -> tuple[float, float, float]:
+    return (ends.mean, ends.low, ends.high) if ends else (math.nan,) * 3
 
 
-def q_of(summary: Summary, role: Role) -> float:
-    """Return the q of the strongest head of a role; NaN where there is none."""
-    head = role.strongest
-    if head is None:
-        return math.nan
-    return float(summary.table.of("q", role.position)[head.layer * summary.table.heads + head.head])
+def roles_sheet(summary: Summary, only: tuple[str, ...], width: str = "") -> Sheet:
+    """Return some columns of ``roles_table``, in their order, after the role.
+
+    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of stable
+    labels are there where a role has any.
+
+    Args:
+        summary: What the page may say.
+        only: Names of columns of ``ROLES``.
+        width: As for ``Table.sheet``; in terminals contrasts stand without intervals.
+    """
+    table = roles_table(summary)
+    heads = [role.strongest for role in summary.roles]
+    there = {
+        "explained": table["has_contrast"].any(), "contrast": table["has_contrast"].any(),
+        "absent": table["has_bounds"].any(), "strong": table["has_second"].any(),
+        "difference": any(head and head.beyond for head in heads),
+        "steady": any(firmness.steady is not None for firmness in summary.supports),
+    }  # fmt: skip
+    if width:
+        table = table.describe("contrast", short="con-\ntrast", ends=())
+        table = table.describe("mean", short=f"mean {ENDS}")
+    return table.sheet(width, only=["role", *(name for name in only if there.get(name, True))])
 
 
-def _interval(ends: Interval | None) -> Cell:
-    """Return a mean with its interval."""
-    return Cell(interval(ends), ends.mean) if ends else MISSING
+def verdict_sheet(summary: Summary) -> Sheet:
+    """Return the columns of ``roles_table`` that the page shows where a paragraph per role is too long."""
+    names = (
+        "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "threshold", "head",
+        "mean", "difference", "steady",
+    )  # fmt: skip
+    return replace(roles_sheet(summary, names), name="Verdicts")
 
 
-def _steady(firmness: Support | None) -> Cell:
-    """Return how many labels of a role are stable."""
-    if firmness is None or firmness.steady is None or not firmness.labels:
-        return MISSING
-    return Cell(f"{firmness.steady}/{firmness.labels}", firmness.steady / firmness.labels)
-
-
-def values_sheet(summary: Summary, drops: Sequence[ValueDrop]) -> Sheet:
-    """Return scores by attention and by norm-weighted attention, and the drop, of every head by role.
+def values_table(summary: Summary, drops: Table) -> Table:
+    """Return scores by attention and by norm-weighted attention, and the verdict, of every head by role.
 
     Args:
         summary: Of the run, which has the verdicts.
         drops: Those of the run.
     """
-    places = {role.sieve: role for role in summary.roles}
-    lines = []
+    places, verdicts = {role.sieve: role for role in summary.roles}, []
     for row in drops:
         role = places[row.sieve]
-        cell = row.layer * summary.table.heads + row.head
-        code = int(summary.table.decided(role.position)[cell])
-        verdict = "parked" if DECISIONS[code] == "role" else role.verdict if code == 4 else DECISIONS[code]
-        lines.append(
-            (
-                Cell(summary.table.stack.name(row.layer, row.head), cell),
-                Cell(mean(row.attention), row.attention),
-                Cell(mean(row.norm), row.norm),
-                Cell(with_range(*map(mean, (row.drop, row.low, row.high))), row.drop),
-                Cell(verdict, verdict),
-            )
+        code = int(summary.table.decided(role.position)[row.layer * summary.table.heads + row.head])
+        verdicts.append(
+            "parked" if DECISIONS[code] == "role" else role.verdict if code == 4 else DECISIONS[code]
         )
-    header = ("head", "by attention", "by norm", f"drop {ENDS}", "verdict")
-    columns, values = columns_of_records(ValueDrop, by_position(drops, summary.table.stack))
-    return Sheet("Scores by attention and by norm", header, tuple(lines), columns=columns, values=values)
+    verdict = Column("verdict", "The verdict of the run.", str, "verdict")
+    table = replace(VALUES, columns=(*VALUES.columns, verdict), data={})
+    return table.of(**drops.numbered(summary.table.stack).data, verdict=verdicts)
 
 
-def verdict_sheet(summary: Summary) -> Sheet:
-    """Return the columns of ``roles_sheet`` that the page shows where a paragraph per role is too long."""
-    names = (
-        "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "threshold",
-        "strongest head", f"its mean {ENDS}", f"difference to baseline {ENDS}", "stable labels",
-    )  # fmt: skip
-    return replace(roles_sheet(summary).pick(names), name="Verdicts")
-
-
-HEADER = (
-    "role", "heads", f"trend over depth {ENDS}", "reorderings as strong",
-    *(f"{third} third {ENDS}" for third in ("first", "middle", "last")),
-)  # fmt: skip
-
-
-def depth_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:
-    """Return the trend and the thirds of every role, as text; empty where the run did not compute them."""
-    return tuple(
-        (
-            depth.sieve,
-            str(depth.heads),
-            _trend(depth),
-            share(depth.reference),
-            *(
-                with_range(share(value), share(low), share(high))
-                for value, low, high in (
-                    (depth.first, depth.first_low, depth.first_high),
-                    (depth.middle, depth.middle_low, depth.middle_high),
-                    (depth.last, depth.last_low, depth.last_high),
-                )
-            ),
-        )
-        for depth in _depth_by_role(summary).values()
-    )
-
-
-def _depth_by_role(summary: Summary) -> dict[str, Depth]:
-    """Return depth by role, in the order of roles."""
+def depth_sheet(summary: Summary) -> Sheet:
+    """Return the trend and the thirds of every role; no rows where the run did not compute them."""
     known = {depth.sieve: depth for depth in (summary.assessment.depth if summary.assessment else ())}
-    return {role.sieve: known[role.sieve] for role in summary.roles if role.sieve in known}
-
-
-def _trend(depth: Depth) -> str:
-    """Return the trend of a role with its interval."""
-    return with_range(
-        two_decimals(depth.trend), two_decimals(depth.trend_low), two_decimals(depth.trend_high)
-    )
+    return DEPTH.rows(vars(known[role.sieve]) for role in summary.roles if role.sieve in known).sheet()

@@ -6,8 +6,9 @@ descriptive: the heads of a model are not a sample, so no pair is tested.
 
 from dataclasses import dataclass
 
-from headroles.records.assessment import RoleOverlap
+from headroles.records.assessment import TOGETHER
 from headroles.records.numbers import count, isolate, plural, share, with_range
+from headroles.records.table import Row, Table
 from headroles.reports.records import Summary
 
 MOST_ROWS = 100
@@ -25,8 +26,8 @@ class Pair:
         bare: Their overlap without the contrasts beyond distance; None where that changes nothing.
     """
 
-    found: RoleOverlap
-    bare: RoleOverlap | None
+    found: Row
+    bare: Row | None
 
 
 def pairs_of(summary: Summary) -> dict[tuple[str, str], Pair]:
@@ -71,7 +72,7 @@ def is_part(first: str, second: str) -> bool:
     return first.startswith(f"{second}:") or second.startswith(f"{first}:")
 
 
-def is_outside(pair: RoleOverlap) -> bool:
+def is_outside(pair: Row) -> bool:
     """Return whether the overlap lies outside the 95 % range of labels permuted within layers."""
     return not pair.expected_low <= pair.both <= pair.expected_high
 
@@ -80,7 +81,9 @@ def pair_sentence(pair: Pair) -> str:
     r"""Return one pair in words, with and without the contrasts.
 
     Example:
-        >>> both = RoleOverlap("a", "b", "with", 2, 9, 1, 1.0, 2.0, 0.5, 0.5, 1.0, 0.9, 0.0, 2.0)
+        >>> numbers = {"heads_first": 2, "both": 1, "share": 0.5, "share_low": 0.5, "share_high": 1.0}
+        >>> chance = {"expected": 0.9, "expected_low": 0.0, "expected_high": 2.0}
+        >>> both = Row(first="a", second="b", **numbers, **chance)
         >>> pair_sentence(Pair(both, None)).split("; ")[0]
         'Of 2 a heads, 1 (50\xa0% [50,\xa0100]) is also b'
     """
@@ -102,39 +105,22 @@ def pair_sentence(pair: Pair) -> str:
     )
 
 
-def _are(pair: RoleOverlap) -> str:
+def _are(pair: Row) -> str:
     """Return the verb that fits the number of shared heads."""
     return "is" if pair.both == 1 else "are"
 
 
-def overlap_text(pair: RoleOverlap) -> str:
+def overlap_text(pair: Row) -> str:
     """Return shared heads and their share of the first role's, with its interval over resampled inputs."""
     return f"{pair.both} ({with_range(share(pair.share), share(pair.share_low), share(pair.share_high))})"
 
 
-def expected_text(pair: RoleOverlap) -> str:
+def expected_text(pair: Row) -> str:
     """Return the shared heads expected when labels are permuted within layers, with their range."""
     return with_range(count(pair.expected), count(pair.expected_low), count(pair.expected_high))
 
 
-def pair_rows(summary: Summary) -> tuple[tuple[str, ...], ...]:
-    """Return every ordered pair as text, with and without contrasts; of many roles the notable pairs."""
-    rows = []
+def pairs_table(summary: Summary) -> Table:
+    """Return every ordered pair, with and without contrasts; of many roles the notable pairs."""
     pairs = notable_pairs(summary)[:MOST_ROWS] if summary.many else pairs_of(summary).values()
-    for pair in pairs:
-        for overlaps in (pair.found, pair.bare):
-            if overlaps is not None:
-                rows.append(
-                    (
-                        f"{overlaps.first} → {overlaps.second}",
-                        overlaps.contrasts,
-                        str(overlaps.heads_first),
-                        str(overlaps.heads_second),
-                        with_range(str(overlaps.both), count(overlaps.both_low), count(overlaps.both_high)),
-                        with_range(
-                            share(overlaps.share), share(overlaps.share_low), share(overlaps.share_high)
-                        ),
-                        expected_text(overlaps),
-                    )
-                )
-    return tuple(rows)
+    return TOGETHER.rows(vars(row) for pair in pairs for row in (pair.found, pair.bare) if row is not None)

@@ -16,12 +16,11 @@ from headroles.records.causal.origins import (
     UNDETERMINED,
     UNTESTABLE,
     VERTICAL,
-    KnockOut,
-    Origin,
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, plural, two_decimals
 from headroles.records.shown.phrases import phrase_of
+from headroles.records.table import Row, Table
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary.account import account
@@ -146,7 +145,7 @@ def _does(role: str, heads: int) -> str:
     return isolate(phrase.one if heads == 1 else phrase.many)
 
 
-def _concentrated(rows: Sequence[Origin]) -> str:
+def _concentrated(rows: Sequence[Row]) -> str:
     """Return heads with few neurons, the most concentrated first."""
     first = sorted(rows, key=lambda row: row.participation)
     names = [f"{place_name(row)} ({_participation(row)})" for row in first[:NAMED]]
@@ -154,7 +153,7 @@ def _concentrated(rows: Sequence[Origin]) -> str:
     return join_names([*names, *([f"{more:,} more"] if more > 0 else [])])
 
 
-def _participation(row: Origin) -> str:
+def _participation(row: Row) -> str:
     """Return the participation of a head, and that after rotations."""
     return f"participation {row.participation:.1f}, {row.rotated:.1f} when rotated"
 
@@ -231,7 +230,7 @@ def _dimensions(labelling: Labelling) -> list[Sentence]:
     return [Sentence(lead, f"{rest}{knocked}")]
 
 
-def _fallen(rows: Sequence[KnockOut], by: str) -> str:
+def _fallen(rows: Table, by: str) -> str:
     """Return in how many heads a removal takes the role away; "" where none was tested."""
     tested = [row for row in rows if row.by == by and row.role == row.scored and row.verdict != UNTESTABLE]
     if not tested:
@@ -294,7 +293,7 @@ def head_sentence(labelling: Labelling, layer: int, head: int) -> str:
     return " ".join(role_sentence(labelling, row) for row in rows)
 
 
-def role_sentence(labelling: Labelling, row: Origin) -> str:
+def role_sentence(labelling: Labelling, row: Row) -> str:
     """Return the results of one role of one head, in a few short sentences."""
     origins = origins_of(labelling)
     who = f"{place_name(row)} {_does(row.role, 1)}"
@@ -326,6 +325,6 @@ def role_sentence(labelling: Labelling, row: Origin) -> str:
     return " ".join(parts)
 
 
-def _change(test: KnockOut) -> str:
+def _change(test: Row) -> str:
     """Return the verb for a score after a removal."""
     return {FALLS: "falls below its threshold,", HOLDS: "holds, going"}.get(test.verdict, "goes")

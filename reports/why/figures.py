@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -17,11 +16,10 @@ from headroles.records.causal.origins import (
     SUBSPACE,
     UNDETERMINED,
     UNTESTABLE,
-    KnockOut,
-    Origin,
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, plural, two_decimals
+from headroles.records.table import Row, Table
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.figures.drawing import (
     FAINT,
@@ -69,11 +67,9 @@ LEAST = 15
 EACH, MOST = 3, 24
 """Heads of a role whose dimensions are drawn, and heads in all."""
 
-Row = TypeVar("Row", Origin, KnockOut)
-
 
 @dataclass(frozen=True, slots=True)
-class Bands(Generic[Row]):
+class Bands:
     """Heads one below the other, those of a role together.
 
     Attributes:
@@ -96,7 +92,7 @@ class Bands(Generic[Row]):
         return min(self.step, 7.0)
 
 
-def _bands(rows: Sequence[Row], roles: Iterable[str], key: Callable[[Row], float]) -> Bands[Row]:
+def _bands(rows: Sequence[Row], roles: Iterable[str], key: Callable[[Row], float]) -> Bands:
     """Return rows role by role, in each by a key, with a gap of one row between bands; names have room."""
     known = [role for role in roles if any(row.role == role for row in rows)]
     step = min(max(TALLEST / (len(rows) + len(known)), STEPS[0]), STEPS[1])
@@ -114,7 +110,7 @@ def _bands(rows: Sequence[Row], roles: Iterable[str], key: Callable[[Row], float
     return Bands(tuple(ordered), tuple(heights), tuple(known), tuple(ends), step)
 
 
-def _lay(figure: Figure, bands: Bands[Row]) -> None:
+def _lay(figure: Figure, bands: Bands) -> None:
     """Name the roles at the left, and set the height of a figure of bands."""
     total = bands.ends[-1][1]
     figure["layout"]["height"] = round(86 + bands.step * max(total, 5))
@@ -215,7 +211,7 @@ def _known(low: float, high: float, value: float) -> tuple[float, float]:
     return (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
 
 
-def _row_words(row: Origin) -> str:
+def _row_words(row: Row) -> str:
     """Return the text of the mark of a head on hover."""
     return f"{plain(role_title(row.role))} · {place_name(row)}<br>vertical share {share_text(row)}"
 
@@ -313,10 +309,10 @@ def neurons_panel(labelling: Labelling) -> Panel | None:
     )  # fmt: skip
 
 
-def strongest_heads(labelling: Labelling) -> tuple[Origin, ...]:
+def strongest_heads(labelling: Labelling) -> tuple[Row, ...]:
     """Return the heads of the largest contrast of every role, role by role."""
     origins = origins_of(labelling)
-    chosen: list[Origin] = []
+    chosen: list[Row] = []
     for role in origins.held.roles:
         own = [row for row in origins.origins if row.role == role and row.verdict != UNTESTABLE]
         chosen += sorted(own, key=lambda row: -row.contrast)[:EACH]
@@ -377,7 +373,7 @@ def strips_panel(labelling: Labelling) -> Panel | None:
     )
 
 
-def _strip_row(row: Origin, own: Sequence[Any]) -> tuple[str, ...]:
+def _strip_row(row: Row, own: Table) -> tuple[str, ...]:
     """Return one head of the table behind the strips."""
     test = max(own, key=lambda test: test.mean)
     return (
@@ -399,7 +395,7 @@ def removal_panels(labelling: Labelling) -> tuple[Panel, ...]:
     return tuple(_removals(labelling, key, title, shown) for key, title, shown in drawn if shown)
 
 
-def _removals(labelling: Labelling, key: str, title: str, rows: Sequence[KnockOut]) -> Panel:
+def _removals(labelling: Labelling, key: str, title: str, rows: Sequence[Row]) -> Panel:
     """Draw scores before and after one sort of removal, role by role."""
     bands = _bands(rows, origins_of(labelling).held.roles, lambda row: row.before)
     figure = blank(300)
@@ -460,7 +456,7 @@ def _removals(labelling: Labelling, key: str, title: str, rows: Sequence[KnockOu
     )  # fmt: skip
 
 
-def _removal_words(row: KnockOut) -> str:
+def _removal_words(row: Row) -> str:
     """Return the text of the mark of a removal on hover."""
     scored = "" if row.role == row.scored else f", score of {plain(role_title(row.scored))}"
     return (

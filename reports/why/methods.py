@@ -79,13 +79,13 @@ def _dimensions(labelling: Labelling) -> list[str]:
     if not origins.dimensions:
         return []
     one = "frequency pair" if pairs(origins) else "dimension"
-    level = origins.dimensions[0].level
+    level = float(origins.dimensions["level"][0])
     families = len(origins.products.roles)
     tested = round(labelling.decision.alpha * families / level) if level > 0 else 0
     of = f" = {labelling.decision.alpha:g} × {families:,} / {tested:,}" if tested else ""
     return [
         f"A {one} was found if its part of the contrast was significantly more than twice the fair share, "
-        f"the contrast divided by {noun(origins, len({test.dimension for test in origins.dimensions}))}.",
+        f"the contrast divided by {noun(origins, len({*origins.dimensions['dimension'].tolist()}))}.",
         f"These tests were corrected by the method of Benjamini and Hochberg within each role of a head, at "
         f"the level {level:.3g}{of}: alpha times the share of roles of heads that were selected "
         f"({SELECTED}).",

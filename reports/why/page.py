@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from headroles.records.causal.origins import FEW, SUBSPACE, UNTESTABLE, VERTICAL, KnockOut, Origin
+from headroles.records.causal.origins import FEW, SUBSPACE, UNTESTABLE, VERTICAL
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number
+from headroles.records.table import Row, Table
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.files import files_json, files_of
 from headroles.reports.framed import for_papers, framed_page
@@ -144,11 +145,7 @@ def _data(labelling: Labelling) -> dict[str, Any]:
     width = labelling.findings.count.shape[2]
     for row in origins.origins:
         cell = labelling.scores.stack.place(row.layer) * width + row.head
-        tests = [
-            test
-            for test in origins.knockouts
-            if (test.role, test.layer, test.head) == (row.role, row.layer, row.head)
-        ]
+        tests = origins.knockouts.where(role=row.role, layer=row.layer, head=row.head)
         heads.setdefault(cell, []).append(
             [role_title(row.role), share_text(row), row.verdict, _more(row, tests)]
         )
@@ -179,7 +176,7 @@ def _role(labelling: Labelling, one: RoleCounts) -> dict[str, Any]:
     }
 
 
-def _more(row: Origin, tests: list[KnockOut]) -> list[tuple[str, str, str]]:
+def _more(row: Row, tests: Table) -> list[tuple[str, str, str]]:
     """Return further lines about one role of one head: name, value and decision."""
     lines = [("contrast", damage_text(row.contrast, row.low, row.high), "–")]
     few = row.few != UNTESTABLE

@@ -1,6 +1,5 @@
 """Origins of roles in words: what a verdict means, counts of heads by role, and numbers with intervals."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,7 +11,6 @@ from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import (
     AS_ROTATED,
     BY_QUERY,
-    DIMENSIONS,
     FALLS,
     FEW,
     HOLDS,
@@ -20,15 +18,14 @@ from headroles.records.causal.origins import (
     UNDETERMINED,
     UNTESTABLE,
     VERTICAL,
-    DimensionTest,
-    KnockOut,
-    Origin,
     Origins,
+    open_share,
 )
 from headroles.records.findings import Labelling
-from headroles.records.layers import Stack, by_position
-from headroles.records.numbers import number, plural, share, two_decimals
+from headroles.records.layers import Stack
+from headroles.records.numbers import plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Row, Table
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")
 """Tests that are corrected together, whatever the family of the decision."""
@@ -38,8 +35,6 @@ MARKS = {VERTICAL: "▮", BY_QUERY: "◇", UNDETERMINED: "", UNTESTABLE: "×"}
 """Marks of the verdicts in maps; heads that stay undetermined are hatched."""
 LOOKS = {VERTICAL: (1, 1), BY_QUERY: (2, 0), UNDETERMINED: (0, 4)}
 """Symbol and colour of every verdict that is drawn."""
-REMOVED = {DIMENSIONS: "found dimensions", SUBSPACE: "subspace"}
-"""Removals from queries, in words."""
 CONTRAST_COLUMN, VERTICAL_COLUMN = "contrast:", "vertical:"
 """First parts of the names of the columns of findings."""
 SEPARATORS = ("delimiter:sep", "surface:separator", "delimiter")
@@ -62,7 +57,7 @@ class RoleCounts:
     """
 
     role: str
-    rows: tuple[Origin, ...]
+    rows: Table
     shares: tuple[float, ...]
     free: int
     few: int
@@ -72,7 +67,7 @@ class RoleCounts:
 
     def count(self, verdict: str) -> int:
         """Return how many heads have a verdict."""
-        return sum(row.verdict == verdict for row in self.rows)
+        return len(self.rows.where(verdict=verdict))
 
 
 def origins_of(labelling: Labelling) -> Origins:
@@ -91,9 +86,9 @@ def origins_of(labelling: Labelling) -> Origins:
 def _by_position(origins: Origins, stack: Stack) -> Origins:
     return replace(
         origins,
-        origins=by_position(origins.origins, stack),
-        dimensions=by_position(origins.dimensions, stack),
-        knockouts=by_position(origins.knockouts, stack),
+        origins=origins.origins.numbered(stack),
+        dimensions=origins.dimensions.numbered(stack),
+        knockouts=origins.knockouts.numbered(stack),
     )
 
 
@@ -106,12 +101,9 @@ def counts_by_role(origins: Origins) -> tuple[RoleCounts, ...]:
 
 def _counts(origins: Origins, role: str) -> RoleCounts:
     """Return the counts of one role."""
-    rows = tuple(row for row in origins.origins if row.role == role)
-    tested = [
-        row
-        for row in origins.knockouts
-        if row.role == row.scored == role and row.by == SUBSPACE and row.verdict != UNTESTABLE
-    ]
+    rows = origins.origins.where(role=role)
+    removed = origins.knockouts.where(role=role, scored=role, by=SUBSPACE)
+    falls, untestable = (len(removed.where(verdict=word)) for word in (FALLS, UNTESTABLE))
     return RoleCounts(
         role=role,
         rows=rows,
@@ -120,7 +112,7 @@ def _counts(origins: Origins, role: str) -> RoleCounts:
         few=sum(row.few == FEW for row in rows),
         found=sum(row.found for row in rows),
         ranks=tuple(row.rank for row in rows if row.rank >= 0),
-        fallen=(sum(row.verdict == FALLS for row in tested), len(tested)),
+        fallen=(falls, len(removed) - untestable),
     )
 
 
@@ -134,18 +126,17 @@ def code_of(verdict: str) -> int:
     return VERDICTS.index(verdict)
 
 
-def place_name(row: Origin | DimensionTest | KnockOut) -> str:
+def place_name(row: Row) -> str:
     """Return the name of a head, such as "2-9"."""
     return f"{row.layer}-{row.head}"
 
 
-def dimensions_of(origins: Origins, row: Origin) -> tuple[DimensionTest, ...]:
+def dimensions_of(origins: Origins, row: Row) -> Table:
     """Return the tests of the dimensions of one role of one head."""
-    place = (row.role, row.layer, row.head)
-    return tuple(test for test in origins.dimensions if (test.role, test.layer, test.head) == place)
+    return origins.dimensions.where(role=row.role, layer=row.layer, head=row.head)
 
 
-def share_text(row: Origin) -> str:
+def share_text(row: Row) -> str:
     r"""Return the vertical share with its interval; alone where it has none.
 
     Example:
@@ -162,14 +153,7 @@ def with_ends(value: float, low: float, high: float) -> str:
         >>> with_ends(0.5, float("-inf"), 1.25), with_ends(0.5, float("nan"), float("nan"))
         ('0.50 [−∞,\xa01.25]', '0.50')
     """
-    if math.isnan(value) or math.isnan(low) or math.isnan(high):
-        return two_decimals(value)
-    return f"{two_decimals(value)} [{_end(low)},\u00a0{_end(high)}]"
-
-
-def _end(value: float) -> str:
-    """Return an end of an interval, which can be infinite."""
-    return number(value) if math.isinf(value) else two_decimals(value)
+    return with_range(*map(open_share, (value, low, high)))
 
 
 def pairs(origins: Origins) -> bool:

@@ -4,20 +4,22 @@ Claims about heads are sentences with a number, an interval, and what p is a sha
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.clusters import Choice, Claim, ClusterResults
+from headroles.records.clusters import CIRCULAR, ClusterResults, about_roles, reference_text
 from headroles.records.numbers import (
     isolate,
     join_names,
     number,
     plural,
+    three_decimals,
     two_decimals,
     with_range,
 )
+from headroles.records.table import Row, Table
 from headroles.reports.words.cluster_facts import NOISE, Group, known_mean
 
 METHODS = {
@@ -122,11 +124,12 @@ def _steady(clustered: ClusterResults) -> str:
     )
 
 
-def choice_rule(choices: Sequence[Choice]) -> str:
+def choice_rule(choices: Table) -> str:
     """Return the rule that chose the number of clusters, without a full stop; "" where one was tried.
 
     Example:
-        >>> choice_rule([Choice(2, 0.33, 1.0), Choice(3, 0.3, 0.5, 1)]).split("; ")[-1]
+        >>> tried = CHOICES.of(clusters=[2, 3], silhouette=[0.33, 0.3], stability=[1.0, 0.5], chosen=[0, 1])
+        >>> choice_rule(tried).split("; ")[-1]
         'none of the others is that stable, so the most stable of them was taken'
     """
     if len(choices) < 2:
@@ -142,16 +145,11 @@ def choice_rule(choices: Sequence[Choice]) -> str:
     return rule + "; none of the others is that stable, so the most stable of them was taken" * weak
 
 
-def choice_notes(clustered: ClusterResults) -> tuple[str, ...]:
-    """Return for each number of clusters tried that it was chosen, or why not, if that is known.
+def choice_note(choice: Row, clustered: ClusterResults) -> str:
+    """Return whether one number of clusters was chosen, or why not; "" where that is not known.
 
     Which numbers only cut single heads off follows from the tree, so it is known of average linkage alone.
     """
-    return tuple(_choice_note(choice, clustered) for choice in clustered.choices)
-
-
-def _choice_note(choice: Choice, clustered: ClusterResults) -> str:
-    """Return whether one number of clusters was chosen, or why not; "" where that is not known."""
     if choice.chosen:
         return CHOSEN
     if clustered.method == "average" and count_groups(clustered.linkage, choice.clusters) < 2:
@@ -189,16 +187,6 @@ def stress_sentence(stress: float) -> str:
     return f"Stress {two_decimals(stress)}, where 0 would be a faithful map: {reading}."
 
 
-def three_decimals(value: float) -> str:
-    """Return a distance or a share with three decimals.
-
-    Example:
-        >>> [three_decimals(value) for value in (0.2164, -0.0001, float("nan"))]
-        ['0.216', '0.000', '–']
-    """
-    return "–" if math.isnan(value) else f"{value:z.3f}".replace("-", "−")
-
-
 def cluster_name(number: int) -> str:
     """Return the name of a cluster by its number.
 
@@ -209,11 +197,8 @@ def cluster_name(number: int) -> str:
     return "no cluster" if number == NOISE else f"cluster {number}"
 
 
-CIRCULAR = "no p can be given: roles and distances come from the same attention"
 LAYERS, ADJACENT, HALVES = "same layer closer", "adjacent layers closer", "split halves agree"
 ROLE, CLUSTERS, SETS = "same role closer", "clusters are the role", "clusters are the sets of roles"
-ALL = "all "
-"""First word of a reference that holds every placement, the observed one among them."""
 SPLIT = "middle 95\u00a0% of splits"
 PHRASES = {
     (LAYERS, "R2"): "layers account for {} of the squared distances between heads (R²)",
@@ -234,50 +219,34 @@ PHRASES = {
 """Sentence of a claim by name and measure, with a place for its number and interval."""
 
 
-def estimate_text(claim: Claim) -> str:
+def estimate_text(claim: Row) -> str:
     r"""Return a claim's number with its interval.
 
     Example:
-        >>> estimate_text(Claim("same layer closer", "", "R2", 0.31, 0.28, 0.35, 0.01, 99, "x", 72, 60))
+        >>> estimate_text(Row(estimate=0.31, low=0.28, high=0.35))
         '0.310 [0.280,\xa00.350]'
     """
     return with_range(*map(three_decimals, (claim.estimate, claim.low, claim.high)))
 
 
-def p_sentence(claim: Claim) -> str:
+def p_sentence(claim: Row) -> str:
     """Return what a claim's p is a share of, or why there is none; "" where none is expected.
 
     Example:
-        >>> text = p_sentence(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "orders", 9, 9))
+        >>> text = p_sentence(Row(p=0.001, placements=999, reference="orders"))
         >>> text.split(", ")[0]
         'p = 0.001'
     """
     if math.isnan(claim.p):
-        return CIRCULAR if claim.about_roles else ""
+        return CIRCULAR if about_roles(claim) else ""
     return f"p = {number(claim.p)}, the share at least as extreme among {reference_text(claim)}"
 
 
-def reference_text(claim: Claim) -> str:
-    """Return what a claim's p is a share of: all placements, or the observed one and drawn ones.
-
-    Example:
-        >>> reference_text(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.001, 999, "random orders", 9, 9))
-        '1,000 placements (the observed one and 999 drawn: random orders)'
-        >>> reference_text(Claim("a claim", "", "R2", 0.3, 0.2, 0.4, 0.1, 720, "all orders", 9, 9))
-        '720 placements (all orders, the observed one among them)'
-    """
-    reference = isolate(claim.reference) or "random placement"
-    if claim.reference.startswith(ALL):
-        return f"{plural(claim.placements, 'placement')} ({reference}, the observed one among them)"
-    drawn = f"the observed one and {claim.placements:,} drawn: {reference}"
-    return f"{plural(1 + claim.placements, 'placement')} ({drawn})"
-
-
-def claim_text(claim: Claim) -> str:
+def claim_text(claim: Row) -> str:
     r"""Return a claim's number in words, without its p.
 
     Example:
-        >>> claim_text(Claim("a claim", "", "a measure", 0.5, 0.4, 0.6, 0.1, 99, "orders", 9, 9))
+        >>> claim_text(Row(claim="a claim", measure="a measure", estimate=0.5, low=0.4, high=0.6))
         'a claim, a measure: 0.500 [0.400,\xa00.600]'
     """
     template = PHRASES.get((claim.claim, claim.measure))
@@ -286,19 +255,19 @@ def claim_text(claim: Claim) -> str:
     return f"{isolate(claim.claim)}, {isolate(claim.measure)}: {estimate_text(claim)}"
 
 
-def claim_sentences(claims: Sequence[Claim]) -> tuple[str, ...]:
+def claim_sentences(claims: Iterable[Row]) -> tuple[str, ...]:
     """Return one sentence for all claims about one subject, in the order of the claims.
 
     Args:
         claims: Any; those of one role, and those under one name, are put together.
     """
-    subjects: dict[str, list[Claim]] = {}
+    subjects: dict[str, list[Row]] = {}
     for claim in claims:
         subjects.setdefault(f"role {claim.subject}" if claim.subject else claim.claim, []).append(claim)
     return tuple(_sentence(group) for group in subjects.values())
 
 
-def _sentence(claims: Sequence[Claim]) -> str:
+def _sentence(claims: Sequence[Row]) -> str:
     """Return the claims about one subject as one sentence."""
     subject = claims[0].subject
     parts = [

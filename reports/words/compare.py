@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
+from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.numbers import (
     count,
     exact,
@@ -16,6 +16,7 @@ from headroles.records.numbers import (
     with_range,
 )
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Row
 from headroles.reports.records import Interval
 from headroles.reports.words.words import FAMILIES, interval
 
@@ -86,21 +87,7 @@ def outcomes_sentence(comparison: Comparison) -> str:
     return text + (f"; {untestable:,} could not be tested." if untestable else ".")
 
 
-SIEVE_HEADER = ("sieve", "layer", *OUTCOMES, "mean difference", "mean |difference|")
-
-
-def sieve_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Return outcomes, mean difference and mean absolute difference of every sieve in every layer."""
-    return [
-        (
-            row.sieve, str(row.layer), *(str(getattr(row, outcome)) for outcome in OUTCOMES),
-            number(row.difference), number(row.absolute),
-        )
-        for row in comparison.layers
-    ]  # fmt: skip
-
-
-def label_change_text(row: RoleChange) -> str:
+def label_change_text(row: Row) -> str:
     """Return how many labels differ, with the number under swaps; p only where more than one differs."""
     differ = "1 label differs" if row.changed == 1 else f"{row.changed or 'no'} labels differ"
     text = (
@@ -115,9 +102,11 @@ def label_change_text(row: RoleChange) -> str:
     return text + f", p = {number(row.p)}"
 
 
-def swap_p(row: RoleChange) -> tuple[float, float]:
+def swap_p(row: Row) -> tuple[float, float]:
     """Return p and q of the swap test; NaN where a single label differs, which is no finding."""
-    return (float("nan"), float("nan")) if row.changed == 1 else (row.p, row.q)
+    return (
+        (float("nan"), float("nan")) if row.gained is None or row.gained + row.lost == 1 else (row.p, row.q)
+    )
 
 
 def sieve_verdict(comparison: Comparison, place: int) -> str:

@@ -6,16 +6,18 @@ published values) comes from the manifest.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from headroles.records.findings import DECISIONS, Labelling
-from headroles.records.layers import by_position
-from headroles.records.numbers import isolate, plural, two_decimals
-from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
+from headroles.records.numbers import isolate, percent, plural, points, with_range
+from headroles.records.probes import ProbeResults, best_head_cell
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
+from headroles.records.table import Row, Table
 
 TITLES = {
     "dependency": "Dependency relations",
@@ -39,57 +41,18 @@ OUTCOMES = {"role": "beyond", "not": "not", "undetermined": "undetermined", "unt
 """A decision about one head, in the words of the best: beyond its baseline or not."""
 
 
-def percent(value: float, decimals: int = 1) -> str:
-    """Return a part of a whole in per cent, without the sign.
-
-    Example:
-        >>> percent(0.7806), percent(0.7806, 0), percent(float("nan")), percent(-0.0301)
-        ('78.1', '78', '–', '−3.0')
-    """
-    return "–" if math.isnan(value) else f"{100 * value:z.{decimals}f}".replace("-", "−")
-
-
-def points(value: float, decimals: int = 1) -> str:
-    """Return a difference of two percentages, with its sign.
-
-    Example:
-        >>> points(0.264), points(-0.001, 0), points(-0.05)
-        ('+26.4', '0', '−5.0')
-    """
-    text = percent(value, decimals)
-    return f"+{text}" if value > 0 and float(text) else text
-
-
-def with_interval(text: str, low: str, high: str) -> str:
-    """Return a number with its interval; alone where there is none.
-
-    Example:
-        >>> with_interval("78.1", "75.2", "80.9")
-        '78.1 [75.2, 80.9]'
-        >>> with_interval("–", "–", "–")
-        '–'
-    """
-    return text if "–" in (low, high) else f"{text} [{low}, {high}]"
-
-
 def accuracy(record: Any, decimals: int = 1, field: str = "accuracy") -> str:
     """Return an accuracy of a record with its interval, in per cent."""
-    return with_interval(*(percent(getattr(record, name), decimals) for name in (field, "low", "high")))
+    return with_range(*(percent(getattr(record, name), decimals) for name in (field, "low", "high")))
 
 
-def difference(best: BestHead, decimals: int = 1) -> str:
+def difference(best: Row, decimals: int = 1) -> str:
     """Return how far the best head of a row lies beyond its baseline, in points, with its interval."""
     ends = (best.difference, best.difference_low, best.difference_high)
-    return with_interval(*(points(value, decimals) for value in ends))
+    return with_range(*(points(value, decimals) for value in ends))
 
 
-def contrast(best: BestHead, ends: bool = True) -> str:
-    """Return attention beyond distance of the best head of a row, with its interval or without."""
-    texts = (two_decimals(best.contrast), two_decimals(best.contrast_low), two_decimals(best.contrast_high))
-    return with_interval(*texts) if ends else texts[0]
-
-
-def beyond_rule(best: Sequence[BestHead]) -> str:
+def beyond_rule(best: Iterable[Row]) -> str:
     """Return the condition under which a best head counts as beyond its baseline.
 
     Example:
@@ -108,15 +71,15 @@ def probes_of(labelling: Labelling) -> ProbeResults:
         return probed
     return replace(
         probed,
-        best=by_position(probed.best, stack),
-        gaps=by_position(probed.gaps, stack),
-        weights=by_position(probed.weights, stack),
+        best=probed.best.numbered(stack),
+        gaps=probed.gaps.numbered(stack),
+        weights=probed.weights.numbered(stack),
     )
 
 
-def head_name(best: BestHead) -> str:
+def head_name(best: Row) -> str:
     """Return layer, head and direction of a row's best head; an en dash where none could be chosen."""
-    return "–" if best.layer < 0 else f"{best.layer}-{best.head} {best.direction}".rstrip()
+    return best_head_cell(best).text
 
 
 def split_row(row: str) -> tuple[str, str]:
@@ -170,24 +133,15 @@ def probe_title(probe: str) -> str:
     return TITLES.get(probe, probe)
 
 
-def best_by_probe(best: Sequence[BestHead]) -> dict[str, list[BestHead]]:
+def best_by_probe(best: Table) -> dict[str, Table]:
     """Return the best heads by probe: "all" first, then by falling number of items, as published."""
-    groups: dict[str, list[BestHead]] = {}
-    for row in best:
-        groups.setdefault(split_row(row.row)[0], []).append(row)
-    for rows in groups.values():
-        rows.sort(key=lambda row: (split_row(row.row)[1] != "all", -row.items))
-    return groups
-
-
-def classifier_name(trained: TrainedProbe) -> str:
-    """Return the name of a trained probe, the control marked as such.
-
-    Example:
-        >>> classifier_name(TrainedProbe("attention", "random", 0.3, 0.2, 0.4, 100, 10, 50, 3, 0))
-        'attention (random weights)'
-    """
-    return f"{trained.classifier} (random weights)" if trained.weights == "random" else trained.classifier
+    groups: dict[str, list[int]] = {}
+    rows = [*best]
+    for place, row in enumerate(rows):
+        groups.setdefault(split_row(row.row)[0], []).append(place)
+    for places in groups.values():
+        places.sort(key=lambda place: (split_row(rows[place].row)[1] != "all", -rows[place].items))
+    return {probe: best.take(places) for probe, places in groups.items()}
 
 
 def glossary(decision: Decision, beyond: str) -> tuple[tuple[str, str], ...]:
@@ -245,24 +199,23 @@ TOP = "top head"
 """The head with the highest measure over all items, chosen and shown on the same data."""
 
 
-def notable_gaps(probed: ProbeResults, most: int) -> list[tuple[ConditionGap, str]]:
-    """Return the top head of every measure and pair of conditions, then those with the largest gaps.
+def notable_gaps(gaps: Table, most: int) -> list[Table]:
+    """Return for every measure and pair of conditions the top head, then those with the largest gaps.
 
     The top head has the highest measure over all items, and is chosen on the same items. The best head of a
-    row (``BestHead``) is chosen on one half of the units and tested on the other, and may be another head.
+    row (``BEST_HEADS``) is chosen on one half of the units and tested on the other, and may be another head.
 
-    Returns:
-        Gaps, each with its reason: ``TOP`` or "".
+    Args:
+        gaps: Of a run.
+        most: Heads with the largest gaps.
     """
-    groups: dict[tuple[str, str, str], list[ConditionGap]] = {}
-    for gap in probed.gaps:
-        groups.setdefault((gap.measure, gap.first, gap.second), []).append(gap)
     chosen = []
-    for rows in groups.values():
-        top = max(rows, key=lambda gap: -1.0 if math.isnan(gap.both) else gap.both)
-        others = [gap for gap in rows if gap is not top and not math.isnan(gap.difference)]
-        others.sort(key=lambda gap: -abs(gap.difference))
-        chosen += [(top, TOP), *((gap, "") for gap in others[:most])]
+    for measure, first, second in dict.fromkeys((gap.measure, gap.first, gap.second) for gap in gaps):
+        rows = gaps.where(measure=measure, first=first, second=second)
+        top = int(np.nan_to_num(rows["both"], nan=-1.0).argmax())
+        size = np.abs(rows["difference"])
+        order = [place for place in np.argsort(-size, kind="stable").tolist() if place != top]
+        chosen.append(rows.take([top, *[place for place in order if not math.isnan(size[place])][:most]]))
     return chosen
 
 

@@ -1,10 +1,10 @@
 """Words about heads with several roles: by layer, and whether the middle layers have most of them."""
 
 import math
-from collections.abc import Sequence
 
-from headroles.records.assessment import MIDDLE, NEAR, NEARER, ExtremeP, SeveralRoles
+from headroles.records.assessment import MIDDLE, NEAR, NEARER, ExtremeP
 from headroles.records.numbers import p_text, share, two_decimals, with_range
+from headroles.records.table import Row, Table
 
 CAPTION = (
     "A role with parts, such as delimiter, counts only where the head holds none of them. Whiskers: where "
@@ -12,7 +12,7 @@ CAPTION = (
 )
 
 
-def layers_sentence(rows: Sequence[SeveralRoles]) -> str:
+def layers_sentence(rows: Table) -> str:
     """Return how many roles heads hold, in a sentence.
 
     Args:
@@ -24,12 +24,12 @@ def layers_sentence(rows: Sequence[SeveralRoles]) -> str:
     return f"A head holds {held} roles on average; {several} of heads hold two or more."
 
 
-def middle_row(rows: Sequence[SeveralRoles]) -> SeveralRoles | None:
+def middle_row(rows: Table) -> Row | None:
     """Return the row of the middle layers; None where there are too few layers."""
     return next((row for row in rows if row.scope == MIDDLE), None)
 
 
-def middle_sentence(rows: Sequence[SeveralRoles]) -> str:
+def middle_sentence(rows: Table) -> str:
     """Return whether the middle layers have most heads with several roles; "" where they were not compared.
 
     Args:
@@ -47,17 +47,17 @@ def middle_sentence(rows: Sequence[SeveralRoles]) -> str:
     )
 
 
-def surplus_text(row: SeveralRoles) -> str:
+def surplus_text(row: Row) -> str:
     """Return the surplus of the middle layers in percentage points, with its interval."""
-    return with_range(*(_points(value) for value in (row.several, row.several_low, row.several_high)))
+    return with_range(*(points(value) for value in (row.several, row.several_low, row.several_high)))
 
 
-def _points(value: float) -> str:
-    """Return a difference of shares in percentage points."""
+def points(value: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
     return "–" if math.isnan(value) else f"{100 * value:+.0f}".replace("-", "−")
 
 
-def middle_verdict(row: SeveralRoles) -> str:
+def middle_verdict(row: Row) -> str:
     """Return what the inputs say about the surplus of the middle layers, in a few words.
 
     Args:

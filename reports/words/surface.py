@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from headroles.records.findings import Findings, Labelling
-from headroles.records.layers import by_position
-from headroles.records.numbers import isolate, join_names, mean, number, plural
+from headroles.records.numbers import isolate, join_names, mean, number, plural, with_range
 from headroles.records.rules.rule import Decision
-from headroles.records.surface import OUTCOMES, LayerMean, NoOp
+from headroles.records.surface import LAYER_MEANS, NO_OPS, OUTCOMES, kind_name
+from headroles.records.table import Row, Table
 from headroles.reports.records import Interval
 from headroles.reports.words.words import ENOUGH_FOR_NOT
 
@@ -29,12 +29,6 @@ IMPORTANCES = {
     "attention×gradient": "Attention to {} × gradient of the loss with respect to it",
 }
 """Importances in words, with a place for a kind of token."""
-KINDS = {
-    "first": "the first token",
-    "separator": "separators",
-    "punctuation": "punctuation",
-    "other": "other tokens",
-}
 ENTROPIES = ("surface:entropy", "surface:entropy-first")
 NAMES = {
     "surface:first": "To the first token",
@@ -136,11 +130,6 @@ def short_name(column: str) -> str:
     return kind_name(kind) if measure in MEASURES else BRIEF.get(column, isolate(column))
 
 
-def kind_name(kind: str) -> str:
-    """Return a kind of token as it stands in a sentence."""
-    return KINDS.get(kind, isolate(kind))
-
-
 def value_text(column: str, value: float) -> str:
     """Return a value of a column; importances can be tiny, so they have three digits.
 
@@ -154,14 +143,13 @@ def value_text(column: str, value: float) -> str:
 
 
 def interval_text(column: str, value: Interval) -> str:
-    """Return a mean with its interval; alone where there is none.
+    r"""Return a mean with its interval; alone where there is none.
 
     Example:
         >>> interval_text("surface:self", Interval(0.25, 0.2, 0.3))
-        '0.25 [0.20, 0.30]'
+        '0.25 [0.20,\xa00.30]'
     """
-    ends = [value_text(column, number) for number in (value.mean, value.low, value.high)]
-    return ends[0] if "–" in ends else f"{ends[0]} [{ends[1]}, {ends[2]}]"
+    return with_range(*(value_text(column, number) for number in (value.mean, value.low, value.high)))
 
 
 def has_scores(findings: Findings, column: str) -> bool:
@@ -187,20 +175,19 @@ def peak(labelling: Labelling, column: str, *, largest: bool = True) -> Peak:
     return Peak(labelling.scores.stack.numbers[layer], head, ends, float(findings.q[at]))
 
 
-def layers_of(labelling: Labelling, column: str) -> tuple[LayerMean, ...]:
+def layers_of(labelling: Labelling, column: str) -> Table:
     """Return the layers of one column that have a mean, by their positions and in their order."""
-    rows = labelling.surface.layers if labelling.surface else ()
-    with_mean = [row for row in rows if row.column == column and not math.isnan(row.mean)]
-    return by_position(sorted(with_mean, key=lambda row: row.layer), labelling.scores.stack)
+    rows = (labelling.surface.layers if labelling.surface else LAYER_MEANS).where(column=column)
+    rows = rows.take(np.argsort(rows["layer"], kind="stable"))
+    return rows.take(~np.isnan(rows["mean"])).numbered(labelling.scores.stack)
 
 
-def noop_of(labelling: Labelling) -> tuple[NoOp, ...]:
+def noop_of(labelling: Labelling) -> Table:
     """Return the tests of attention that does not matter, with the positions of their layers."""
-    rows = labelling.surface.noop if labelling.surface else ()
-    return by_position(rows, labelling.scores.stack)
+    return (labelling.surface.noop if labelling.surface else NO_OPS).numbered(labelling.scores.stack)
 
 
-def layer_interval(row: LayerMean) -> Interval:
+def layer_interval(row: Row) -> Interval:
     """Return the mean of a layer with its interval."""
     return Interval(row.mean, row.low, row.high)
 
@@ -268,7 +255,7 @@ def _extreme(labelling: Labelling, column: str, *, largest: bool = True) -> list
     return [f"The mean over a layer is {which} in layer {extreme.layer}, {mean}."]
 
 
-def noop_sentence(rows: Sequence[NoOp], layers: Sequence[int]) -> str:
+def noop_sentence(rows: Sequence[Row], layers: Sequence[int]) -> str:
     """Return the layers in which attention to one kind matters less than to other tokens, and the rest.
 
     Args:
@@ -276,7 +263,7 @@ def noop_sentence(rows: Sequence[NoOp], layers: Sequence[int]) -> str:
         layers: Positions of all layers that are read.
 
     Example:
-        >>> row = NoOp("gradient", "separator", 4, 50, 0.9, 0.8, 1.0, 30.0, 1e-9, 2e-9, "less important")
+        >>> row = Row(measure="gradient", kind="separator", layer=4, decision="less important")
         >>> noop_sentence([row], range(6))
         'In layer 4, changing the attention to separators matters less than changing that to other tokens.'
     """
@@ -300,7 +287,7 @@ def noop_sentences(labelling: Labelling) -> list[str]:
 
     Kinds that no input has are left out.
     """
-    rows: dict[tuple[str, str], list[NoOp]] = {}
+    rows: dict[tuple[str, str], list[Row]] = {}
     for test in noop_of(labelling):
         rows.setdefault((test.measure, test.kind), []).append(test)
     layers = labelling.scores.stack.numbers

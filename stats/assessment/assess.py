@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.assessment import Assessment, Precision
+from headroles.records.assessment import SENSITIVITY, SEVERAL, TOGETHER, Assessment, Precision
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
@@ -75,16 +75,19 @@ def assess(
     changed = {rule.sieve for rule in rules if rule.contrast}
     if changed:
         bare = role_pairs(names, without[:, 0], without[:, 1:], grid, "without")
-        together += [pair for pair in bare if {pair.first, pair.second} & changed]
+        bare = bare.take([bool({pair.first, pair.second} & changed) for pair in bare])
+        together = TOGETHER.joined([together, bare])
     more = _verdicts(columns, grid, decision, findings, absence) | _shares(columns, scores, rules)
     return Assessment(
         precision=_precision(columns, grid, decision, findings, bayes, more),
-        moved=(
-            *sensitivity_to_margin(columns, grid, decision),
-            *sensitivity_to_alpha(columns, findings, decision),
+        moved=SENSITIVITY.joined(
+            [
+                sensitivity_to_margin(columns, grid, decision),
+                sensitivity_to_alpha(columns, findings, decision),
+            ]
         ),
-        together=tuple(together),
-        depth=tuple(role_depths(names, held, with_contrasts, grid, decision.seed, scores.stack)),
+        together=together,
+        depth=role_depths(names, held, with_contrasts, grid, decision.seed, scores.stack),
         remarks=(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
             *remarks(decision, findings),
@@ -98,7 +101,7 @@ def assess(
                 names, held, fresh_roles(columns, grid, decision), grid, decision.seed, scores.stack
             )
             if absence and relabels(decision)
-            else ()
+            else SEVERAL
         ),
         drops=value_drops(columns, decision, grid.heads),
     )

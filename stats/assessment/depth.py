@@ -7,8 +7,9 @@ from math import factorial
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.assessment import Depth
+from headroles.records.assessment import DEPTH
 from headroles.records.layers import Stack
+from headroles.records.table import Table
 from headroles.stats.assessment.together import percentile_interval, percentile_intervals
 from headroles.stats.relabel import Grid
 
@@ -22,7 +23,7 @@ def role_depths(
     grid: Grid,
     seed: int,
     stack: Stack,
-) -> list[Depth]:
+) -> Table:
     """Return the trend over relative depth and the shares of the thirds, for every role.
 
     The reference of a trend permutes whole layers: permuting heads would call 15 to 37 % of mere
@@ -36,26 +37,20 @@ def role_depths(
         seed: Of the reorderings.
         stack: The layers by their positions; depth is that in the whole stack.
     """
-    depths, third = [], stack.thirds()
+    rows, third = [], stack.thirds()
     depth = stack.positions - stack.positions.mean()
     for number, name in enumerate(names):
         counts = observed[number].reshape(grid.layers, grid.heads).sum(axis=1)
         resampled = drawn[number].reshape(-1, grid.layers, grid.heads).sum(axis=2)
         own, many = layer_thirds(counts[None], third)[0], layer_thirds(resampled, third)
-        depths.append(
-            Depth(
-                name, int(counts.sum()),
-                float(depth_trend(counts, depth)),
-                *percentile_interval(depth_trend(resampled, depth)),
-                _reference(counts, depth, seed),
-                *(
-                    value
-                    for share, ends in zip(own, percentile_intervals(many.T), strict=True)
-                    for value in (float(share), *ends)
-                ),
-            )
-        )  # fmt: skip
-    return depths
+        row = {"sieve": name, "heads": counts.sum(), "trend": depth_trend(counts, depth)}
+        row["trend_low"], row["trend_high"] = percentile_interval(depth_trend(resampled, depth))
+        row["reference"] = _reference(counts, depth, seed)
+        ends = percentile_intervals(many.T)
+        for part, share, (low, high) in zip(("first", "middle", "last"), own, ends, strict=True):
+            row |= {part: share, f"{part}_low": low, f"{part}_high": high}
+        rows.append(row)
+    return DEPTH.rows(rows)
 
 
 def depth_trend(counts: np.ndarray, depth: Float[np.ndarray, " layers"]) -> Float[np.ndarray, "*rows"]:

@@ -1,20 +1,22 @@
 """How far the score of a role falls where attention is weighted by the norms of values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from headroles.records.assessment import ValueDrop
+from headroles.records.assessment import VALUES
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.controls import VALUES
+from headroles.records.shown.controls import VALUES as BY_VALUES
+from headroles.records.table import Table
 from headroles.stats.columns import Column, Columns
 from headroles.stats.engine import column_interval
 from headroles.stats.families import contrast_pairs
 from headroles.stats.moments import describe
 
 
-def value_drops(columns: Columns, decision: Decision, heads: int) -> tuple[ValueDrop, ...]:
+def value_drops(columns: Columns, decision: Decision, heads: int) -> Table:
     """Return the drop of every head, for every role whose contrast is that of values.
 
     Estimand: the mean over units of s − t, with s the selectivity of attention and t that of norm-weighted
@@ -26,15 +28,16 @@ def value_drops(columns: Columns, decision: Decision, heads: int) -> tuple[Value
         decision: Test and interval of the run.
         heads: Heads in a layer.
     """
-    rows: list[ValueDrop] = []
-    for score, other in contrast_pairs(columns.rules):
-        if columns.rules[other].sieve.endswith(VALUES):
-            rows += _drops(columns[score], columns[other], decision, heads)
-    return tuple(rows)
+    return VALUES.rows(
+        row
+        for score, other in contrast_pairs(columns.rules)
+        if columns.rules[other].sieve.endswith(BY_VALUES)
+        for row in _drops(columns[score], columns[other], decision, heads)
+    )
 
 
-def _drops(score: Column, other: Column, decision: Decision, heads: int) -> Sequence[ValueDrop]:
-    """Return the drops of one role; the second column holds minus the score by norm-weighted attention."""
+def _drops(score: Column, other: Column, decision: Decision, heads: int) -> Iterator[dict[str, Any]]:
+    """Yield the drops of one role; the second column holds minus the score by norm-weighted attention."""
     values = score.values + other.values
     attention, norm = (
         describe(np.where(np.isnan(values), np.nan, part)).mean for part in (score.values, -other.values)
@@ -44,8 +47,7 @@ def _drops(score: Column, other: Column, decision: Decision, heads: int) -> Sequ
     column = replace(score, rule=rule, values=values, low=unbounded, high=unbounded, examples=None)
     mean, low, high = column_interval(column, decision)
     units = (~np.isnan(values)).sum(axis=0)
-    numbers = zip(attention, norm, mean, low, high, strict=True)
-    return [
-        ValueDrop(score.rule.sieve, *divmod(place, heads), int(units[place]), *map(float, row))
-        for place, row in enumerate(numbers)
-    ]
+    numbers = {"units": units, "attention": attention, "norm": norm, "drop": mean, "low": low, "high": high}
+    for place in range(len(units)):
+        own = {name: values[place] for name, values in numbers.items()}
+        yield {"sieve": score.rule.sieve, "layer": place // heads, "head": place % heads, **own}

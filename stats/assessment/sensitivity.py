@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from headroles.records.assessment import SensitivityRow
+from headroles.records.assessment import SENSITIVITY
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Table
 from headroles.stats.claims import label_p
 from headroles.stats.columns import Columns
 from headroles.stats.correction import significant
@@ -21,7 +22,7 @@ ALPHAS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Levels tried, besides the one used."""
 
 
-def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> list[SensitivityRow]:
+def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> Table:
     """Return the number of labelled heads of every role at margins around the one used.
 
     Contrasts keep their margins. Each point is a whole judgement with its own correction; the curve
@@ -47,17 +48,17 @@ def sensitivity_to_margin(columns: Columns, grid: Grid, decision: Decision) -> l
         held = roles_from_p(at_margin, moved_rules, grid, plain)[:, 0].sum(axis=1)
         roles = [rule for rule in moved_rules if rule.role]
         rows += [
-            SensitivityRow(rule.sieve, "margin", round(rule.margin, 6), int(heads))
+            {"sieve": rule.sieve, "convention": "margin", "value": round(rule.margin, 6), "heads": heads}
             for rule, heads in zip(roles, held, strict=True)
         ]
-    return rows
+    return SENSITIVITY.rows(rows)
 
 
 def _with_margin(rule: Rule, step: float) -> Rule:
     return replace(rule, margin=(rule.margin or 0.1) * step) if rule.role else rule
 
 
-def sensitivity_to_alpha(columns: Columns, findings: Findings, decision: Decision) -> list[SensitivityRow]:
+def sensitivity_to_alpha(columns: Columns, findings: Findings, decision: Decision) -> Table:
     """Return the number of labelled heads of every role at levels around the one used, by the run's p.
 
     Roles that are withheld, since they would hinge on few units (``engine.counted_p``), count at no level.
@@ -72,8 +73,8 @@ def sensitivity_to_alpha(columns: Columns, findings: Findings, decision: Decisio
             q = adjust_families(p, families, decision.correction, alpha)
         held = significant(q, alpha, p).sum(axis=1)
         rows += [
-            SensitivityRow(rule.sieve, "alpha", alpha, int(held[k]))
+            {"sieve": rule.sieve, "convention": "alpha", "value": alpha, "heads": held[k]}
             for k, rule in enumerate(findings.rules)
             if rule.role
         ]
-    return rows
+    return SENSITIVITY.rows(rows)

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.assessment import MIDDLE, SeveralRoles
+from headroles.records.assessment import MIDDLE, SEVERAL
 from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.looks import without_wholes
+from headroles.records.table import Table
 from headroles.stats.columns import Columns
 from headroles.stats.decision import BETTING
 from headroles.stats.draws import bootstrap_counts
@@ -75,7 +77,7 @@ def several_roles(
     grid: Grid,
     seed: int,
     stack: Stack,
-) -> tuple[SeveralRoles, ...]:
+) -> Table:
     """Return roles a head and heads with two or more roles, by layer, and their surplus in the middle layers.
 
     The claim of the 2021 paper is that heads with several roles sit mostly in the middle layers. Statistic:
@@ -101,7 +103,7 @@ def several_roles(
         them in the middle third and some not; nothing without a role.
     """
     if not len(names):
-        return ()
+        return SEVERAL
     held = role_counts(names, observed[:, None])[0].reshape(grid.layers, grid.heads)
     drawn = role_counts(names, fresh).reshape(-1, grid.layers, grid.heads)
     most = float(len(names))
@@ -113,7 +115,7 @@ def several_roles(
     middle = stack.thirds() == 1
     if grid.layers >= FEWEST_LAYERS and 0 < middle.sum() < grid.layers:
         rows.append(_middle_row(held, drawn, middle, seed))
-    return tuple(rows)
+    return SEVERAL.rows(rows)
 
 
 def role_counts(
@@ -130,29 +132,34 @@ def role_counts(
     return counts
 
 
-def _row(scope: str, held: np.ndarray, drawn: np.ndarray, most: float) -> SeveralRoles:
+def _row(scope: str, held: np.ndarray, drawn: np.ndarray, most: float) -> dict[str, Any]:
     """Return the numbers of some heads, from their roles, those of each draw, and all roles there are."""
     many = drawn.reshape(len(drawn), -1)
     mean, share = float(held.mean()), float((held >= 2).mean())
-    return SeveralRoles(
-        scope, held.size,
-        mean, *range_around(mean, many.mean(axis=1), 0.0, most),
-        share, *range_around(share, (many >= 2).mean(axis=1), 0.0, 1.0),
-        float("nan"), float("nan"),
-    )  # fmt: skip
+    ends = range_around(mean, many.mean(axis=1), 0.0, most)
+    share_ends = range_around(share, (many >= 2).mean(axis=1), 0.0, 1.0)
+    return {"scope": scope, "heads": held.size, "p": np.nan, "reference": np.nan} | _means(
+        (mean, *ends), (share, *share_ends)
+    )
 
 
-def _middle_row(held: np.ndarray, drawn: np.ndarray, middle: np.ndarray, seed: int) -> SeveralRoles:
+def _middle_row(held: np.ndarray, drawn: np.ndarray, middle: np.ndarray, seed: int) -> dict[str, Any]:
     """Return the surplus of the middle third of layers over the others."""
     mean, means = (_surplus(counts.mean(axis=-1), middle) for counts in (held, drawn))
     share, shares = (_surplus((counts >= 2).mean(axis=-1), middle) for counts in (held, drawn))
     p = (1 + int((shares <= 0).sum())) / (1 + len(shares))
-    return SeveralRoles(
-        MIDDLE, int(middle.sum()) * held.shape[1],
-        float(mean), *range_around(float(mean), means),
-        float(share), *range_around(float(share), shares, -1.0, 1.0),
-        p, _reference((held >= 2).mean(axis=1), middle, seed),
-    )  # fmt: skip
+    reference = _reference((held >= 2).mean(axis=1), middle, seed)
+    heads = int(middle.sum()) * held.shape[1]
+    return {"scope": MIDDLE, "heads": heads, "p": p, "reference": reference} | _means(
+        (float(mean), *range_around(float(mean), means)),
+        (float(share), *range_around(float(share), shares, -1.0, 1.0)),
+    )
+
+
+def _means(mean: tuple[float, float, float], several: tuple[float, float, float]) -> dict[str, float]:
+    """Return the columns of a mean number of roles and of a share of heads, each with its interval."""
+    names = (name + end for name in ("mean", "several") for end in ("", "_low", "_high"))
+    return dict(zip(names, (*mean, *several), strict=True))
 
 
 def _surplus(

@@ -11,7 +11,8 @@ from math import comb
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.assessment import RoleOverlap, RoleSet
+from headroles.records.assessment import SETS, TOGETHER
+from headroles.records.table import Table
 from headroles.stats.relabel import Grid
 
 OUTER = ((1 - 0.95) / 2, (1 + 0.95) / 2)
@@ -24,7 +25,7 @@ def role_pairs(
     drawn: Bool[np.ndarray, "roles draws heads"],
     grid: Grid,
     contrasts: str,
-) -> list[RoleOverlap]:
+) -> Table:
     """Return every ordered pair of different roles.
 
     Intervals are percentiles over labellings of resampled units. Labels of resamples flicker near the
@@ -36,26 +37,27 @@ def role_pairs(
         observed: Which head holds which role, layer after layer.
         drawn: The same under every resample of the units.
         grid: Layers and heads.
-        contrasts: "with" or "without" (see ``RoleOverlap``).
+        contrasts: "with" or "without" (see ``TOGETHER``).
     """
     counted = observed.reshape(len(names), grid.layers, grid.heads).sum(axis=2)
-    found = []
+    rows = []
     for one, resampled in enumerate(_drawn_overlaps(drawn)):
         own, size = int(observed[one].sum()), drawn[one].sum(axis=1)
         shares = np.divide(resampled, size, out=np.full(resampled.shape, np.nan), where=size > 0)
         ends = zip(percentile_intervals(resampled), percentile_intervals(shares), strict=True)
-        for other, (heads, share) in enumerate(ends):
+        for other, ((low, high), (share_low, share_high)) in enumerate(ends):
             if other == one:
                 continue
             both = int((observed[one] & observed[other]).sum())
-            found.append(
-                RoleOverlap(
-                    names[one], names[other], contrasts, own, int(observed[other].sum()),
-                    both, *heads, both / own if own else float("nan"), *share,
-                    *random_overlap(counted[one], counted[other], grid.heads),
-                )
-            )  # fmt: skip
-    return found
+            expected, least, most = random_overlap(counted[one], counted[other], grid.heads)
+            rows.append({
+                "first": names[one], "second": names[other], "contrasts": contrasts,
+                "heads_first": own, "heads_second": observed[other].sum(),
+                "both": both, "both_low": low, "both_high": high,
+                "share": both / own if own else np.nan, "share_low": share_low, "share_high": share_high,
+                "expected": expected, "expected_low": least, "expected_high": most,
+            })  # fmt: skip
+    return TOGETHER.rows(rows)
 
 
 def _drawn_overlaps(
@@ -157,7 +159,7 @@ NEGLIGIBLE = 1e-15
 """Chances of more heads of a layer that are left out."""
 
 
-def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid: Grid) -> tuple[RoleSet, ...]:
+def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid: Grid) -> Table:
     """Return every set of roles that some head holds exactly, by falling frequency, then by roles.
 
     The reference assigns the labels of every role at random within each layer, independently of other roles.
@@ -179,17 +181,15 @@ def role_sets(names: Sequence[str], held: Bool[np.ndarray, "roles heads"], grid:
     """
     columns = held.T[held.any(axis=0)]
     if not len(columns):
-        return ()
+        return SETS
     kinds, counts = np.unique(columns, axis=0, return_counts=True)
     places = [tuple(np.flatnonzero(kind).tolist()) for kind in kinds]
     chances = _set_chances(kinds, held.reshape(len(names), grid.layers, grid.heads).sum(axis=2), grid.heads)
     order = sorted(range(len(kinds)), key=lambda number: (-int(counts[number]), places[number]))
-    return tuple(
-        RoleSet(
-            ";".join(names[place] for place in places[number]), int(counts[number]),
-            *mean_and_range(chances[number]),
-        )
-        for number in order
+    expected, low, high = zip(*(mean_and_range(chances[number]) for number in order), strict=True)
+    return SETS.of(
+        roles=[";".join(names[place] for place in places[number]) for number in order], heads=counts[order],
+        expected=expected, expected_low=low, expected_high=high,
     )  # fmt: skip
 
 

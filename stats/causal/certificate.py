@@ -1,7 +1,6 @@
 """The certificate of a set of removed heads: is its damage below a bound, with sets tested in sequence?"""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +8,8 @@ from scipy.optimize import brentq
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
 from headroles.records.causal.columns import ACCURACY, LOSS
-from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep
+from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, STEPS, WITHIN
+from headroles.records.table import Row, Table
 from headroles.stats.causal.falls import fall_end, fall_p
 from headroles.stats.methods.closed_form import bounded_outcome, has_no_spread, student_skew
 from headroles.stats.methods.reliance import missed_p, with_further
@@ -32,7 +32,7 @@ def certify(
     bound: float,
     alpha: float,
     bounds: tuple[float, float] = UNKNOWN,
-) -> tuple[PruneStep, ...]:
+) -> Table:
     """Test growing sets of heads in their order, until the first whose damage is not shown to be small.
 
     Null of a set: E[damage] >= bound × E[clean]. Alternative: it is below. Unit: an input, or a group of
@@ -58,7 +58,7 @@ def certify(
         bounds: Smallest and largest possible damage of a unit; NaN where there is none, as for losses.
 
     Returns:
-        One step for each set; ``accuracy_before`` and ``accuracy_after`` are NaN.
+        One row for each set; ``accuracy_before`` and ``accuracy_after`` are NaN.
 
     Example:
         >>> chance = np.random.default_rng(0)
@@ -66,13 +66,13 @@ def certify(
         >>> [step.decision for step in certify([1, 2, 3, 4], change, np.ones(100), 0.01, 0.05)]
         ['within the bound', 'within the bound', 'not shown', 'not tested']
     """
-    steps: list[PruneStep] = []
+    steps: list[Row] = []
     for size, row in zip(sizes, change, strict=True):
         steps.append(in_sequence(steps, measure_set(size, row, clean, bound, alpha, bounds)))
-    return tuple(steps)
+    return STEPS.rows(map(vars, steps))
 
 
-def in_sequence(earlier: Sequence[PruneStep], step: PruneStep) -> PruneStep:
+def in_sequence(earlier: Sequence[Row], step: Row) -> Row:
     """Return a set as it stands in the fixed sequence: not tested where a set before it did not pass.
 
     Args:
@@ -80,7 +80,7 @@ def in_sequence(earlier: Sequence[PruneStep], step: PruneStep) -> PruneStep:
         step: The set, tested alone.
     """
     passed = all(other.decision == WITHIN for other in earlier)
-    return step if passed else replace(step, decision=NOT_TESTED)
+    return step if passed else Row(**vars(step) | {"decision": NOT_TESTED})
 
 
 def possible_damage(outcome: str) -> tuple[float, float]:
@@ -118,8 +118,8 @@ def measure_set(
     bound: float,
     alpha: float,
     bounds: tuple[float, float] = UNKNOWN,
-) -> PruneStep:
-    """Test one set of heads alone; arguments, null and assumptions as of ``certify``.
+) -> Row:
+    """Return the test of one set of heads alone, as a row of ``STEPS``; all else as of ``certify``.
 
     Example:
         >>> change = np.random.default_rng(0).normal(0.0, 0.02, 100)
@@ -129,24 +129,19 @@ def measure_set(
     """
     known = ~np.isnan(change) & ~np.isnan(clean)
     change, clean = change[known], clean[known]
-    count, missed = len(change), missed_share(len(change))
+    count, nan = len(change), float("nan")
+    numbers = dict.fromkeys(("damage", "mean", "low", "high", "upper", "p"), nan)
+    step = Row(
+        size=size, count=count, **numbers, missed=missed_share(count), decision=NOT_SHOWN,
+        accuracy_before=nan, accuracy_after=nan,
+    )  # fmt: skip
     if count < 2 or clean.mean() <= 0:
-        nan = float("nan")
-        return PruneStep(size, count, nan, nan, nan, nan, nan, nan, missed, NOT_SHOWN)
+        return step
     p, decision = decide_set(change, clean, bound, alpha, bounds)
     low, high, upper = _ends(change, clean, alpha, bounds)
-    return PruneStep(
-        size=size,
-        count=count,
-        damage=float(change.mean()),
-        mean=float(change.mean() / clean.mean()),
-        low=low,
-        high=high,
-        upper=upper,
-        p=p,
-        missed=missed,
-        decision=decision,
-    )
+    damage, mean = float(change.mean()), float(change.mean() / clean.mean())
+    found = {"damage": damage, "mean": mean, "low": low, "high": high, "upper": upper, "p": p}
+    return Row(**vars(step) | found | {"decision": decision})
 
 
 def decide_set(

@@ -14,7 +14,8 @@ from sklearn.cluster import DBSCAN, spectral_clustering
 from sklearn.metrics import silhouette_samples
 
 from headroles.errors import BadInput, UnknownName
-from headroles.records.clusters import Choice, Divergence
+from headroles.records.clusters import CHOICES, Divergence
+from headroles.records.table import Table
 from headroles.stats.clusters.distances import distances, resampled_means, square_matrix
 
 NOISE = -1
@@ -193,7 +194,7 @@ class ChosenClusters:
     cluster: Int[np.ndarray, " heads"]
     silhouette: Float[np.ndarray, " heads"]
     stability: Float[np.ndarray, " heads"]
-    choices: tuple[Choice, ...]
+    choices: Table
 
 
 def choose_clusters(
@@ -228,22 +229,20 @@ def choose_clusters(
     ]
     whole = square_matrix(distances(mean))
     silhouettes = [silhouette(whole, row) for row in found]
-    tried = []
+    counts, stability = [], []
     for place, row in enumerate(found):
         agreement = [
             adjusted_rand(noise_as_clusters(row), noise_as_clusters(other[place])) for other in redrawn
         ]
-        stability = float(np.mean(agreement)) if agreement else float("nan")
-        count = int(row.max()) + 1 if method == "dbscan" else numbers[place]
-        tried.append(Choice(count, _mean(silhouettes[place]), stability))
-    best = best_number(tried, [_has_two_groups(row) for row in found])
-    choices = tuple(
-        Choice(choice.clusters, choice.silhouette, choice.stability, int(place == best))
-        for place, choice in enumerate(tried)
-    )
+        stability.append(float(np.mean(agreement)) if agreement else float("nan"))
+        counts.append(int(row.max()) + 1 if method == "dbscan" else numbers[place])
+    width = [_mean(row) for row in silhouettes]
+    best = best_number(np.array(width), np.array(stability), [_has_two_groups(row) for row in found])
+    chosen = [int(place == best) for place in range(len(found))]
+    choices = CHOICES.of(clusters=counts, silhouette=width, stability=stability, chosen=chosen)
     kept = [overlap(noise_as_clusters(found[best]), noise_as_clusters(other[best])) for other in redrawn]
     stability_of = np.mean(kept, axis=0) if kept else np.full(len(whole), np.nan)
-    return ChosenClusters(choices[best].clusters, found[best], silhouettes[best], stability_of, choices)
+    return ChosenClusters(counts[best], found[best], silhouettes[best], stability_of, choices)
 
 
 def silhouette(
@@ -263,7 +262,11 @@ def _mean(values: Float[np.ndarray, " heads"]) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def best_number(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
+def best_number(
+    silhouettes: Float[np.ndarray, " numbers"],
+    stability: Float[np.ndarray, " numbers"],
+    parted: Sequence[bool],
+) -> int:
     """Return the place of the number with the largest silhouette among those whose stability is at least 0.6.
 
     Where none is that stable the most stable one is taken; without resamples silhouettes alone decide.
@@ -271,16 +274,16 @@ def best_number(tried: Sequence[Choice], parted: Sequence[bool]) -> int:
     head is unlike all others, and show no more than that.
 
     Args:
-        tried: Numbers with silhouette and stability.
+        silhouettes: Mean silhouette of each number that was tried.
+        stability: Its stability; NaN without resamples.
         parted: Whether two or more of the clusters have two or more heads.
 
     Example:
-        >>> best_number([Choice(2, 0.6, 1.0), Choice(3, 0.4, 0.5), Choice(4, 0.3, 0.9)], [False, True, True])
+        >>> best_number(np.array([0.6, 0.4, 0.3]), np.array([1.0, 0.5, 0.9]), [False, True, True])
         2
     """
-    allowed = np.array(parted) if any(parted) else np.ones(len(tried), dtype=bool)
-    stability = np.array([choice.stability for choice in tried])
-    width = np.nan_to_num(np.array([choice.silhouette for choice in tried]), nan=-1.0)
+    allowed = np.array(parted) if any(parted) else np.ones(len(stability), dtype=bool)
+    width = np.nan_to_num(silhouettes, nan=-1.0)
     stable = np.isnan(stability) | (stability >= STABLE)
     if not (allowed & stable).any():
         return int(np.where(allowed, stability, -np.inf).argmax())

@@ -1,11 +1,12 @@
 """Claims about heads and layers, and about clusters in other units."""
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.clusters import Claim, Divergence
+from headroles.records.clusters import CLAIMS, Divergence
+from headroles.records.table import Table
 from headroles.stats.assessment.together import percentile_interval
 from headroles.stats.clusters.clusters import METHODS, ChosenClusters, adjusted_rand, noise_as_clusters
 from headroles.stats.clusters.distance_tests import (
@@ -22,9 +23,7 @@ from headroles.stats.clusters.role_claims import Row, claim_without_p
 from headroles.stats.draws import random_halves
 
 
-def layer_claims(
-    divergence: Divergence, seed: int, positions: Int[np.ndarray, " layers"]
-) -> tuple[Claim, ...]:
+def layer_claims(divergence: Divergence, seed: int, positions: Int[np.ndarray, " layers"]) -> Table:
     """Return claims that heads of one layer, and of adjacent layers, lie closer.
 
     Intervals are those of a delete-a-group jackknife over blocks of units (``jackknife``), of
@@ -56,7 +55,7 @@ def layer_claims(
         return np.array(found, dtype=np.float64)
 
     if not (within or between):
-        return ()
+        return CLAIMS
     rows: list[Row] = list(zip(*(column.tolist() for column in jackknife(divergence, numbers)), strict=True))
     claims, counted = [], (layers * heads, len(divergence.block))
     if within:
@@ -69,7 +68,7 @@ def layer_claims(
     if between:
         for ranked, row in zip((False, True), rows[-2:], strict=True):
             claims.append(_adjacent_layers(divergence, positions, ranked, row, seed))
-    return tuple(claims)
+    return CLAIMS.rows(claims)
 
 
 def _clip_interval(row: Row, most: float) -> Row:
@@ -78,7 +77,7 @@ def _clip_interval(row: Row, most: float) -> Row:
     return estimate, float(np.clip(low, 0.0, most)), float(np.clip(high, 0.0, most))
 
 
-def _same_layer(divergence: Divergence, row: Row, seed: int) -> Claim:
+def _same_layer(divergence: Divergence, row: Row, seed: int) -> dict[str, Any]:
     layers, size = divergence.layers, divergence.layers * divergence.heads
     group = np.repeat(np.arange(layers), divergence.heads)
     estimate, p = permanova(divergence.mean(), group, PLACEMENTS, seed)
@@ -90,12 +89,12 @@ def _same_layer(divergence: Divergence, row: Row, seed: int) -> Claim:
         f"random placement of these heads in the layers of this model, where R2 is "
         f"{(layers - 1) / (size - 1):.3f} on average"
     )
-    return replace(claim, p=p, placements=PLACEMENTS, reference=reference)
+    return claim | {"p": p, "placements": PLACEMENTS, "reference": reference}
 
 
 def _adjacent_layers(
     divergence: Divergence, positions: np.ndarray, ranked: bool, row: Row, seed: int
-) -> Claim:
+) -> dict[str, Any]:
     shape = divergence.layers, divergence.heads
     distance = distances(divergence.mean())
     estimate, p, placements = mantel_test(distance, positions, shape[1], ranked=ranked, seed=seed)
@@ -106,14 +105,11 @@ def _adjacent_layers(
     if not placements:
         return claim
     orders = "all" if shape[0] <= EXACT else "random"
-    return replace(
-        claim, p=p, placements=placements, reference=f"{orders} orders of the layers of this model"
-    )
+    reference = f"{orders} orders of the layers of this model"
+    return claim | {"p": p, "placements": placements, "reference": reference}
 
 
-def halves_agree(
-    divergence: Divergence, method: str, chosen: ChosenClusters, draws: int, seed: int
-) -> tuple[Claim, ...]:
+def halves_agree(divergence: Divergence, method: str, chosen: ChosenClusters, draws: int, seed: int) -> Table:
     """Return how far clusters found in two random halves of the blocks agree.
 
     The adjusted Rand index, mean over splits, with the middle 95 % of splits as its range: that of
@@ -127,11 +123,11 @@ def halves_agree(
         seed: Of the splits.
 
     Returns:
-        One claim; none with fewer than two blocks or without splits.
+        One row; none with fewer than two blocks or without splits.
     """
     blocks = len(divergence.weight)
     if blocks < 2 or draws < 1:
-        return ()
+        return CLAIMS
     side = random_halves(blocks, draws, seed)
     labels = [
         [
@@ -144,7 +140,7 @@ def halves_agree(
     agreement = np.array([adjusted_rand(one, other) for one, other in zip(*labels, strict=True)])
     counted = divergence.layers * divergence.heads, len(divergence.block)
     row = (float(agreement.mean()), *percentile_interval(agreement))
-    return (claim_without_p("split halves agree", "", "adjusted Rand", row, counted),)
+    return CLAIMS.rows([claim_without_p("split halves agree", "", "adjusted Rand", row, counted)])
 
 
 def _fisher_scale(correlation: float) -> float:

@@ -1,15 +1,17 @@
 """Claims that heads of one role lie closer and that clusters are roles: shares and agreement, without p."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
-from headroles.records.clusters import Claim, Divergence
+from headroles.records.clusters import CLAIMS, Divergence
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.assessment.together import percentile_interval
 from headroles.stats.clusters.clusters import adjusted_rand, noise_as_clusters
 from headroles.stats.clusters.distance_tests import r_squared_of_roles
@@ -22,7 +24,9 @@ Row = tuple[float, float, float]
 """Estimate, and lower and upper end of its interval."""
 
 
-def claim_without_p(name: str, subject: str, measure: str, row: Row, counted: tuple[int, int]) -> Claim:
+def claim_without_p(
+    name: str, subject: str, measure: str, row: Row, counted: tuple[int, int]
+) -> dict[str, Any]:
     """Return a claim without p.
 
     Args:
@@ -33,12 +37,15 @@ def claim_without_p(name: str, subject: str, measure: str, row: Row, counted: tu
         counted: Heads, and units.
 
     Example:
-        >>> claim_without_p("split halves agree", "", "adjusted Rand", (0.8, 0.7, 0.9), (144, 500)).placements
+        >>> claim_without_p("split halves agree", "", "adjusted Rand", (0.8, 0.7, 0.9), (9, 5))["placements"]
         0
     """
     estimate, low, high = row
     heads, units = counted
-    return Claim(name, subject, measure, estimate, low, high, float("nan"), 0, "", heads, units)
+    return {
+        "claim": name, "subject": subject, "measure": measure, "estimate": estimate, "low": low, "high": high,
+        "p": float("nan"), "placements": 0, "reference": "", "heads": heads, "units": units,
+    }  # fmt: skip
 
 
 CLOSER, ROLE, SETS = "same role closer", "clusters are the role", "clusters are the sets of roles"
@@ -54,7 +61,7 @@ def role_claims(
     *,
     draws: int = 200,
     seed: int = 0,
-) -> tuple[Claim, ...]:
+) -> Table:
     """Return claims about roles, distances and clusters.
 
     Per role with two or more holders and two or more others: R² of holding it ("R2"), and the adjusted
@@ -85,7 +92,7 @@ def role_claims(
     names = [rule.sieve for rule in rules if rule.role]
     held = findings.decision[[rule.role for rule in rules]].reshape(len(names), -1) == 0
     if not held.any():
-        return ()
+        return CLAIMS
     group = noise_as_clusters(cluster)
     observed = _measures(square_matrix(divergence.mean()), held, group)
     drawn = bootstrap_counts(len(divergence.weight), draws, seed)
@@ -95,7 +102,7 @@ def role_claims(
     wanted = [(CLOSER, names[role], "R2", role) for role in known]
     wanted += [(ROLE, names[role], "adjusted Rand", len(names) + role) for role in known]
     wanted.append((SETS, "", "adjusted Rand", 2 * len(names)))
-    return tuple(
+    return CLAIMS.rows(
         claim_without_p(
             name, role, measure, (float(observed[at]), *percentile_interval(redrawn[:, at])), counted
         )

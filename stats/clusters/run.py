@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.records.clusters import ClusterResults, Divergence
+from headroles.records.clusters import CLAIMS, ClusterResults, Divergence
 from headroles.stats.clusters.clusters import choose_clusters, linkage_tree
 from headroles.stats.clusters.distances import (
     distances,
@@ -73,9 +73,13 @@ def cluster_heads(
         place=place,
         cloud=resampled_maps(divergence, place, draws, seed),
         stress=stress,
-        claims=layer_claims(
-            divergence, seed, np.arange(divergence.layers) if positions is None else positions
-        )
-        + halves_agree(divergence, method, chosen, draws, seed),
+        claims=CLAIMS.joined(
+            [
+                layer_claims(
+                    divergence, seed, np.arange(divergence.layers) if positions is None else positions
+                ),
+                halves_agree(divergence, method, chosen, draws, seed),
+            ]
+        ),
         neighbours=nearest_heads(divergence, error),
     )

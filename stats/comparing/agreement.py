@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.atlas.atlas import Agreement
+from headroles.records.atlas.atlas import AGREEMENT
+from headroles.records.table import Table
 from headroles.stats.assessment.several import range_around
 
 
@@ -30,7 +32,7 @@ class Labels:
     fresh: Bool[np.ndarray, "roles draws heads"]
 
 
-def agreements(group: str, runs: Sequence[Labels]) -> list[Agreement]:
+def agreements(group: str, runs: Sequence[Labels]) -> Table:
     """Return Cohen's kappa of every role and pair of runs, then means over pairs and over roles.
 
     Estimand: the agreement of two runs over the heads of the model, beyond that of labels with the same
@@ -50,8 +52,8 @@ def agreements(group: str, runs: Sequence[Labels]) -> list[Agreement]:
         Per role in two or more runs: its pairs, and their mean with empty names of runs. Last the mean over
         roles, with an empty name of the role.
     """
-    rows: list[Agreement] = []
-    means: list[tuple[Agreement, Float[np.ndarray, " draws"]]] = []
+    rows: list[dict[str, Any]] = []
+    means: list[tuple[dict[str, Any], Float[np.ndarray, " draws"]]] = []
     roles = dict.fromkeys(name for run in runs for name in run.roles)
     for role in roles:
         pairs = [
@@ -64,37 +66,38 @@ def agreements(group: str, runs: Sequence[Labels]) -> list[Agreement]:
             rows.append(means[-1][0])
     if means:
         rows.append(_mean(group, "", means)[0])
-    return rows
+    return AGREEMENT.rows(rows)
 
 
 def _pair(
     group: str, role: str, first: Labels, second: Labels
-) -> tuple[Agreement, Float[np.ndarray, " draws"]]:
+) -> tuple[dict[str, Any], Float[np.ndarray, " draws"]]:
     """Return the agreement of one pair of runs about one role, and kappa in every pair of fresh samples."""
     one, other = first.roles.index(role), second.roles.index(role)
     tested = first.tested[one] & second.tested[other]
     a, b = first.held[one][tested], second.held[other][tested]
     fresh = cohen_kappa(first.fresh[one][:, tested], second.fresh[other][:, tested])
     kappa = float(cohen_kappa(a[None], b[None])[0])
-    row = Agreement(
-        group, role, first.name, second.name, int(tested.sum()),
-        float((a & b).sum()), float((a | b).sum()), kappa, *range_around(kappa, fresh, -1.0, 1.0),
-    )  # fmt: skip
+    low, high = range_around(kappa, fresh, -1.0, 1.0)
+    row = {
+        "group": group, "sieve": role, "run_a": first.name, "run_b": second.name, "heads": tested.sum(),
+        "both": (a & b).sum(), "either": (a | b).sum(), "kappa": kappa, "low": low, "high": high,
+    }  # fmt: skip
     return row, fresh
 
 
 def _mean(
-    group: str, role: str, parts: Sequence[tuple[Agreement, Float[np.ndarray, " draws"]]]
-) -> tuple[Agreement, Float[np.ndarray, " draws"]]:
+    group: str, role: str, parts: Sequence[tuple[dict[str, Any], Float[np.ndarray, " draws"]]]
+) -> tuple[dict[str, Any], Float[np.ndarray, " draws"]]:
     """Return the mean of agreements, and that of every draw; parts that are not defined are left out."""
     draws = _mean_known(np.stack([fresh for _, fresh in parts]))
     numbers: Mapping[str, float] = {
-        name: float(_mean_known(np.array([[getattr(row, name)] for row, _ in parts]))[0])
+        name: float(_mean_known(np.array([[row[name]] for row, _ in parts]))[0])
         for name in ("both", "either", "kappa")
     }
     low, high = range_around(numbers["kappa"], draws, -1.0, 1.0)
-    row = Agreement(group, role, "", "", parts[0][0].heads, **numbers, low=low, high=high)
-    return row, draws
+    row = {"group": group, "sieve": role, "run_a": "", "run_b": "", "heads": parts[0][0]["heads"]}
+    return {**row, **numbers, "low": low, "high": high}, draws
 
 
 def _mean_known(values: Float[np.ndarray, "parts draws"]) -> Float[np.ndarray, " draws"]:

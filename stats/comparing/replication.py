@@ -1,8 +1,9 @@
 """Replicate: test the roles that one run proposed on the units of another, and count those that hold."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -11,9 +12,9 @@ from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.layers import plain_stack
 from headroles.records.moments import Moments
-from headroles.records.probes import BestHead, ConditionGap
-from headroles.records.replication import BestReplicate, GapReplicate, Replicate, ReplicationCounts
+from headroles.records.replication import BEST, GAPS, REPLICATES
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Row, Table
 from headroles.stats.correction import adjust, significant
 from headroles.stats.decision import CORRECTIONS, ENOUGH_FOR_NOT
 from headroles.stats.engine import judge
@@ -38,7 +39,7 @@ def replicate_roles(
     decision: Decision,
     moments: Moments | None = None,
     independent: bool = True,
-) -> tuple[Replicate, ...]:
+) -> Table:
     """Test the roles of run A on the units of run B.
 
     H0 per role of A: in the population B's units come from, the mean of score − null is at most the
@@ -70,7 +71,7 @@ def replicate_roles(
         for place in np.flatnonzero((decisions[k] == 0) | (rule.role and not independent))
     ]
     tested = _test_proposals(proposed, scores, rules, decision, moments)
-    return tuple(
+    return REPLICATES.rows(
         _replicate(k, proposal, before, tested)
         for k, proposal in enumerate(proposed)
         if decisions[proposal.column, proposal.place] == 0
@@ -78,12 +79,12 @@ def replicate_roles(
 
 
 def replicate_best_heads(
-    best: Sequence[BestHead],
+    best: Sequence[Row],
     columns: Sequence[int],
     scores: Scores,
     rules: Sequence[Rule],
     decision: Decision,
-) -> tuple[BestReplicate, ...]:
+) -> Table:
     """Return the best heads that A chose, tested against the cross-fitted baselines of B, on all units of B.
 
     H0 per row that A found beyond its baseline: in B the accuracy of that head minus that of the
@@ -103,12 +104,10 @@ def replicate_best_heads(
         for k, row in zip(columns, best, strict=True)
     ]
     tested = _test_proposals(proposed, scores, plain, decision)
-    return tuple(_replicate_best(k, row, tested) for k, row in enumerate(best))
+    return BEST.rows(_replicate_best(k, row, tested) for k, row in enumerate(best))
 
 
-def replicate_gaps(
-    before: Sequence[ConditionGap], after: Sequence[ConditionGap], decision: Decision
-) -> tuple[GapReplicate, ...]:
+def replicate_gaps(before: Iterable[Row], after: Iterable[Row], decision: Decision) -> Table:
     """Test the gaps between conditions that A found on the documents of B.
 
     H0 per gap of A: in the population of B the difference is 0, or has the other sign than in A. Alternative:
@@ -127,14 +126,14 @@ def replicate_gaps(
         In the order of A. Gaps of conditions that B does not have are untestable.
     """
     correction = decision.correction if decision.correction in CORRECTIONS else "holm"
+    before = [*before]
     q_a = np.array([gap.q for gap in before], dtype=np.float64)
     proposed = [gap for gap, chosen in zip(before, significant(q_a, decision.alpha), strict=True) if chosen]
     there = {_gap_key(gap): gap for gap in after}
-    families: dict[tuple[str, ...], list[ConditionGap]] = {}
+    families: dict[tuple[str, ...], list[Row]] = {}
     for gap in proposed:
         families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
-    found: dict[tuple[object, ...], GapReplicate] = {}
-    nan = float("nan")
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
     for members in families.values():
         own = [there.get(_gap_key(gap)) for gap in members]
         p = np.array([_directed_p(gap, other) for gap, other in zip(members, own, strict=True)])
@@ -142,36 +141,36 @@ def replicate_gaps(
         holds, turned = significant(q, decision.alpha, p), significant(q_reversed, decision.alpha, 1 - p)
         for place, (gap, other) in enumerate(zip(members, own, strict=True)):
             word = "gap" if holds[place] else "reversed" if turned[place] else "undetermined"
-            shown = other if other is not None else replace(gap, difference=nan, low=nan, high=nan)
-            found[_gap_key(gap)] = GapReplicate(
-                gap.layer, gap.head, gap.measure, gap.first, gap.second, gap.difference, gap.q,
-                shown.difference, shown.low, shown.high, float(p[place]), float(q[place]),
-                "untestable" if np.isnan(p[place]) else word,
-            )  # fmt: skip
-    return tuple(found[_gap_key(gap)] for gap in proposed)
+            ends = {name: getattr(other, name, np.nan) for name in ("difference", "low", "high")}
+            found[_gap_key(gap)] = {
+                "layer": gap.layer, "head": gap.head, "measure": gap.measure, "first": gap.first,
+                "second": gap.second, "difference_a": gap.difference, "q_a": gap.q, **ends, "p": p[place],
+                "q": q[place], "decision": "untestable" if np.isnan(p[place]) else word,
+            }  # fmt: skip
+    return GAPS.rows(found[_gap_key(gap)] for gap in proposed)
 
 
-def _gap_key(gap: ConditionGap) -> tuple[object, ...]:
+def _gap_key(gap: Row) -> tuple[object, ...]:
     """Return head, measure and conditions of a gap."""
     return gap.layer, gap.head, gap.measure, gap.first, gap.second
 
 
-def _directed_p(before: ConditionGap, after: ConditionGap | None) -> float:
+def _directed_p(before: Row, after: Row | None) -> float:
     """Return the one-sided p of a gap of B in the direction of A; NaN where B has none."""
     if after is None or np.isnan(after.p):
         return float("nan")
-    half = after.p / 2
+    half: float = after.p / 2
     return half if np.sign(after.difference) == np.sign(before.difference) else 1 - half
 
 
 def count_replicates(
     name: str,
     columns: Sequence[int],
-    found: Sequence[Replicate],
+    found: Table,
     means: tuple[Float[np.ndarray, "sieves layers heads"], Float[np.ndarray, "sieves layers heads"]],
     rules: Sequence[Rule],
-) -> ReplicationCounts:
-    """Count the roles of some columns, and correlate the means of all heads of both runs.
+) -> dict[str, Any]:
+    """Return a row of ``COUNTS``: the roles of some columns, and the correlation of the means of all heads.
 
     Args:
         name: Name of the columns together.
@@ -184,18 +183,12 @@ def count_replicates(
     counts = Counter(replicate.decision for replicate in found if replicate.sieve in names)
     one, other = (run[list(columns)].ravel() for run in means)
     known = ~np.isnan(one) & ~np.isnan(other)
-    return ReplicationCounts(
-        name=name,
-        columns=len(columns),
-        roles=sum(counts.values()),
-        role=counts["role"],
-        not_role=counts["not"],
-        undetermined=counts["undetermined"],
-        untestable=counts["untestable"],
-        explained=counts["explained"],
-        heads=int(known.sum()),
-        correlation=pearson(one[known], other[known]),
-    )
+    words = ("role", "undetermined", "untestable", "explained")
+    return {
+        "name": name, "columns": len(columns), "roles": sum(counts.values()), "not_role": counts["not"],
+        **{word: counts[word] for word in words}, "heads": known.sum(),
+        "correlation": pearson(one[known], other[known]),
+    }  # fmt: skip
 
 
 def pearson(one: Float[np.ndarray, " heads"], other: Float[np.ndarray, " heads"]) -> float:
@@ -216,7 +209,7 @@ def _family(rule: Rule, layer: int, family: str) -> str:
     return {"run": "", "layer": f"{own} {layer}"}.get(family, own)
 
 
-def _probe(best: BestHead) -> str | None:
+def _probe(best: Row) -> str | None:
     return best.row.split(":")[0] if best.decision == "beyond" else None
 
 
@@ -263,48 +256,33 @@ def _test_proposals(
     return judge(alone, made, replace(decision, family="sieve"), moments)
 
 
-def _replicate(number: int, proposal: _Proposal, before: Findings, tested: Findings | None) -> Replicate:
+def _replicate(number: int, proposal: _Proposal, before: Findings, tested: Findings | None) -> dict[str, Any]:
     assert tested is not None
     layer, head = divmod(proposal.place, before.count.shape[2])
     here = (proposal.column, layer, head)
     names = ("mean", "null", "margin", "low", "high", "statistic", "p", "q", "p_not", "q_not")
-    return Replicate(
-        sieve=before.rules[proposal.column].sieve,
-        layer=layer,
-        head=head,
-        mean_a=float(before.mean[here]),
-        null_a=float(before.null[here]),
-        q_a=float(before.q[here]),
-        count=int(tested.count[number, 0, 0]),
-        **{name: float(getattr(tested, name)[number, 0, 0]) for name in names},
-        decision=DECISIONS[int(tested.decision[number, 0, 0])],
-    )
+    return {
+        "sieve": before.rules[proposal.column].sieve, "layer": layer, "head": head,
+        **{f"{name}_a": getattr(before, name)[here] for name in ("mean", "null", "q")},
+        **{name: getattr(tested, name)[number, 0, 0] for name in ("count", *names)},
+        "decision": DECISIONS[int(tested.decision[number, 0, 0])],
+    }  # fmt: skip
 
 
-def _replicate_best(number: int, best: BestHead, tested: Findings | None) -> BestReplicate:
+def _replicate_best(number: int, best: Row, tested: Findings | None) -> dict[str, Any]:
     assert tested is not None
     at = {
         name: float(getattr(tested, name)[number, 0, 0]) for name in ("mean", "null", "low", "high", "p", "q")
     }
     code = int(tested.decision[number, 0, 0])
-    return BestReplicate(
-        row=best.row,
-        direction=best.direction,
-        layer=best.layer,
-        head=best.head,
-        decision_a=best.decision,
-        accuracy_a=best.accuracy,
-        difference_a=best.difference,
-        count=int(tested.count[number, 0, 0]),
-        accuracy=at["mean"],
-        baseline_accuracy=at["null"],
-        difference=at["mean"] - at["null"],
-        difference_low=at["low"] - at["null"],
-        difference_high=at["high"] - at["null"],
-        p=at["p"],
-        q=at["q"] if code >= 0 else float("nan"),
-        decision="" if code < 0 else BEYOND.get(DECISIONS[code], DECISIONS[code]),
-    )
+    return {
+        "row": best.row, "direction": best.direction, "layer": best.layer, "head": best.head,
+        "decision_a": best.decision, "accuracy_a": best.accuracy, "difference_a": best.difference,
+        "count": tested.count[number, 0, 0], "accuracy": at["mean"], "baseline_accuracy": at["null"],
+        "difference": at["mean"] - at["null"], "difference_low": at["low"] - at["null"],
+        "difference_high": at["high"] - at["null"], "p": at["p"], "q": at["q"] if code >= 0 else np.nan,
+        "decision": "" if code < 0 else BEYOND.get(DECISIONS[code], DECISIONS[code]),
+    }  # fmt: skip
 
 
 def replication_remarks(

@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
-from headroles.records.comparison import OUTCOMES, Differences, LayerChange
+from headroles.records.comparison import LAYERS, OUTCOMES, Differences
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.columns import Column
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.stats.methods.closed_form import has_no_spread
@@ -26,7 +27,7 @@ MOST = 4
 """Sieves named in one sentence."""
 
 
-def by_layer(differences: Differences, before: Findings, after: Findings, stack: Stack) -> list[LayerChange]:
+def by_layer(differences: Differences, before: Findings, after: Findings, stack: Stack) -> Table:
     """Return outcomes, differences and labels of every sieve in every layer.
 
     Args:
@@ -34,32 +35,22 @@ def by_layer(differences: Differences, before: Findings, after: Findings, stack:
         before: Findings of run A.
         after: Findings of run B; both in the order of the differences.
     """
-    changes = []
+    rows = []
     for sieve, layer in np.ndindex(differences.outcome.shape[:2]):
         rule = differences.rules[sieve]
         outcome = differences.outcome[sieve, layer]
         difference = differences.difference[sieve, layer]
         held_a, held_b = (run.decision[sieve, layer] == 0 for run in (before, after))
-        changed, equivalent, undetermined, untestable = (
-            int((outcome == code).sum()) for code in range(len(OUTCOMES))
+        labels = {
+            "labels_a": held_a, "labels_b": held_b, "gained": held_b & ~held_a, "lost": held_a & ~held_b
+        }  # fmt: skip
+        rows.append(
+            {"sieve": rule.sieve, "layer": stack.numbers[layer]}
+            | {word: (outcome == code).sum() for code, word in enumerate(OUTCOMES)}
+            | {"difference": _mean(difference), "absolute": _mean(np.abs(difference))}
+            | {name: int(held.sum()) if rule.role else None for name, held in labels.items()}
         )
-        changes.append(
-            LayerChange(
-                sieve=rule.sieve,
-                layer=stack.numbers[layer],
-                changed=changed,
-                equivalent=equivalent,
-                undetermined=undetermined,
-                untestable=untestable,
-                difference=_mean(difference),
-                absolute=_mean(np.abs(difference)),
-                labels_a=int(held_a.sum()) if rule.role else None,
-                labels_b=int(held_b.sum()) if rule.role else None,
-                gained=int((held_b & ~held_a).sum()) if rule.role else None,
-                lost=int((held_a & ~held_b).sum()) if rule.role else None,
-            )
-        )
-    return changes
+    return LAYERS.rows(rows)
 
 
 def explained_labels(before: Findings, after: Findings) -> list[str]:

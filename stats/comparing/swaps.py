@@ -16,12 +16,14 @@ cut: with ``wilcoxon`` a thousand swaps take minutes.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.comparison import RoleChange
+from headroles.records.comparison import SWAPS
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.columns import Column
 from headroles.stats.correction import adjust
 from headroles.stats.relabel import Grid, closed_form_decision, deciding, p_of_draws, roles_from_p
@@ -32,7 +34,7 @@ BLOCK = 256
 
 def compare_by_swaps(
     first: Sequence[Column], second: Sequence[Column], grid: Grid, decision: Decision, swaps: int = 1000
-) -> list[RoleChange]:
+) -> Table:
     """Return labels gained and lost per role, and for all roles together, with their reference.
 
     Args:
@@ -43,7 +45,7 @@ def compare_by_swaps(
         swaps: Number of random swaps; 0 for no reference (NaN).
 
     Returns:
-        One entry per role, then one for all roles together.
+        One row per role, then one for all roles together.
     """
     plain = closed_form_decision(decision)
     stacked = [_stack(one, other) for one, other in zip(first, second, strict=True)]
@@ -60,7 +62,7 @@ def compare_by_swaps(
     p = np.array([_p_value(changed) for changed in moved[:, 0] + moved[:, 1]])
     q = adjust(p, plain.correction, plain.alpha) if swaps else p
     rows = [_row(name, held[k], moved[k], float(q[k])) for k, name in enumerate(names)]
-    return [*rows, _row("", held.sum(axis=0), moved.sum(axis=0), float("nan"))]
+    return SWAPS.rows([*rows, _row("", held.sum(axis=0), moved.sum(axis=0), float("nan"))])
 
 
 def swap_blocks(units: int, swaps: int, seed: int) -> Iterator[Float[np.ndarray, "draws units"]]:
@@ -115,24 +117,18 @@ def _p_value(changed: Int[np.ndarray, " draws"]) -> float:
     return float((1 + (changed[1:] >= changed[0]).sum()) / changed.size)
 
 
-def _row(sieve: str, held: Int[np.ndarray, " 2"], moved: Int[np.ndarray, "2 draws"], q: float) -> RoleChange:
+def _row(
+    sieve: str, held: Int[np.ndarray, " 2"], moved: Int[np.ndarray, "2 draws"], q: float
+) -> dict[str, Any]:
     gained, lost, changed = (*moved, moved.sum(axis=0))
     reference = {
         f"{kind}_{name}": value
         for kind, drawn in (("gained", gained), ("lost", lost), ("changed", changed))
         for name, value in zip(("mean", "low", "high"), _spread(drawn[1:]), strict=True)
     }
-    return RoleChange(
-        sieve=sieve,
-        labels_a=int(held[0]),
-        labels_b=int(held[1]),
-        gained=int(gained[0]),
-        lost=int(lost[0]),
-        changed=int(changed[0]),
-        p=_p_value(changed),
-        q=q,
-        **reference,
-    )
+    counts = {"gained": gained[0], "lost": lost[0], "changed": changed[0]}
+    named = {"sieve": sieve, "labels_a": held[0], "labels_b": held[1]}
+    return named | counts | reference | {"p": _p_value(changed), "q": q}
 
 
 def _spread(drawn: Int[np.ndarray, " swaps"]) -> tuple[float, float, float]:

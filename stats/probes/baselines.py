@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.errors import BadInput
-from headroles.records.probes import Baseline, BaselineCounts
+from headroles.records.probes import BASELINES, BaselineCounts
+from headroles.records.table import Table
 from headroles.stats.columns import unit_numbers
 from headroles.stats.draws import random_halves
 from headroles.stats.methods.closed_form import student
@@ -77,7 +78,7 @@ def best_rival(tallies: BaselineCounts, row: int, where: Bool[np.ndarray, " exam
     return int(rivals[tallies.hits[row][where][:, rivals].sum(axis=0).argmax()])
 
 
-def baseline_rows(tallies: BaselineCounts, units: Sequence[str]) -> tuple[Baseline, ...]:
+def baseline_rows(tallies: BaselineCounts, units: Sequence[str]) -> Table:
     """Return how often every baseline of every row is right, over all units, with a clustered t interval."""
     numbers, made = unit_numbers(units), []
     for row, name in enumerate(tallies.rows):
@@ -89,17 +90,17 @@ def baseline_rows(tallies: BaselineCounts, units: Sequence[str]) -> tuple[Baseli
         interval = student(sample, 0.0)
         for k, baseline in enumerate(known):
             made.append(
-                Baseline(
-                    row=name,
-                    baseline=tallies.baselines[baseline],
-                    items=int(items.sum()),
-                    units=int(sample.count[k]),
-                    accuracy=float(sample.mean[k]),
-                    low=within_0_and_1(float(interval.low[k])),
-                    high=within_0_and_1(float(interval.high[k])),
-                )
+                {
+                    "row": name,
+                    "baseline": tallies.baselines[baseline],
+                    "items": int(items.sum()),
+                    "units": int(sample.count[k]),
+                    "accuracy": float(sample.mean[k]),
+                    "low": within_0_and_1(float(interval.low[k])),
+                    "high": within_0_and_1(float(interval.high[k])),
+                }
             )
-    return tuple(made)
+    return BASELINES.rows(made)
 
 
 def within_0_and_1(value: float) -> float:

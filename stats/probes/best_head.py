@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings
-from headroles.records.probes import BaselineCounts, BestHead
+from headroles.records.probes import BEST_HEADS, BaselineCounts
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Table
 from headroles.stats.engine import judge
 from headroles.stats.probes.baselines import best_rival, within_0_and_1
 
@@ -52,7 +54,7 @@ def best_heads(
     decision: Decision,
     chosen: Bool[np.ndarray, " examples"],
     tested: Bool[np.ndarray, " examples"] | None = None,
-) -> tuple[BestHead, ...]:
+) -> Table:
     """Return the best head, direction and baseline of every row, and their accuracies on other data.
 
     H0 per row: accuracy of the head minus that of the baseline, over all items of the row in the
@@ -72,7 +74,7 @@ def best_heads(
         tested: Examples of the test half; the other ones when None.
 
     Returns:
-        One per row, in that order.
+        One row for each of ``rows``, in that order.
     """
     where = ~chosen if tested is None else tested
     picks = [_pick(scores, tallies, row, chosen) for row in rows]
@@ -88,7 +90,7 @@ def best_heads(
     race = test.findings(right, rival, items, margins)
     level = test.findings(right, nothing, items, [0.0] * len(rows))
     contrast = test.findings(beyond, nothing, items, [0.0] * len(rows), smallest=-1.0)
-    return tuple(
+    return BEST_HEADS.rows(
         _row(k, pair, tallies, scores.heads, (race, level, contrast), int(items[k].sum()))
         for k, pair in enumerate(pairs)
     )
@@ -162,7 +164,7 @@ def _row(
     heads: int,
     outcomes: tuple[Findings, Findings, Findings],
     items: int,
-) -> BestHead:
+) -> dict[str, Any]:
     row, pick = pair
     race, level, contrast = outcomes
 
@@ -171,30 +173,30 @@ def _row(
 
     base = at(race, "null")
     outcome = DECISIONS[int(race.decision[k, 0, 0])]
-    return BestHead(
-        row=tallies.rows[row.row],
-        direction=row.directions[pick.direction] if pick else "",
-        layer=pick.head // heads if pick else -1,
-        head=pick.head % heads if pick else -1,
-        items=items,
-        units=int(race.count[k, 0, 0]),
-        selection=pick.selection if pick else float("nan"),
-        accuracy=at(level, "mean"),
-        low=within_0_and_1(at(level, "low")),
-        high=within_0_and_1(at(level, "high")),
-        baseline=tallies.baselines[pick.rival] if pick else "",
-        baseline_accuracy=base,
-        difference=at(race, "mean") - base,
-        difference_low=float(np.clip(at(race, "low") - base, -1.0, 1.0)),
-        difference_high=float(np.clip(at(race, "high") - base, -1.0, 1.0)),
-        margin=at(race, "margin"),
-        statistic=at(race, "statistic"),
-        p=at(race, "p"),
-        q=at(race, "q"),
-        p_not=at(race, "p_not"),
-        q_not=at(race, "q_not"),
-        contrast=at(contrast, "mean"),
-        contrast_low=at(contrast, "low"),
-        contrast_high=at(contrast, "high"),
-        decision=BEYOND.get(outcome, outcome),
-    )
+    return {
+        "row": tallies.rows[row.row],
+        "direction": row.directions[pick.direction] if pick else "",
+        "layer": pick.head // heads if pick else -1,
+        "head": pick.head % heads if pick else -1,
+        "items": items,
+        "units": int(race.count[k, 0, 0]),
+        "selection": pick.selection if pick else float("nan"),
+        "accuracy": at(level, "mean"),
+        "low": within_0_and_1(at(level, "low")),
+        "high": within_0_and_1(at(level, "high")),
+        "baseline": tallies.baselines[pick.rival] if pick else "",
+        "baseline_accuracy": base,
+        "difference": at(race, "mean") - base,
+        "difference_low": float(np.clip(at(race, "low") - base, -1.0, 1.0)),
+        "difference_high": float(np.clip(at(race, "high") - base, -1.0, 1.0)),
+        "margin": at(race, "margin"),
+        "statistic": at(race, "statistic"),
+        "p": at(race, "p"),
+        "q": at(race, "q"),
+        "p_not": at(race, "p_not"),
+        "q_not": at(race, "q_not"),
+        "contrast": at(contrast, "mean"),
+        "contrast_low": at(contrast, "low"),
+        "contrast_high": at(contrast, "high"),
+        "decision": BEYOND.get(outcome, outcome),
+    }

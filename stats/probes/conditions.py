@@ -30,7 +30,8 @@ under the other) there is no t: p is the bound, and the interval is NaN.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -38,8 +39,9 @@ from scipy.special import stdtr, stdtrit
 
 from headroles.errors import BadInput
 from headroles.records.causal.ablation import FEWEST_UNITS
-from headroles.records.probes import ConditionGap
+from headroles.records.probes import CONDITION_GAPS
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.claims import withhold
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
@@ -73,7 +75,7 @@ def gaps(
     units: Sequence[str],
     decision: Decision,
     named: Bool[np.ndarray, " examples"] | None = None,
-) -> tuple[ConditionGap, ...]:
+) -> Table:
     """Compare every head under the conditions that the examples hold, as the module states.
 
     Args:
@@ -88,7 +90,7 @@ def gaps(
             a true name and NaN hits as not answered (the window did not hold it). None: no F1.
 
     Returns:
-        Per pair of which both conditions occur, per measure, the heads in order. With fewer than two
+        Rows per pair of which both conditions occur, per measure, the heads in order. With fewer than two
         units under a condition values and difference are given, interval and p are NaN.
 
     Raises:
@@ -106,7 +108,7 @@ def gaps(
     numbers = unit_numbers(tuple(units))
     asked = ~np.isnan(flat)
     right = np.where(asked, flat, 0.0)
-    found: list[ConditionGap] = []
+    found: list[dict[str, Any]] = []
     for pair in PAIRS:
         if not set(pair) <= set(conditions):
             continue
@@ -117,25 +119,24 @@ def gaps(
         for measure, (above, below) in measures.items():
             sums = [_unit_sums(of, numbers, named_as == name) for name in pair for of in (above, below)]
             found += _gap_rows(measure, pair, layout, compare_ratios(*sums))
-    return adjust_gaps(found, decision)
+    return adjust_gaps(CONDITION_GAPS.rows(found), decision)
 
 
-def adjust_gaps(found: Sequence[ConditionGap], decision: Decision) -> tuple[ConditionGap, ...]:
+def adjust_gaps(found: Table, decision: Decision) -> Table:
     """Return gaps with their p corrected (again), the heads of one pair of conditions and measure together.
 
     Args:
-        found: The heads of each pair and measure in a row.
+        found: The gaps; their order stays.
         decision: Correction and alpha, as for ``gaps``.
     """
     correction = decision.correction if decision.correction in CORRECTIONS else "holm"
-    families: dict[tuple[str, str, str], list[ConditionGap]] = {}
-    for gap in found:
-        families.setdefault((gap.first, gap.second, gap.measure), []).append(gap)
-    made: list[ConditionGap] = []
+    families: dict[tuple[str, str, str], list[int]] = {}
+    for place, gap in enumerate(found):
+        families.setdefault((gap.first, gap.second, gap.measure), []).append(place)
+    q = np.full(len(found), np.nan)
     for members in families.values():
-        q = adjust(np.array([gap.p for gap in members]), correction, decision.alpha)
-        made += [replace(gap, q=float(value)) for gap, value in zip(members, q, strict=True)]
-    return tuple(made)
+        q[members] = adjust(found["p"][members], correction, decision.alpha)
+    return found.replace(q=q)
 
 
 def compare_ratios(above: Sums, below: Sums, other_above: Sums, other_below: Sums) -> Difference:
@@ -231,19 +232,25 @@ def _unit_sums(
 
 def _gap_rows(
     measure: str, pair: tuple[str, str], layout: tuple[int, ...], found: Difference
-) -> list[ConditionGap]:
+) -> list[dict[str, Any]]:
     """Return the heads of one pair and measure, in order; their q is not known yet."""
-    q = np.full_like(found.p, np.nan)
-    columns = (found.both, found.first, found.second, found.difference, found.low, found.high, found.p, q)
     return [
-        ConditionGap(
-            place // layout[1],
-            place % layout[1],
-            measure,
-            *pair,
-            *(float(column[place]) for column in columns),
-        )
-        for place in range(len(q))
+        {
+            "layer": place // layout[1],
+            "head": place % layout[1],
+            "measure": measure,
+            "first": pair[0],
+            "second": pair[1],
+            "both": found.both[place],
+            "first_value": found.first[place],
+            "second_value": found.second[place],
+            "difference": found.difference[place],
+            "low": found.low[place],
+            "high": found.high[place],
+            "p": found.p[place],
+            "q": np.nan,
+        }
+        for place in range(len(found.p))
     ]
 
 

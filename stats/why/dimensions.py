@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.causal.origins import DimensionTest, Products
+from headroles.records.causal.origins import DIMENSION_TESTS, Products
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.why.guarded import judge_guarded, judge_means
 from headroles.stats.why.vertical import contrasts
 
@@ -55,7 +56,7 @@ def family_level(alpha: float, selected: int, tested: int) -> float:
 
 def dimension_tests(
     products: Products, testable: Bool[np.ndarray, " families"], tested: int, decision: Decision
-) -> tuple[DimensionTest, ...]:
+) -> Table:
     """Test every dimension (or frequency pair) of every family for more than twice its fair share.
 
     Null of dimension d: E[c_d − 2 C/D] ≤ 0, with c_d its part of the contrast C, and D dimensions.
@@ -73,7 +74,7 @@ def dimension_tests(
         decision: Test, alpha, resamples, seed and interval.
 
     Returns:
-        One per family and dimension or frequency pair, in that order.
+        One row per family and dimension or frequency pair, in that order.
     """
     families = len(products.roles)
     level = family_level(decision.alpha, families, tested)
@@ -85,22 +86,19 @@ def dimension_tests(
     asked = np.where(testable[:, None], beyond, np.nan)
     answers = judge_guarded(products.units, asked.reshape(len(asked), len(own)), own, usual)
     shown = judge_means(products.units, parts.reshape(len(parts), len(own)), own, usual)
-    total = shown.mean[0].reshape(families, size).sum(axis=1)
-    return tuple(
-        DimensionTest(
-            role=products.roles[family],
-            layer=int(products.layers[family]),
-            head=int(products.heads[family]),
-            dimension=place % size,
-            count=int(shown.count[0, place]),
-            mean=float(shown.mean[0, place]),
-            low=float(shown.low[0, place]),
-            high=float(shown.high[0, place]),
-            share=float(shown.mean[0, place] / total[family]) if total[family] > 0 else float("nan"),
-            p=float(answers.p[0, place]),
-            q=float(answers.q[0, place]),
-            level=level,
-            found=bool(answers.decision[0, place] == 0),
-        )
-        for place, family in enumerate(own)
+    total = shown.mean[0].reshape(families, size).sum(axis=1)[own]
+    return DIMENSION_TESTS.of(
+        role=[products.roles[family] for family in own],
+        layer=products.layers[own],
+        head=products.heads[own],
+        dimension=np.arange(len(own)) % max(size, 1),
+        count=shown.count[0],
+        mean=shown.mean[0],
+        low=shown.low[0],
+        high=shown.high[0],
+        share=np.divide(shown.mean[0], total, out=np.full(len(own), np.nan), where=total > 0),
+        p=answers.p[0],
+        q=answers.q[0],
+        level=np.full(len(own), level),
+        found=answers.decision[0] == 0,
     )

@@ -1,7 +1,5 @@
 """Does a role need the directions that carry it? Removals from queries, and tests of scores after them."""
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 
 from headroles.records.causal.ablation import FEWEST_UNITS
@@ -9,32 +7,28 @@ from headroles.records.causal.origins import (
     DIMENSIONS,
     FALLS,
     HOLDS,
+    KNOCKOUTS,
     SUBSPACE,
     UNDETERMINED,
     UNTESTABLE,
-    DimensionTest,
     Knocked,
-    KnockOut,
-    Origin,
     Products,
     Removal,
 )
 from headroles.records.rules.rule import Decision
-from headroles.stats.causal.questions import Answers
+from headroles.records.table import Table
 from headroles.stats.moments import describe
 from headroles.stats.why.dimensions import group_numbers
 from headroles.stats.why.guarded import judge_guarded, judge_means
 from headroles.stats.why.subspace import query_directions
 
 
-def removals_of(
-    products: Products, origins: Sequence[Origin], dimensions: Iterable[DimensionTest]
-) -> tuple[Removal, ...]:
+def removals_of(products: Products, origins: Table, dimensions: Table) -> tuple[Removal, ...]:
     """Return the removals from queries: dimensions that were found, and directions beyond distance.
 
     Args:
         products: As they were judged.
-        origins: One per family.
+        origins: One row per family.
         dimensions: Their tests. Of a frequency pair both dimensions are removed.
 
     Returns:
@@ -63,7 +57,7 @@ def _places(products: Products) -> dict[tuple[str, int, int], int]:
     return {(role, layer, head): place for place, (role, layer, head) in enumerate(heads)}
 
 
-def knockout_tests(products: Products, knocked: Knocked, decision: Decision) -> tuple[KnockOut, ...]:
+def knockout_tests(products: Products, knocked: Knocked, decision: Decision) -> Table:
     """Test for every removal whether the scores of its head lie below their thresholds, or still above.
 
     - **falls**. Null: the mean score after the removal is at least θ. Alternative: it is below.
@@ -82,11 +76,11 @@ def knockout_tests(products: Products, knocked: Knocked, decision: Decision) -> 
         decision: Test, correction, alpha, resamples, seed and interval.
 
     Returns:
-        One per row of ``knocked``.
+        One row per row of ``knocked``.
     """
     rows = len(knocked.by)
     if not rows:
-        return ()
+        return KNOCKOUTS
     before, after = (values.astype(np.float64) for values in (knocked.before, knocked.after))
     known = ~(np.isnan(before) | np.isnan(after))
     start = describe(np.where(known, before, np.nan).T).mean
@@ -99,34 +93,24 @@ def knockout_tests(products: Products, knocked: Knocked, decision: Decision) -> 
     families = np.array([numbers[key] for key in keys])
     shown = judge_means(knocked.units, beyond.T, families, decision)
     falls, holds = (judge_guarded(knocked.units, side * beyond.T, families, decision) for side in (-1, 1))
-    return tuple(
-        _row(products, knocked, row, float(start[row]), (shown, falls, holds)) for row in range(rows)
-    )
-
-
-def _row(
-    products: Products, knocked: Knocked, row: int, before: float, answers: tuple[Answers, Answers, Answers]
-) -> KnockOut:
-    shown, falls, holds = answers
-    family, threshold = int(knocked.family[row]), float(knocked.threshold[row])
-    return KnockOut(
-        by=knocked.by[row],
-        role=products.roles[family],
-        layer=int(products.layers[family]),
-        head=int(products.heads[family]),
-        removed=int(knocked.size[row]),
-        scored=knocked.scored[row],
-        count=int(shown.count[0, row]),
-        threshold=threshold,
-        before=before,
-        after=float(shown.mean[0, row]) + threshold,
-        low=float(shown.low[0, row]) + threshold,
-        high=float(shown.high[0, row]) + threshold,
-        p_falls=float(falls.p[0, row]),
-        q_falls=float(falls.q[0, row]),
-        p_holds=float(holds.p[0, row]),
-        q_holds=float(holds.q[0, row]),
-        verdict=_verdict(int(shown.count[0, row]), int(falls.decision[0, row]), int(holds.decision[0, row])),
+    return KNOCKOUTS.of(
+        by=knocked.by,
+        role=[products.roles[family] for family in knocked.family],
+        layer=products.layers[knocked.family],
+        head=products.heads[knocked.family],
+        removed=knocked.size,
+        scored=knocked.scored,
+        count=shown.count[0],
+        threshold=knocked.threshold,
+        before=start,
+        after=shown.mean[0] + knocked.threshold,
+        low=shown.low[0] + knocked.threshold,
+        high=shown.high[0] + knocked.threshold,
+        p_falls=falls.p[0],
+        q_falls=falls.q[0],
+        p_holds=holds.p[0],
+        q_holds=holds.q[0],
+        verdict=list(map(_verdict, shown.count[0], falls.decision[0], holds.decision[0])),
     )
 
 

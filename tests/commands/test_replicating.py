@@ -1,7 +1,7 @@
 """Roles of one run on the inputs of another: which families, which errors, how often they fail to hold."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import pytest
 import headroles
 from headroles import Labelling, replicate, save
 from headroles.records import (
+    BEST_HEADS,
     GROUPS,
-    BestHead,
     Decision,
     ProbeResults,
     Rule,
@@ -175,21 +175,23 @@ def test_rows_count_both_directions_and_the_command_prints_their_counts(
     assert "A has no role in the columns of both" in out
 
 
-def _best(row: str, layer: int, head: int, decision: str, direction: str = "→") -> BestHead:
-    values: dict[str, Any] = dict.fromkeys((field.name for field in fields(BestHead)), 0.5)
+def _best(row: str, layer: int, head: int, decision: str, direction: str = "→") -> dict[str, Any]:
+    values: dict[str, Any] = dict.fromkeys((column.name for column in BEST_HEADS.columns), 0.5)
     told = {"row": row, "direction": direction, "layer": layer, "head": head, "decision": decision}
-    return BestHead(**values | told | {"items": 9, "units": 9, "baseline": "-1"})
+    return values | told | {"items": 9, "units": 9, "baseline": "-1"}
 
 
 def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_others_only_shown(
     saved: Saved, command: Command
 ) -> None:
-    best = (
-        _best("dependency:obj", 0, 0, "beyond"),
-        _best("dependency:obj", 1, 2, "undetermined", "←"),
-        _best("dependency:obj", 2, 1, "beyond", "←"),
-        _best("dependency:none", 0, 0, "beyond"),
-        _best("dependency:obj", -1, -1, "untestable", ""),
+    best = BEST_HEADS.rows(
+        [
+            _best("dependency:obj", 0, 0, "beyond"),
+            _best("dependency:obj", 1, 2, "undetermined", "←"),
+            _best("dependency:obj", 2, 1, "beyond", "←"),
+            _best("dependency:none", 0, 0, "beyond"),
+            _best("dependency:obj", -1, -1, "untestable", ""),
+        ]
     )
     scores = _scores(2)
     proposed = _labelling(_scores(1), decision=Decision(family="run"))
@@ -203,7 +205,7 @@ def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_other
         assert row.accuracy == pytest.approx(plain.mean[here])
         assert row.difference == pytest.approx(plain.mean[here] - plain.null[here])
         assert row.p == pytest.approx(plain.p[here])
-    assert [row.q for row in found[::2]] == pytest.approx([min(1, 2 * row.p) for row in found[::2]])
+    assert found["q"][::2] == pytest.approx(np.minimum(1, 2 * found["p"][::2]))
     assert (found[1].decision, bool(np.isnan(found[1].q))) == ("", True)
     out = command("replicate", first, second)[1]
     held = sum(row.decision == "beyond" for row in replicate(first, second).best)

@@ -26,10 +26,8 @@ def ends(trace: Any, axis: str = "y") -> tuple[np.ndarray, np.ndarray]:
 def test_importance_has_a_logarithmic_axis_only_where_it_spans_much_and_stays_above_0() -> None:
     run = result("surface")
     for spans, low, kind in ((100.0, 0.4, "log"), (1.0, 0.4, None), (100.0, 0.0, None)):
-        layers = tuple(
-            replace(row, mean=0.5 * spans**row.layer, low=low * spans**row.layer, high=0.6 * spans**row.layer)
-            for row in run.surface.layers
-        )
+        scale = spans ** run.surface.layers["layer"].astype(float)
+        layers = run.surface.layers.replace(mean=0.5 * scale, low=low * scale, high=0.6 * scale)
         drawn = figure(Parts(page(replace(run, surface=replace(run.surface, layers=layers)))), "importance-0")
         assert drawn["layout"]["yaxis"].get("type") == kind
 
@@ -112,11 +110,12 @@ def test_damage_over_a_wide_range_has_a_logarithmic_axis() -> None:
 
 def test_shares_far_away_and_intervals_without_ends_stay_on_the_axis() -> None:
     run = result("why")
-    first, second, *others = run.origins.origins
-    changed = (
-        replace(first, share=9.0, share_low=-np.inf, share_high=np.inf),
-        replace(second, share_low=np.nan, share_high=np.nan),
-        *others,
+    origins = run.origins.origins
+    others = {name: origins[name][2:] for name in ("share", "share_low", "share_high")}
+    changed = origins.replace(
+        share=[9.0, origins["share"][1], *others["share"]],
+        share_low=[-np.inf, np.nan, *others["share_low"]],
+        share_high=[np.inf, np.nan, *others["share_high"]],
     )
     drawn = figure(Parts(page(replace(run, origins=replace(run.origins, origins=changed)))), "shares")
     marks = [trace for trace in drawn["data"] if "error_x" in trace]

@@ -116,7 +116,7 @@ def test_absence_is_tested_where_chance_is_0_of_enough_units_that_are_not_pooled
     assert absent_heads(found, precision, Decision()).all() == (tested and rule != BOUNDED)
     nothing = assess(scores, [rule], Decision(), found, absence=False)
     assert np.isnan(nothing.precision.q_absent).all()
-    assert nothing.several == ()
+    assert not nothing.several
 
 
 def test_strong_roles_reach_alpha_as_every_decision_does_and_change_no_other() -> None:

@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist, squareform
 
-from headroles.records import Claim, Divergence
+from headroles.records import Divergence, Row, Table
 from headroles.stats import (
     bootstrap_counts,
     choose_clusters,
@@ -22,7 +22,7 @@ from headroles.stats import (
     standard_error,
 )
 
-Named = dict[tuple[str, str], Claim]
+Named = dict[tuple[str, str], Row]
 WAYS = ("average", "spectral", "dbscan")
 
 
@@ -62,7 +62,7 @@ def _agree(one: np.ndarray, other: np.ndarray) -> float:
     return float(adjusted_rand_score(one, other))
 
 
-def _named(claims: tuple[Claim, ...]) -> Named:
+def _named(claims: Table) -> Named:
     return {(claim.claim, claim.measure): claim for claim in claims}
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from headroles.records import ConditionGap, Decision, Differences, RoleChange, Rule, Scores
+from headroles.records import CONDITION_GAPS, Decision, Differences, Rule, Scores, Table
 from headroles.stats import (
     METHODS,
     Columns,
@@ -275,9 +276,9 @@ def _run(seed: int, units: int = 40, shift: float = 0.0, silent: bool = False) -
     return scored(values, RULES, units=[k % units for k in range(examples)])
 
 
-def _swapped(one: Scores, other: Scores, decision: Decision, swaps: int = 19) -> list[RoleChange]:
+def _swapped(one: Scores, other: Scores, decision: Decision, swaps: int = 19) -> Table:
     columns = [list(Columns(scores, RULES)) for scores in (one, other)]
-    changes: list[RoleChange] = compare_by_swaps(*columns, GRID, decision, swaps)
+    changes: Table = compare_by_swaps(*columns, GRID, decision, swaps)
     return changes
 
 
@@ -309,7 +310,7 @@ def test_swaps_count_the_labels_of_swapped_scores(given: tuple[str, str], judged
             assert found == pytest.approx(wanted), name
         assert change.p == (1 + (np.array(counts) >= own).sum()) / 20
         assert (change.labels_a, change.labels_b) == (before[0, part].sum(), after[0, part].sum())
-    q = adjust(np.array([change.p for change in changes[:2]]), decision.correction)
+    q = adjust(np.array([change.p for change in [*changes][:2]]), decision.correction)
     assert [change.q for change in changes] == pytest.approx([*q, np.nan], nan_ok=True)
     for change in _swapped(one, other, asked, swaps=0):  # no swaps give no reference
         assert np.isnan([change.p, change.q, change.changed_mean]).all()
@@ -355,7 +356,7 @@ def test_kappa_of_pairs_and_its_means_are_those_of_scikit_learn_over_heads_that_
     }
     assert np.isnan([again["block", "a"].kappa, again["block", "a"].low]).all()  # a role of no head
     assert again["", ""].kappa == 1
-    assert agreements("g", runs[:1]) == []
+    assert not agreements("g", runs[:1])
     untested = [_labels(name, held[0, :1], held[0, :1] & False) for name in "ab"]
     assert np.isnan(agreements("g", untested)[0].kappa)
 
@@ -378,28 +379,34 @@ def test_the_interval_lies_around_kappa_as_wide_as_fresh_samples_differ() -> Non
 # Gaps that one run found, on another.
 
 
-def _gap(head: int, difference: float, p: float, q: float = 0.01, kind: str = "pro accuracy") -> ConditionGap:
+def _gap(
+    head: int, difference: float, p: float, q: float = 0.01, kind: str = "pro accuracy"
+) -> dict[str, Any]:
     first, measure = kind.split()
-    second = {"pro": "anti", "feminine": "masculine"}[first]
-    ends = difference - 0.1, difference + 0.1
-    return ConditionGap(0, head, measure, first, second, 0.5, 0.5, 0.5, difference, *ends, p, q)
+    return {
+        "layer": 0, "head": head, "measure": measure, "first": first,
+        "second": {"pro": "anti", "feminine": "masculine"}[first], "both": 0.5, "first_value": 0.5,
+        "second_value": 0.5, "difference": difference, "low": difference - 0.1, "high": difference + 0.1,
+        "p": p, "q": q,
+    }  # fmt: skip
 
 
 def test_gaps_of_a_are_tested_on_b_in_their_direction_and_corrected_by_conditions_and_measure() -> None:
-    before = [_gap(head, sign * 0.2, 0.001) for head, sign in enumerate((1, -1, 1, 1))]
-    before += [_gap(9, 0.2, 0.9, q=0.9)]  # which A did not find
-    after = [_gap(0, 0.1, 0.02), _gap(1, 0.1, 0.001), _gap(2, 0.05, 0.4), _gap(9, 0.2, 0.001)]
+    proposed = [_gap(head, sign * 0.2, 0.001) for head, sign in enumerate((1, -1, 1, 1))]
+    proposed += [_gap(9, 0.2, 0.9, q=0.9)]  # which A did not find
+    fresh = [_gap(0, 0.1, 0.02), _gap(1, 0.1, 0.001), _gap(2, 0.05, 0.4), _gap(9, 0.2, 0.001)]
+    before, after = CONDITION_GAPS.rows(proposed), CONDITION_GAPS.rows(fresh)
     found = replicate_gaps(before, after, Decision(correction="holm"))
     assert [gap.head for gap in found] == [0, 1, 2, 3]
     assert [gap.p for gap in found] == pytest.approx([0.01, 0.9995, 0.2, np.nan], nan_ok=True)
     assert [gap.decision for gap in found] == ["gap", "reversed", "undetermined", "untestable"]
     wanted = adjust(np.array([0.01, 0.9995, 0.2]), "holm")
-    assert [gap.q for gap in found[:3]] == pytest.approx(wanted)
+    assert found["q"][:3] == pytest.approx(wanted)
     assert (found[0].difference_a, found[0].q_a, found[0].difference, found[0].low) == (0.2, 0.01, 0.1, 0.0)
     assert np.isnan([found[3].difference, found[3].low, found[3].q]).all()
-    assert repr(replicate_gaps(before, after, Decision(correction="maxT"))) == repr(found)
+    assert replicate_gaps(before, after, Decision(correction="maxT")).csv() == found.csv()
     kinds = ("pro accuracy", "feminine accuracy", "feminine f1")
-    apart = [_gap(0, 0.2, 0.001, kind=kind) for kind in kinds]
+    apart = CONDITION_GAPS.rows(_gap(0, 0.2, 0.001, kind=kind) for kind in kinds)
     assert [gap.q for gap in replicate_gaps(apart, apart, Decision())] == pytest.approx([0.0005] * 3)
-    assert replicate_gaps(apart, [], Decision())[0].decision == "untestable"
-    assert replicate_gaps([], apart, Decision()) == ()
+    assert replicate_gaps(apart, CONDITION_GAPS, Decision())[0].decision == "untestable"
+    assert not replicate_gaps(CONDITION_GAPS, apart, Decision())

@@ -100,7 +100,7 @@ def test_sets_are_counted_once_and_expected_as_labels_dealt_within_layers() -> N
         counts = [(dealing == asked).all(axis=0).sum() for dealing in dealings]
         ends = np.quantile(counts, [0.025, 0.975], method="inverted_cdf")
         assert np.abs(ends - [row.expected_low, row.expected_high]).max() <= 1
-    assert stats.role_sets(names, np.zeros((3, 8), dtype=bool), Grid(2, 4)) == ()
+    assert not stats.role_sets(names, np.zeros((3, 8), dtype=bool), Grid(2, 4))
 
 
 # Depth, and several roles.

@@ -27,7 +27,7 @@ def made(
 ) -> "Callable[[str], Labelling]":
     """A run by its name: one of every kind, and those whose parts lack something."""
     import headroles
-    from headroles.records import ProbeResults
+    from headroles.records import CONDITION_GAPS, ProbeResults
     from tests.support.causal.ablated_runs import ablated_run
     from tests.support.causal.origins import why_run
     from tests.support.clustered_runs import clustered_run
@@ -47,7 +47,7 @@ def made(
         "surface": lambda: surface_run(gradients=True),
         "surface, no gradients": lambda: surface_run(gradients=False),
         "probe": lambda: probe(assessed=True),
-        "probe, no gaps or tallies": lambda: with_part(probe(), "probed", gaps=(), tallies=None),
+        "probe, no gaps or tallies": lambda: with_part(probe(), "probed", gaps=CONDITION_GAPS, tallies=None),
         "probe, nothing found": lambda: replace(probe(), probed=ProbeResults(None)),
         "cluster": clustered_run,
         "cluster by spectral": lambda: clustered_run(method="spectral"),

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from headroles import storage
 from headroles.errors import BadInput
-from headroles.records import RoleChange, seal_arrays
+from headroles.records import SWAPS, seal_arrays
 from tests.support.folders import assert_same
 
 NAMES = ["", "a", "Größe", "👩‍🚀", "a" * 1000, "\x00"]
@@ -113,8 +113,8 @@ def test_files_are_byte_for_byte_those_of_pyarrow_and_rows_come_back() -> None:
 
 
 def test_a_table_without_rows_still_has_its_columns(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(storage.csv_text(RoleChange, []))
-    assert storage.read_records(RoleChange, tmp_path / "a.csv") == []
+    (tmp_path / "a.csv").write_text(SWAPS.csv())
+    assert len(storage.read_table(SWAPS, tmp_path / "a.csv")) == 0
     (tmp_path / "a.csv").write_text("x\n")
     with pytest.raises(KeyError, match="sieve"):
-        storage.read_records(RoleChange, tmp_path / "a.csv")
+        storage.read_table(SWAPS, tmp_path / "a.csv")

@@ -59,4 +59,4 @@ def clustered_run(
     source = divergence(layers, heads)
     found = cluster_heads(source, **({"draws": 20} | options))
     claims = role_claims(source, run.scores, run.decision, run.findings, found.cluster, draws=20)
-    return replace(run, clustered=replace(found, claims=(*found.claims, *claims)))
+    return replace(run, clustered=replace(found, claims=found.claims.joined([found.claims, claims])))

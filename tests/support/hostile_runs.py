@@ -60,8 +60,8 @@ def compared(names: tuple[str, ...] = PLAIN) -> Comparison:
     decision, grid = Decision(), Grid(*first.values.shape[2:])
     found = paired_differences(first, other, (rules, rules), decision, 0.05)
     before, after = (judge(each, rules, decision) for each in (first, other))
-    moved = tuple(compare_by_swaps(Columns(first, rules), Columns(other, rules), grid, decision, 19))
-    layers = tuple(by_layer(found, before, after, first.stack))
+    moved = compare_by_swaps(Columns(first, rules), Columns(other, rules), grid, decision, 19)
+    layers = by_layer(found, before, after, first.stack)
     return Comparison(found, before, after, decision, 0.05, layers, moved, facts, (FACTS["notes"][0],))
 
 

@@ -79,15 +79,16 @@ def recorded(kind: str) -> "Labelling":
 
 def probed_labelling() -> "Labelling":
     """Return a run of probes with everything that runs of probes may find."""
-    from headroles.records import ConditionGap
+    from headroles.records import CONDITION_GAPS
 
     run = recorded("probe")
     assert run.probed is not None
-    shifts = np.random.default_rng(11).normal(0, 0.06, size=6).tolist()
-    gaps = tuple(
-        ConditionGap(*divmod(head, 3), "accuracy", "pro", "anti", 0.4, 0.4 + shift, 0.4, shift, shift - 0.05,
-            shift + 0.05, 0.2, 0.6)
-        for head, shift in enumerate(shifts)
+    shift = np.random.default_rng(11).normal(0, 0.06, size=6)
+    layer, head = np.divmod(np.arange(6), 3)
+    same = {"measure": "accuracy", "first": "pro", "second": "anti", "both": 0.4, "second_value": 0.4}
+    gaps = CONDITION_GAPS.of(
+        layer=layer, head=head, first_value=0.4 + shift, difference=shift, low=shift - 0.05,
+        high=shift + 0.05, **{name: [value] * 6 for name, value in {**same, "p": 0.2, "q": 0.6}.items()},
     )  # fmt: skip
     return replace(run, probed=replace(run.probed, gaps=gaps))
 

@@ -3,50 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.assessment import SeveralRoles
-from headroles.records.atlas.across import Consensus, StepTrend
+from headroles.records.assessment import SEVERAL, SIEVE
+from headroles.records.atlas.across import CONSENSUS, TRENDS
 from headroles.records.layers import Stack, StackLayer
+from headroles.records.numbers import count, mean, two_decimals
 from headroles.records.shown.brief import brief, brief_lines
 from headroles.records.shown.notebook import answer_html
+from headroles.records.table import (
+    COUNT,
+    ENDS,
+    HEAD,
+    LAYER,
+    SHARE,
+    Cell,
+    Column,
+    Row,
+    Table,
+    chance,
+    counted,
+    interval_ends,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NUMBERS = (
-    "count", "mean", "low", "high", "threshold", "effect", "p", "q", "p_not", "q_not", "stability",
+RUN = Column("run", "Name of the run, as in the manifest.", str, "run")
+RUNS = Table("", "The runs of the manifest", "a run", (
+    Column("name", "Short name, unique in the atlas: its task, with the preset where several runs share the "
+           "task.", str),
+    Column("folder", "Folder or address that it was read from.", str),
+    Column("manifest_sha256", "SHA-256 of its `manifest.json`.", str),
+    Column("group", "Runs with one group have one model and one rule of decision, so their heads can be "
+           "matched.", str),
+    Column("model", "Name of the model.", str),
+    Column("weights", "SHA-256 of its weights; \"\" where it is not known.", str),
+    Column("inputs_sha256", "SHA-256 of its inputs; \"\" where it is not known.", str),
+    Column("preset", "Name of the preset.", str),
+    Column("statistic", "Name of the statistic.", str),
+    Column("rule", "Test, correction and alpha in a few words.", str),
+    Column("layers", "Positions of the layers that are read, in the model.", str),
+    counted("blocks", "Number of all layers, those without attention counted."),
+    counted("heads", "Heads in a layer."),
+    counted("examples", "Number of inputs."),
+    counted("units", "Number of units."),
+    Column("tokens", "Mean length of an input in tokens, special tokens included.", within=COUNT),
+))  # fmt: skip
+FINDINGS = Table("findings.csv", "Every role, layer and head of every run", "a run, role, layer and head", (
+    RUN, SIEVE, LAYER, HEAD,
+    Column("depth", "Relative depth of the layer, (layer + 1/2) / blocks.", within=SHARE),
+    counted("count", "Units with a score."),
+    Column("mean", "Mean score.", float, f"mean {ENDS}", mean, ("low", "high")), *interval_ends(),
+    Column("threshold", "Mean chance value plus the margin."),
+    Column("effect", "(Mean − threshold) / standard deviation."),
+    chance("p", "One-sided p of the role, before correction."), chance("q", "`p` corrected.", "q"),
+    chance("p_not", "One-sided p of “not”, before correction."), chance("q_not", "`p_not` corrected."),
+    Column("stability", "How often fresh samples of the inputs give the role.", within=SHARE),
+    Column("verdict", "The outcome in words; `role` for heads that hold the role.", str, "verdict"),
+), name="Findings")  # fmt: skip
+NUMBERS = tuple(column.name for column in FINDINGS.columns[5:-1])
+"""Columns of numbers of ``FINDINGS``, which are arrays of ``RunRoles``."""
+SEVERAL_OF_RUNS = replace(
+    SEVERAL,
+    row=f"a run, and {SEVERAL.row}",
+    columns=(RUN, *SEVERAL.columns),
+    data={},
+    name="Roles by layer",
+)
+
+
+def _pair(row: Row) -> Cell:
+    text = f"{row.run_a} – {row.run_b}" if row.run_a else "mean over pairs"
+    return Cell(text, text)
+
+
+AGREEMENT = Table(
+    "agreement.csv", "Agreement of labels", "a role and a pair of runs, or a mean",
+    (
+        Column("group", "The group of both runs.", str, "rule"),
+        Column("sieve", "The role; empty for the mean over the roles of the group.", str, "role",
+               lambda role: role or "all roles, mean"),
+        Column("run_a", "Name of one run; empty for the mean over all pairs of the group.", str, "runs",
+               cell=_pair),
+        Column("run_b", "Name of the other.", str),
+        counted("heads", "Heads that both runs could test; over several pairs, of the first.", "heads"),
+        Column("both", "Heads with the role in both; of a mean, its mean over pairs.", float, "both", count,
+               within=COUNT),
+        Column("either", "Heads with the role in at least one.", float, "either", count, within=COUNT),
+        Column("kappa", "Cohen's kappa of the labels over heads; NaN where it is not defined: in both runs "
+               "all heads hold the role, or none does.", float, f"kappa {ENDS}", two_decimals,
+               ("low", "high"), within=(-1.0, 1.0)),
+        Column("low", "Lower end of its 95 % interval over inputs: where kappa of fresh samples of both "
+               "lies.", within=(-1.0, 1.0)),
+        Column("high", "Upper end.", within=(-1.0, 1.0)),
+    ),
+    first=("sieve",),
 )  # fmt: skip
-"""Columns of numbers of ``findings.csv`` of an atlas."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtlasRun:
-    """One run of an atlas.
-
-    Attributes:
-        name: Short name, unique in the atlas: its task, with the preset where several runs share the task.
-        folder: Folder or address that it was read from.
-        manifest_sha256: SHA-256 of its ``manifest.json``.
-        group: Runs with one group have one model and one rule of decision, so their heads can be matched.
-        model: Name of the model.
-        weights: SHA-256 of its weights; "" where it is not known.
-        inputs_sha256: SHA-256 of its inputs; "" where it is not known.
-        preset: Name of the preset.
-        statistic: Name of the statistic.
-        rule: Test, correction and alpha in a few words.
-        layers: Positions of the layers that are read, in the model.
-        blocks: Number of all layers, those without attention counted.
-        heads: Heads in a layer.
-        examples: Number of inputs.
-        units: Number of units.
-        tokens: Mean length of an input in tokens, special tokens included.
-    """
+    """One run of an atlas, as the manifest has it; ``RUNS`` says what its fields mean."""
 
     name: str
     folder: str
@@ -100,36 +163,6 @@ class RunRoles:
         return self.roles.index(role)
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Agreement of two runs of one group about the heads of a role, or the mean over pairs of runs.
-
-    Attributes:
-        group: The group of both runs.
-        sieve: The role; "" for the mean over the roles of the group.
-        run_a: Name of one run; "" for the mean over all pairs of the group.
-        run_b: Name of the other.
-        heads: Heads that both runs could test; over several pairs, of the first.
-        both: Heads with the role in both; of a mean, its mean over pairs.
-        either: Heads with the role in at least one.
-        kappa: Cohen's kappa of the labels over heads, at most 1; NaN where it is not defined: in both runs
-            all heads hold the role, or none does.
-        low: Lower end of its 95 % interval over inputs: where kappa of fresh samples of both lies.
-        high: Upper end.
-    """
-
-    group: str
-    sieve: str
-    run_a: str
-    run_b: str
-    heads: int
-    both: float
-    either: float
-    kappa: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Atlas:
     """Several label runs on one page.
@@ -139,20 +172,21 @@ class Atlas:
     Attributes:
         runs: The runs, in the order in which they were given.
         findings: Findings of the roles of each run.
-        several: Number of roles a head by layer, of each run.
-        agreement: Agreement of labels, pair by pair and as means.
-        consensus: Every role and head of the groups with two runs or more.
-        steps: Every role and head over the steps of one training, where the runs are its checkpoints.
+        several: Number of roles a head by layer, of each run (``SEVERAL``).
+        agreement: Agreement of labels, pair by pair and as means (``AGREEMENT``).
+        consensus: Every role and head of the groups with two runs or more (``CONSENSUS``).
+        steps: Every role and head over the steps of one training, where the runs are its checkpoints
+            (``TRENDS``).
         manifest: All facts needed to reproduce the atlas (JSON types only).
         remarks: Remarks for the reader, one sentence each.
     """
 
     runs: tuple[AtlasRun, ...]
     findings: tuple[RunRoles, ...]
-    several: tuple[tuple[SeveralRoles, ...], ...]
-    agreement: tuple[Agreement, ...] = ()
-    consensus: tuple[Consensus, ...] = ()
-    steps: tuple[StepTrend, ...] = ()
+    several: tuple[Table, ...]
+    agreement: Table = AGREEMENT
+    consensus: Table = CONSENSUS
+    steps: Table = TRENDS
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
@@ -180,21 +214,33 @@ class Atlas:
         p: np.ndarray = self.findings[place].numbers["p"].ravel()
         return p
 
+    @property
+    def table(self) -> Table:
+        """Return every role, layer and head of every run."""
+        tables = []
+        for run, found in zip(self.runs, self.findings, strict=True):
+            sieve, layer, head = (index.ravel() for index in np.indices(found.held.shape))
+            columns: dict[str, Any] = {"run": [run.name] * sieve.size, "head": head}
+            columns["sieve"] = np.array(found.roles, dtype=object)[sieve]
+            columns |= {"layer": np.array(run.layers)[layer], "depth": run.depths[layer]}
+            columns |= {name: found.numbers[name].ravel() for name in NUMBERS}
+            tables.append(FINDINGS.of(**columns, verdict=found.verdict.ravel()))
+        return FINDINGS.joined(tables)
+
+    @property
+    def layers(self) -> Table:
+        """Return roles a head and heads with several roles, by run and layer."""
+        return SEVERAL_OF_RUNS.joined(
+            SEVERAL_OF_RUNS.of(run=[run.name] * len(own), **own.data)
+            for run, own in zip(self.runs, self.several, strict=True)
+        )
+
     def frame(self) -> pd.DataFrame:
         """Return one row per run × role × layer × head with the columns of ``findings.csv``.
 
         ``depth`` is the relative depth of the layer, (layer + 1/2) / blocks.
         """
-        import pandas as pd
-
-        tables = []
-        for run, found in zip(self.runs, self.findings, strict=True):
-            sieve, layer, head = (index.ravel() for index in np.indices(found.held.shape))
-            columns: dict[str, Any] = {"run": run.name, "sieve": np.array(found.roles, dtype=object)[sieve]}
-            columns |= {"layer": np.array(run.layers)[layer], "head": head, "depth": run.depths[layer]}
-            columns |= {name: found.numbers[name].ravel() for name in NUMBERS}
-            tables.append(pd.DataFrame(columns | {"verdict": found.verdict.ravel()}))
-        return pd.concat(tables, ignore_index=True)
+        return self.table.frame()
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the same as ``frame``."""
@@ -202,35 +248,19 @@ class Atlas:
 
     def by_layer(self) -> pd.DataFrame:
         """Return roles a head and heads with several roles, with the columns of ``several.csv``."""
-        import pandas as pd
-
-        rows = [
-            {"run": run.name} | asdict(row)
-            for run, own in zip(self.runs, self.several, strict=True)
-            for row in own
-        ]
-        return pd.DataFrame(rows)
+        return self.layers.frame()
 
     def agreements(self) -> pd.DataFrame:
         """Return the agreement of labels, with the columns of ``agreement.csv``."""
-        import pandas as pd
-
-        columns = [column.name for column in fields(Agreement)]
-        return pd.DataFrame([asdict(row) for row in self.agreement], columns=columns)
+        return self.agreement.frame()
 
     def consensus_frame(self) -> pd.DataFrame:
         """Return roles and heads of groups with two runs or more, with the columns of ``consensus.csv``."""
-        import pandas as pd
-
-        columns = [column.name for column in fields(Consensus)]
-        return pd.DataFrame([asdict(row) for row in self.consensus], columns=columns)
+        return self.consensus.frame()
 
     def steps_frame(self) -> pd.DataFrame:
         """Return every role and head over the steps of one training, with the columns of ``trends.csv``."""
-        import pandas as pd
-
-        columns = [column.name for column in fields(StepTrend)]
-        return pd.DataFrame([asdict(row) for row in self.steps], columns=columns)
+        return self.steps.frame()
 
     def __repr__(self) -> str:
         """Return the runs and the answer, in at most 20 lines."""

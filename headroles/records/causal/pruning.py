@@ -1,5 +1,6 @@
 """Results of removing heads from a model: which heads leave, and the certificate of the damage."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from headroles.records.arrays import seal_arrays
 from headroles.records.causal.columns import LOSS
 from headroles.records.layers import Stack, stored_stack
 from headroles.records.shown.brief import brief
+from headroles.records.table import ENDS, SHARE, Column, Row, Table, chance, counted, interval_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,42 +23,62 @@ NOT_TESTED = "not tested"
 after the first that is not within the bound are measured, and not tested."""
 
 
-@dataclass(frozen=True, slots=True)
-class PruneStep:
-    """Damage of removing one set of heads, and its test (a row of ``steps.csv``).
+def _right(part: float) -> str:
+    """Return a share of right answers in per cent, with one decimal."""
+    return "–" if math.isnan(part) else f"{100 * part:.1f}\u00a0%"
 
-    Where the outcome is the loss, numbers named ``mean``, ``low``, ``high`` and ``upper`` are shares of the
-    loss without intervention: 0.01 is 1 %. Otherwise they are on the outcome's own scale.
 
-    Attributes:
-        size: Heads that are removed.
-        count: Units that counted; none of them ordered the heads.
-        damage: Mean damage over units, on the outcome's own scale (nats for a loss of words or classes).
-        mean: Mean damage on the scale of the bound.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        upper: One-sided upper end: the smallest bound that the test would have let pass at alpha.
-        p: One-sided p of "the damage is at least the bound".
-        missed: Harm confined to fewer of the inputs than this share would be missed by these units with a
-            probability above 5 %; 1 − 0.05^(1 / ``count``).
-        decision: "within the bound", "not shown", "hinges on few units", or "not tested" after the first set
-            that was not within the bound.
-        accuracy_before: Share of inputs that the whole model gets right; NaN without classes.
-        accuracy_after: Share of inputs that the pruned model gets right; NaN without classes.
-    """
-
-    size: int
-    count: int
-    damage: float
-    mean: float
-    low: float
-    high: float
-    upper: float
-    p: float
-    missed: float
-    decision: str
-    accuracy_before: float = float("nan")
-    accuracy_after: float = float("nan")
+STEPS = Table(
+    "steps.csv",
+    "Sets of heads that were removed, and their tests",
+    "a set",
+    (
+        counted("size", "Heads that are removed.", "heads"),
+        counted("count", "Units that counted; none of them ordered the heads.", "units"),
+        Column(
+            "damage",
+            "Mean damage over units, on the outcome's own scale (nats for a loss of words or classes).",
+        ),
+        Column(
+            "mean", "Mean damage on the scale of the bound.", float, f"damage {ENDS}", ends=("low", "high")
+        ),
+        *interval_ends(),
+        Column(
+            "upper",
+            "One-sided upper end: the smallest bound that the test would have let pass at alpha.", float,
+            "upper bound",
+        ),
+        chance("p", "One-sided p of “the damage is at least the bound”.", "p"),
+        Column(
+            "missed",
+            "Harm confined to fewer of the inputs than this share would be missed by these units with a "
+            "probability above 5 %; 1 − 0.05^(1 / `count`).",
+            within=SHARE,
+        ),
+        Column(
+            "decision",
+            "“within the bound”, “not shown”, “hinges on few units”, or “not tested” after the first set "
+            "that was not within the bound.",
+            str, "decision", words=(WITHIN, NOT_SHOWN, FEW_UNITS, NOT_TESTED),
+        ),
+        Column(
+            "accuracy_before",
+            "Share of inputs that the whole model gets right; NaN without classes.", float, "right before",
+            _right, within=SHARE,
+        ),
+        Column(
+            "accuracy_after",
+            "Share of inputs that the pruned model gets right; NaN without classes.", float, "right after",
+            _right, within=SHARE,
+        ),
+    ),
+    name="Sets of heads",
+    note=(
+        "Where the outcome is the loss, `mean`, `low`, `high` and `upper` are shares of the loss without "
+        "intervention: 0.01 is 1 %. Otherwise they are on the outcome's own scale."
+    ),
+)  # fmt: skip
+"""Damage of removing growing sets of heads, and its tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +111,7 @@ class FreshCheck:
     """Damage of the removed heads on inputs that nobody used before.
 
     Attributes:
-        step: Damage and its test on these inputs.
+        step: Damage and its test on these inputs, as a row of ``STEPS``.
         source: Name of the inputs.
         sha256: SHA-256 of the inputs that counted.
         examples: Inputs that counted.
@@ -97,7 +119,7 @@ class FreshCheck:
             run.
     """
 
-    step: PruneStep
+    step: Row
     source: str
     sha256: str
     examples: int
@@ -138,7 +160,7 @@ class Pruning:
     order: Int[np.ndarray, "ordered 2"]
     single: Float[np.ndarray, "layers heads"]
     removed: Bool[np.ndarray, "layers heads"]
-    steps: tuple[PruneStep, ...]
+    steps: Table
     units: tuple[str, ...]
     clean: Float[np.ndarray, " units"]
     change: Float[np.ndarray, "steps units"]
@@ -164,9 +186,9 @@ class Pruning:
         return self.outcome == LOSS
 
     @property
-    def certified(self) -> PruneStep | None:
+    def certified(self) -> Row | None:
         """The step of the largest set that passed; None where none did."""
-        passed = [step for step in self.steps if step.decision == WITHIN]
+        passed = self.steps.where(decision=WITHIN)
         return passed[-1] if passed else None
 
     @property
@@ -183,7 +205,4 @@ class Pruning:
 
     def frame(self) -> "pd.DataFrame":
         """Return the steps as a table, one row for each set."""
-        import pandas as pd
-
-        names = list(PruneStep.__dataclass_fields__)
-        return pd.DataFrame([[getattr(step, name) for name in names] for step in self.steps], columns=names)
+        return self.steps.frame()

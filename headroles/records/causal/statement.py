@@ -3,7 +3,8 @@
 import math
 
 from headroles.records.causal.columns import ACCURACY, DISTRIBUTION, LOSS, REPRESENTATION, TOKENS
-from headroles.records.causal.pruning import FEW_UNITS, WITHIN, FreshCheck, PruneStep, Pruning
+from headroles.records.causal.pruning import FEW_UNITS, WITHIN, FreshCheck, Pruning
+from headroles.records.table import Row
 
 MEASURES = {
     LOSS: "the loss",
@@ -23,9 +24,10 @@ def amount(pruning: Pruning, value: float) -> str:
 
     Example:
         >>> import numpy as np
+        >>> from headroles.records.causal.pruning import STEPS
         >>> grid = np.zeros((1, 2))
         >>> fields = dict(arm="loss:mean", bound=0.01, alpha=0.05, order=np.zeros((2, 2), dtype=np.int64))
-        >>> fields |= dict(single=grid, removed=grid > 0, steps=(), units=(), clean=np.zeros(0))
+        >>> fields |= dict(single=grid, removed=grid > 0, steps=STEPS, units=(), clean=np.zeros(0))
         >>> fields |= dict(change=np.zeros((0, 0)))
         >>> [amount(Pruning(outcome=name, **fields), 0.0123) for name in ("loss", "accuracy", "tokens")]
         ['1.2 %', '1.2 points', '0.0123']
@@ -41,7 +43,7 @@ def _heads(count: int, total: int) -> str:
     return f"{count} of {total} heads"
 
 
-def _at_most(pruning: Pruning, step: PruneStep) -> str:
+def _at_most(pruning: Pruning, step: Row) -> str:
     """Return the largest damage that the test leaves possible; a negative one is a least gain."""
     worse, better = TURNS.get(pruning.outcome, NO_TURN)
     if step.upper < 0:
@@ -57,12 +59,11 @@ def _shift(pruning: Pruning, value: float) -> str:
     return f"a {better if value < 0 else worse} of {amount(pruning, abs(value))}"
 
 
-def missed_sentence(step: PruneStep) -> str:
+def missed_sentence(step: Row) -> str:
     """Return which harm the units of a set could miss; "" without units.
 
     Example:
-        >>> nan = float("nan")
-        >>> missed_sentence(PruneStep(3, 100, nan, nan, nan, nan, nan, nan, 0.02951, WITHIN))
+        >>> missed_sentence(Row(missed=0.02951))
         'Damage confined to fewer than 2.95 % of inputs would be missed with a probability above 5 %.'
     """
     if math.isnan(step.missed):
@@ -99,7 +100,7 @@ def certificate_sentence(pruning: Pruning) -> str:
     )
 
 
-def accuracy_sentence(step: PruneStep) -> str:
+def accuracy_sentence(step: Row) -> str:
     """Return accuracy before and after; "" without classes."""
     if step.accuracy_before != step.accuracy_before:
         return ""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import describe_object, shorten, visible
+from headroles.records.table import Table
 
 MOST_LINES = 20
 """Most lines of a record."""
@@ -93,6 +94,8 @@ def describe(value: object) -> str:
         return f"{value.dtype} {value.shape}"
     if isinstance(value, str):
         return shorten(value)
+    if isinstance(value, Table):
+        return f"{len(value):,} rows" if value else "none"
     if isinstance(value, Mapping | tuple | list | set | frozenset):
         return _describe_items(value)
     if is_dataclass(value) and not isinstance(value, type):

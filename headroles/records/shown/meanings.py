@@ -8,9 +8,9 @@ def field_meanings(record: type) -> dict[str, str]:
     """Return the documentation of every field of a record and of its bases.
 
     Example:
-        >>> from headroles.records.atlas.across import StepTrend
-        >>> field_meanings(StepTrend)["layer"]
-        'Layer of the head, from 0.'
+        >>> from headroles.records.layers import StackLayer
+        >>> field_meanings(StackLayer)["index"]
+        'Position of its block in the stack, from 0, in the order in which blocks run.'
     """
     meanings = {}
     for kind in reversed(record.__mro__):

@@ -18,6 +18,7 @@ from headroles.records.numbers import mean
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import control_of
 from headroles.records.shown.looks import role_marks
+from headroles.records.table import Table
 
 if TYPE_CHECKING:
     from headroles.reports.answer.records import Answer
@@ -212,12 +213,12 @@ def comparison_html(
 
 
 def replication_html(
-    counts: Sequence[Any], outcomes: Mapping[str, int], decision: Decision, notes: Sequence[str]
+    counts: Table, outcomes: Mapping[str, int], decision: Decision, notes: Sequence[str]
 ) -> str:
     """Return how many roles of run A hold in run B, and a table of them.
 
     Args:
-        counts: Counts of roles per row, with the fields of ``ReplicationCounts``.
+        counts: Counts of roles per row.
         outcomes: Number of roles of A per decision in B.
         decision: Test, correction and level that judged B.
         notes: Remarks, one sentence each.

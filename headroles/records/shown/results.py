@@ -8,6 +8,7 @@ import numpy as np
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.brief import MOST_LINES, brief_lines, sentence_lines
 from headroles.records.shown.notebook import DifferencesGrid, FindingsGrid
+from headroles.records.table import Table
 
 MOST_ROLES = 10
 """Most lines for sieves of a comparison or replication."""
@@ -82,9 +83,7 @@ def comparison_text(
     return brief_lines(f"Comparison of {_heads(differences.outcome)}", facts, answer)
 
 
-def replication_text(
-    counts: Sequence[Any], outcomes: Mapping[str, int], decision: Decision, notes: int
-) -> str:
+def replication_text(counts: Table, outcomes: Mapping[str, int], decision: Decision, notes: int) -> str:
     """Return a replication as text: roles of run A by their decision in run B.
 
     Args:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from headroles.options.label import Clustering
-from headroles.records.clusters import ClusterResults, Divergence
+from headroles.records.clusters import CLAIMS, ClusterResults, Divergence, about_roles
 from headroles.records.findings import Labelling
 from headroles.stats.clusters.role_claims import role_claims
 from headroles.stats.clusters.run import cluster_heads
@@ -38,7 +38,7 @@ def update_role_claims(labelling: Labelling, clustered: ClusterResults, how: Clu
         clustered: The clusters of its heads, and claims.
         how: The settings of the clustering.
     """
-    other_claims = tuple(claim for claim in clustered.claims if not claim.about_roles)
+    other_claims = clustered.claims.take([not about_roles(claim) for claim in clustered.claims])
     return _with_role_claims(labelling, replace(clustered, claims=other_claims), how)
 
 
@@ -54,4 +54,4 @@ def _with_role_claims(labelling: Labelling, clustered: ClusterResults, how: Clus
         draws=how.draws,
         seed=labelling.decision.seed,
     )
-    return replace(labelling, clustered=replace(clustered, claims=(*clustered.claims, *claims)))
+    return replace(labelling, clustered=replace(clustered, claims=CLAIMS.joined([clustered.claims, claims])))

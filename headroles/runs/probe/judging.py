@@ -10,8 +10,9 @@ from headroles.options.probe import ProbeOptions
 from headroles.records.documents import Document
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
-from headroles.records.probes import CONTRAST_PART, BaselineCounts, BestHead, ConditionGap, ProbeResults
+from headroles.records.probes import BEST_HEADS, CONDITION_GAPS, CONTRAST_PART, BaselineCounts, ProbeResults
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Table
 from headroles.sieves.probes.coreference import true_names
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
@@ -124,26 +125,20 @@ def _labelling(
     return Labelling(scores, findings, judging.decision, assessment=assessment, probed=probed)
 
 
-def _best(
-    scores: Scores, rules: Sequence[Rule], tallies: BaselineCounts, judging: JudgeSettings
-) -> tuple[BestHead, ...]:
+def _best(scores: Scores, rules: Sequence[Rule], tallies: BaselineCounts, judging: JudgeSettings) -> Table:
     """Find the best head of every row, with the rows of a probe corrected together."""
     in_selection_half = selection_half(scores.units, judging.seed)
     everything = np.ones_like(in_selection_half)
-    best: list[BestHead] = []
-    for rows in _by_probe(scores.sieves, tallies.rows):
-        if judging.honest:
-            best += best_heads(scores, rules, tallies, rows, judging.decision, in_selection_half)
-        else:
-            shown = best_heads(scores, rules, tallies, rows, judging.decision, everything, everything)
-            best += [_untested(head) for head in shown]
-    return tuple(best)
-
-
-def _untested(best: BestHead) -> BestHead:
-    """Return a best head without a test, since it was chosen on the data it is shown on."""
-    nan = float("nan")
-    return replace(best, decision="untestable", statistic=nan, p=nan, q=nan, p_not=nan, q_not=nan)
+    halves = (in_selection_half,) if judging.honest else (everything, everything)
+    best = BEST_HEADS.joined(
+        best_heads(scores, rules, tallies, rows, judging.decision, *halves)
+        for rows in _by_probe(scores.sieves, tallies.rows)
+    )
+    if judging.honest:
+        return best
+    nothing = np.full(len(best), np.nan)  # they were chosen on the data that they are shown on
+    tests = dict.fromkeys(("statistic", "p", "q", "p_not", "q_not"), nothing)
+    return best.replace(decision=["untestable"] * len(best), **tests)
 
 
 def _split_column(column: str) -> tuple[str, str, bool]:
@@ -240,9 +235,9 @@ def _by_probe(columns: Sequence[str], rows: Sequence[str]) -> list[list[RowColum
     return list(families.values())
 
 
-def _gaps(scores: Scores, conditions: Conditions | None, decision: Decision) -> tuple[ConditionGap, ...]:
+def _gaps(scores: Scores, conditions: Conditions | None, decision: Decision) -> Table:
     """Compare heads between two conditions, by the column of all mentions."""
     if conditions is None or "coreference:all" not in scores.sieves:
-        return ()
+        return CONDITION_GAPS
     hits = scores.values[scores.sieves.index("coreference:all")].astype(np.float64)
     return gaps(hits, conditions.names, scores.units, decision, conditions.named)

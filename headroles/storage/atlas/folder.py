@@ -7,18 +7,22 @@ from typing import Any
 import numpy as np
 
 from headroles.errors import BadInput
-from headroles.records.assessment import SeveralRoles
-from headroles.records.atlas.across import Consensus, StepTrend
-from headroles.records.atlas.atlas import NUMBERS, Agreement, Atlas, AtlasRun, RunRoles
-from headroles.storage.folder import (
+from headroles.records.assessment import SEVERAL
+from headroles.records.atlas.across import CONSENSUS, TRENDS
+from headroles.records.atlas.atlas import (
     AGREEMENT,
-    ATLAS,
-    CONSENSUS,
     FINDINGS,
+    NUMBERS,
+    SEVERAL_OF_RUNS,
+    Atlas,
+    AtlasRun,
+    RunRoles,
+)
+from headroles.records.table import Table
+from headroles.storage.folder import (
+    ATLAS,
     MANIFEST,
     REPORT,
-    SEVERAL,
-    TRENDS,
     figure_names,
     make_folder,
     write_errors,
@@ -27,9 +31,9 @@ from headroles.storage.integrity.manifest import damaged_error, manifest_text, r
 from headroles.storage.integrity.reading import check_files, read_settled
 from headroles.storage.integrity.switch import replace_files
 from headroles.storage.run import digests
-from headroles.storage.tables import csv_text, read_csv, read_records
+from headroles.storage.tables import read_table
 
-READ = frozenset({FINDINGS, SEVERAL, AGREEMENT, CONSENSUS, TRENDS})
+READ = frozenset(table.file for table in (FINDINGS, SEVERAL_OF_RUNS, AGREEMENT, CONSENSUS, TRENDS))
 """Files that an atlas is read from."""
 HELD = "role"
 """The verdict of heads that hold a role."""
@@ -49,13 +53,8 @@ def write_atlas(folder: Path, atlas: Atlas, report: str) -> None:
 
 def atlas_texts(atlas: Atlas) -> dict[str, str]:
     """Return the text of every table of an atlas by file name."""
-    return {
-        FINDINGS: atlas.frame().to_csv(index=False, lineterminator="\n"),
-        SEVERAL: atlas.by_layer().to_csv(index=False, lineterminator="\n"),
-        AGREEMENT: csv_text(Agreement, atlas.agreement),
-        CONSENSUS: csv_text(Consensus, atlas.consensus),
-        TRENDS: csv_text(StepTrend, atlas.steps),
-    }
+    tables = (atlas.table, atlas.layers, atlas.agreement, atlas.consensus, atlas.steps)
+    return {table.file: table.csv() for table in tables}
 
 
 def load_atlas(folder: Path) -> Atlas:
@@ -73,19 +72,18 @@ def _load_atlas(folder: Path) -> Atlas:
     try:
         check_files(folder, manifest.pop("files"), READ.__contains__)
         runs = tuple(_run(fields) for fields in manifest["runs"])
-        rows = read_csv(folder / FINDINGS)
-        layers = read_csv(folder / SEVERAL)
-        several = read_records(SeveralRoles, folder / SEVERAL)
+        findings, several, agreement, consensus, trends = (
+            read_table(table, folder / table.file)
+            for table in (FINDINGS, SEVERAL_OF_RUNS, AGREEMENT, CONSENSUS, TRENDS)
+        )
+        own = (several.where(run=run.name) for run in runs)
         return Atlas(
             runs,
-            tuple(_findings(run, [row for row in rows if row["run"] == run.name]) for run in runs),
-            tuple(
-                tuple(record for record, row in zip(several, layers, strict=True) if row["run"] == run.name)
-                for run in runs
-            ),
-            tuple(read_records(Agreement, folder / AGREEMENT)),
-            tuple(read_records(Consensus, folder / CONSENSUS)),
-            tuple(read_records(StepTrend, folder / TRENDS)),
+            tuple(_findings(run, findings.where(run=run.name)) for run in runs),
+            tuple(SEVERAL.of(**rows.data) for rows in own),
+            agreement,
+            consensus,
+            trends,
             manifest,
             tuple(manifest.get("remarks", ())),
         )
@@ -99,20 +97,17 @@ def _run(fields: dict[str, Any]) -> AtlasRun:
     return AtlasRun(**known | {"tokens": float(known["tokens"]), "layers": tuple(known["layers"])})
 
 
-def _findings(run: AtlasRun, rows: list[dict[str, str]]) -> RunRoles:
+def _findings(run: AtlasRun, rows: Table) -> RunRoles:
     """Return the findings of one run from its rows, which are every role, layer and head in turn.
 
     Raises:
         ValueError: When a row is missing or out of place, or a cell is no number.
     """
-    roles = tuple(dict.fromkeys(row["sieve"] for row in rows))
+    roles = tuple(dict.fromkeys(rows["sieve"].tolist()))
     shape = (len(roles), len(run.layers), run.heads)
-    places = [(roles[role], str(run.layers[layer]), str(head)) for role, layer, head in np.ndindex(shape)]
-    if not rows or [(row["sieve"], row["layer"], row["head"]) for row in rows] != places:
+    places = [(roles[role], run.layers[layer], head) for role, layer, head in np.ndindex(shape)]
+    if not rows or [(row.sieve, row.layer, row.head) for row in rows] != places:
         raise ValueError(f"the rows of {run.name!r} are not every role, layer and head in turn")
-    numbers: dict[str, Any] = {
-        name: np.array([float(row[name] or "nan") for row in rows]).reshape(shape) for name in NUMBERS
-    }
-    numbers["count"] = numbers["count"].astype(np.int64)
-    verdict = np.array([row["verdict"] for row in rows], dtype=object).reshape(shape)
+    numbers = {name: rows[name].reshape(shape) for name in NUMBERS}
+    verdict = rows["verdict"].reshape(shape)
     return RunRoles(roles, numbers, verdict, verdict == HELD)

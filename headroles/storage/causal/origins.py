@@ -8,43 +8,22 @@ import numpy as np
 
 from headroles.records.causal.ablation import HeldRoles
 from headroles.records.causal.origins import (
-    AS_ROTATED,
-    BY_QUERY,
-    DIMENSIONS,
-    FALLS,
-    FEW,
-    HOLDS,
-    SUBSPACE,
-    UNDETERMINED,
-    UNTESTABLE,
-    VERTICAL,
-    DimensionTest,
+    DIMENSION_TESTS,
+    KNOCKOUTS,
+    ORIGINS,
     Knocked,
-    KnockOut,
-    Origin,
     Origins,
     Products,
 )
 from headroles.records.example import Scores
-from headroles.storage import folder as names
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
-from headroles.storage.tables import csv_text, read_records
+from headroles.storage.folder import PRODUCTS
+from headroles.storage.tables import read_table
 
-TABLES: dict[str, tuple[str, type]] = {
-    names.ORIGINS: ("origins", Origin),
-    names.DIMENSIONS: ("dimensions", DimensionTest),
-    names.KNOCKOUTS: ("knockouts", KnockOut),
-}
-"""Field of ``Origins`` and kind of record, by the name of the table."""
+TABLES = {"origins": ORIGINS, "dimensions": DIMENSION_TESTS, "knockouts": KNOCKOUTS}
+"""Tables, by the field of ``Origins``."""
 ARRAYS: dict[str, type] = {"held": HeldRoles, "products": Products, "knocked": Knocked}
 """Kind of record, by the field of ``Origins`` that the archive holds; the last may be missing."""
-WORDS = {
-    ("origins", "verdict"): (VERTICAL, BY_QUERY, UNDETERMINED, UNTESTABLE),
-    ("origins", "few"): (FEW, AS_ROTATED, UNTESTABLE),
-    ("knockouts", "verdict"): (FALLS, HOLDS, UNDETERMINED, UNTESTABLE),
-    ("knockouts", "by"): (DIMENSIONS, SUBSPACE),
-}
-"""Verdicts of the tests, by the field of ``Origins`` and that of its rows."""
 
 
 def origin_files(origins: Origins) -> dict[str, str | bytes]:
@@ -54,9 +33,9 @@ def origin_files(origins: Origins) -> dict[str, str | bytes]:
     names of its arrays begin with the field of ``Origins`` that they belong to.
     """
     contents: dict[str, str | bytes] = {
-        name: csv_text(kind, getattr(origins, field))
-        for name, (field, kind) in TABLES.items()
-        if getattr(origins, field) or name != names.KNOCKOUTS
+        table.file: getattr(origins, field).csv()
+        for field, table in TABLES.items()
+        if getattr(origins, field) or table is not KNOCKOUTS
     }
     arrays = {
         f"{field}.{name}": array
@@ -64,7 +43,7 @@ def origin_files(origins: Origins) -> dict[str, str | bytes]:
         if (record := getattr(origins, field)) is not None
         for name, array in arrays_of(record).items()
     }
-    return contents | {names.PRODUCTS: archive_bytes(arrays, compressed=True)}
+    return contents | {PRODUCTS: archive_bytes(arrays, compressed=True)}
 
 
 def origin_texts(origins: Origins) -> dict[str, str]:
@@ -81,18 +60,17 @@ def read_origins(folder: Path, scores: Scores) -> Origins:
 
     Raises:
         KeyError: When a column or an array is missing.
-        OSError: When a file is missing that every run has.
+        OSError: When the archive is missing.
         ValueError: When a file is damaged, or has heads, roles, units or words that the run has not.
         BadInput: When arrays do not fit together.
     """
-    archive = read_archive((folder / names.PRODUCTS).read_bytes(), names.PRODUCTS)
+    archive = read_archive((folder / PRODUCTS).read_bytes(), PRODUCTS)
     parts: dict[str, Any] = {field: _record_of(kind, field, archive) for field, kind in ARRAYS.items()}
     for field in ("held", "products"):
         if parts[field] is None:
-            raise ValueError(f"{names.PRODUCTS} has no arrays of {field}")
-    parts |= {field: _read_table(folder / name, kind) for name, (field, kind) in TABLES.items()}
+            raise ValueError(f"{PRODUCTS} has no arrays of {field}")
+    parts |= {field: read_table(table, folder / table.file) for field, table in TABLES.items()}
     origins = Origins(**parts)
-    _check_words(origins)
     _check_families(origins, scores)
     return origins
 
@@ -103,36 +81,20 @@ def _record_of(kind: type, field: str, archive: Mapping[str, np.ndarray]) -> Any
     return record_of(kind, own) if own else None
 
 
-def _read_table(path: Path, kind: type) -> tuple[Any, ...]:
-    """Read a table; that of knock-outs is there only where it has rows."""
-    if path.name == names.KNOCKOUTS and not path.is_file():
-        return ()
-    return tuple(read_records(kind, path))
-
-
-def _check_words(origins: Origins) -> None:
-    """Refuse verdicts that no test gives."""
-    for (field, column), known in WORDS.items():
-        for word in (getattr(row, column) for row in getattr(origins, field)):
-            if word not in known:
-                raise ValueError(f"there is a verdict {word!r} in {field}, which no test gives")
-
-
 def _check_families(origins: Origins, scores: Scores) -> None:
     """Refuse families of other heads or roles, units that the run lacks, and rows of other families."""
     held, products, knocked = origins.held, origins.products, origins.knocked
     grid = (scores.layers, scores.heads)
     if held.decision.shape[1:] != grid:
-        raise ValueError(f"{names.PRODUCTS} is not of the heads of the run")
+        raise ValueError(f"{PRODUCTS} is not of the heads of the run")
     families = [*zip(products.roles, products.layers.tolist(), products.heads.tolist(), strict=True)]
     for role, layer, head in families:
         inside = 0 <= layer < grid[0] and 0 <= head < grid[1]
         if role not in held.roles or not inside or not held.heads(role)[layer, head]:
-            raise ValueError(f"{names.PRODUCTS} has head {layer}-{head} as {role!r}, which it does not hold")
+            raise ValueError(f"{PRODUCTS} has head {layer}-{head} as {role!r}, which it does not hold")
     if [(row.role, row.layer, row.head) for row in origins.origins] != families:
-        raise ValueError(f"the rows of {names.ORIGINS} are not those of {names.PRODUCTS}")
-    rows_of_families: list[DimensionTest | KnockOut] = [*origins.dimensions, *origins.knockouts]
-    for row in rows_of_families:
+        raise ValueError(f"the rows of {ORIGINS.file} are not those of {PRODUCTS}")
+    for row in (*origins.dimensions, *origins.knockouts):
         if (row.role, row.layer, row.head) not in families:
             raise ValueError(
                 f"there is a row of head {row.layer}-{row.head}, which does not hold {row.role!r}"
@@ -140,11 +102,9 @@ def _check_families(origins: Origins, scores: Scores) -> None:
     units = {*scores.units}
     for record in (products, knocked):
         if record is not None and not units.issuperset(record.units):
-            raise ValueError(f"{names.PRODUCTS} has units that the run has not")
+            raise ValueError(f"{PRODUCTS} has units that the run has not")
     rows = 0 if knocked is None else len(knocked.by)
     if rows != len(origins.knockouts):
-        raise ValueError(
-            f"{names.PRODUCTS} has {rows} scores after removals, but {len(origins.knockouts)} tests"
-        )
+        raise ValueError(f"{PRODUCTS} has {rows} scores after removals, but {len(origins.knockouts)} tests")
     if knocked is not None and not all(0 <= family < len(families) for family in knocked.family):
-        raise ValueError(f"{names.PRODUCTS} has removals of families that it has not")
+        raise ValueError(f"{PRODUCTS} has removals of families that it has not")

@@ -2,15 +2,17 @@
 
 import csv
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headroles.errors import BadInput
-from headroles.records.causal.pruning import FreshCheck, Gain, PruneStep, Pruning
+from headroles.records.causal.pruning import STEPS, FreshCheck, Gain, Pruning
 from headroles.records.causal.statement import statements
+from headroles.records.table import Row, Table
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
 from headroles.storage.folder import (
     CERTIFICATE,
@@ -20,7 +22,6 @@ from headroles.storage.folder import (
     PRUNED,
     PRUNING,
     REPORT,
-    STEPS,
     figure_names,
     read_manifest,
     write_errors,
@@ -30,7 +31,7 @@ from headroles.storage.integrity.reading import check_files, read_settled
 from headroles.storage.integrity.switch import file_names, replace_files
 from headroles.storage.places import sha256_of
 from headroles.storage.run import digests
-from headroles.storage.tables import csv_text, read_records
+from headroles.storage.tables import read_table
 
 FACTS = ("gain", "check", "remarks")
 """Parts of a pruning that its manifest holds, besides its own facts."""
@@ -52,7 +53,7 @@ def pruning_files(pruning: Pruning, report: str, others: Mapping[str, str]) -> d
     manifest = dict(pruning.manifest) | {
         "kind": PRUNING.name,
         "gain": asdict(pruning.gain),
-        "check": None if pruning.check is None else asdict(pruning.check),
+        "check": _check(pruning.check),
         "remarks": list(pruning.remarks),
         "files": dict(sorted((dict(others) | digests(contents)).items())),
     }
@@ -64,7 +65,7 @@ def pruning_texts(pruning: Pruning) -> dict[str, str]:
     return {
         PRUNED: _json(pruned_heads(pruning)),
         CERTIFICATE: _json(certificate(pruning)),
-        STEPS: csv_text(PruneStep, pruning.steps),
+        STEPS.file: pruning.steps.csv(),
     }
 
 
@@ -90,12 +91,12 @@ def certificate(pruning: Pruning) -> dict[str, Any]:
         "alpha": pruning.alpha,
         "heads_removed": int(pruning.removed.sum()),
         "heads": pruning.removed.size,
-        "certified": None if step is None else _plain(asdict(step)),
+        "certified": None if step is None else _plain(vars(step)),
         "sets_tested": sum(step.decision != "not tested" for step in pruning.steps),
         "units": pruning.manifest.get("units"),
         "inputs_sha256": pruning.manifest.get("source", {}).get("sha256"),
         "gain": _plain(asdict(pruning.gain)),
-        "fresh": None if pruning.check is None else _plain(asdict(pruning.check)),
+        "fresh": _plain(_check(pruning.check)),
         "remarks": list(pruning.remarks),
     }
 
@@ -144,11 +145,12 @@ def _load(folder: Path) -> Pruning:
         given = manifest.get("check")
         check = None
         if given is not None:
-            check = _record(FreshCheck, given | {"step": _record(PruneStep, given["step"])})
+            step = {name: float("nan") if value is None else value for name, value in given["step"].items()}
+            check = _record(FreshCheck, given | {"step": Row(**step)})
         return record_of(
             Pruning,
             arrays,
-            steps=_steps(folder / STEPS),
+            steps=_steps(folder / STEPS.file),
             gain=_record(Gain, manifest["gain"]),
             check=check,
             remarks=tuple(manifest["remarks"]),
@@ -160,18 +162,21 @@ def _load(folder: Path) -> Pruning:
         raise damaged_error(folder, PRUNING, error) from error
 
 
-def _steps(path: Path) -> tuple[PruneStep, ...]:
+def _steps(path: Path) -> Table:
     """Read the tested sets.
 
     Raises:
         ValueError: When a number is infinite.
     """
-    steps: list[PruneStep] = read_records(PruneStep, path)
-    if any(
-        isinstance(value, float) and math.isinf(value) for step in steps for value in asdict(step).values()
-    ):
+    steps = read_table(STEPS, path)
+    if any(np.isinf(values).any() for values in steps.data.values() if values.dtype.kind == "f"):
         raise ValueError(f"a number of {path.name} is infinite")
-    return tuple(steps)
+    return steps
+
+
+def _check(check: FreshCheck | None) -> dict[str, Any] | None:
+    """Return a check on fresh inputs by the names of its fields; None without one."""
+    return None if check is None else asdict(check) | {"step": vars(check.step)}
 
 
 def _record(kind: type, values: Mapping[str, Any]) -> Any:

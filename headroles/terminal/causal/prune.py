@@ -1,15 +1,15 @@
 """Show a pruned model in the terminal: what was certified, the removed heads, sets of heads, and notes."""
 
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headroles.records.causal.pruning import PruneStep, Pruning
+from headroles.records.causal.pruning import Pruning
 from headroles.records.causal.statement import amount, statements
 from headroles.records.numbers import plural
+from headroles.records.table import Row
 from headroles.storage.causal.pruning import certificate
 from headroles.storage.folder import PRUNED_MODEL
 from headroles.terminal.console import SHORT, Detail, named_line, show_notes, show_report, show_title
@@ -52,13 +52,14 @@ def _table(pruning: Pruning) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in COLUMNS:
         table.add_column(name, justify="left" if name == "decision" else "right")
+    certified = pruning.certified
     for step in pruning.steps:
-        style = "bold" if step is pruning.certified else ""
+        style = "bold" if certified is not None and step.size == certified.size else ""
         table.add_row(*map(Text, _cells(pruning, step)), style=style)
     return table
 
 
-def _cells(pruning: Pruning, step: PruneStep) -> list[str]:
+def _cells(pruning: Pruning, step: Row) -> list[str]:
     ends = f"[{amount(pruning, step.low)}, {amount(pruning, step.high)}]"
     numbers = [amount(pruning, step.mean), ends, amount(pruning, step.upper), f"{step.p:.2g}"]
     return [str(step.size), str(step.count), *numbers, step.decision]
@@ -72,7 +73,7 @@ def pruning_facts(pruning: Pruning) -> dict[str, Any]:
         **certificate(pruning),
         "removed": {str(layer): heads for layer, heads in pruning.heads.items()},
         "steps": [
-            {name: None if value != value else value for name, value in asdict(step).items()}
+            {name: None if value != value else value for name, value in vars(step).items()}
             for step in pruning.steps
         ],
     }

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from headroles.records.findings import Labelling
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.sheets import ENDS, Sheet
+from headroles.records.table import Sheet
 from headroles.reports.terminal import WIDE
 from headroles.reports.why.answer import answer_of
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
@@ -27,34 +27,6 @@ from headroles.terminal.label import show_account
 
 WIDEST = 150
 """Width of the terminal from which columns stand two spaces apart."""
-ROLES = {
-    "heads": "heads", "vertical": "verti-\ncal", "by query": "by\nquery",
-    "undetermined": "unde-\nter-\nmined",
-    "untestable": "untest-\nable", "vertical share": "vertical\nshare", "few neurons": "few\nneurons",
-    "participation": "partici-\npation", "when rotated": "when\nrotated", "found": "found",
-    "directions": "direc-\ntions", "falls without": "falls\nwithout",
-}  # fmt: skip
-HEADS = {
-    "role": "role", f"contrast {ENDS}": f"contrast {ENDS}",
-    f"vertical share {ENDS}": f"vertical\nshare {ENDS}",
-    "verdict": "verdict", "participation": "partici-\npation", "when rotated": "when\nrotated",
-    "neurons": "neurons", "found": "found", "directions": "direc-\ntions",
-}  # fmt: skip
-DIMENSIONS = {
-    "role": "role", "dimension": "dimen-\nsion", "frequency pair": "fre-\nquency\npair",
-    f"part {ENDS}": f"part {ENDS}", "share": "share", "q": "q", "level": "level",
-}  # fmt: skip
-KNOCKOUTS = {
-    "removed": "removed", "of role": "of role", "scored": "scored", "before": "before",
-    f"after {ENDS}": f"after {ENDS}", "threshold": "thres-\nhold", "verdict": "verdict",
-}  # fmt: skip
-NARROW = {
-    "role": ("heads", "vertical", "by query", "vertical share", "few neurons", "falls without"),
-    "head": ("role", f"vertical share {ENDS}", "verdict", "found"),
-    "found in": ("role", "dimension", "frequency pair", "share", "q"),
-    "in head": ("removed", "scored", "before", f"after {ENDS}", "verdict"),
-}
-"""Columns that stand in a narrow terminal, by the first column."""
 FEW = 12
 """Heads that are listed without --verbose."""
 
@@ -76,13 +48,14 @@ def show_why(console: Console, labelling: Labelling, folder: str, detail: Detail
     console.print()
     show_sentences(console, answer_of(labelling).sentences)
     titles = {role: phrase_of(role).title for role in origins.held.roles}
+    width = "wide" if console.width >= WIDE else "narrow"
     if origins.origins:
-        _show(console, roles_sheet(labelling), ROLES, "role", titles)
+        _show(console, roles_sheet(labelling, width), titles)
     if detail.verbose or len(origins.origins) <= FEW:
-        _show(console, heads_sheet(labelling), HEADS, "head", titles)
+        _show(console, heads_sheet(labelling, width), titles)
     if detail.verbose:
-        _show(console, dimensions_sheet(labelling, found=True), DIMENSIONS, "found in", titles)
-        _show(console, knockouts_sheet(labelling), KNOCKOUTS, "in head", titles)
+        _show(console, dimensions_sheet(labelling, width, found=True), titles)
+        _show(console, knockouts_sheet(labelling, width), titles)
         console.print()
         for term, meaning in glossary(labelling):
             named_line(console, "word", f"{term}: {meaning}", "dim")
@@ -98,21 +71,9 @@ def _tested(labelling: Labelling) -> str:
     return words.replace(NAMES.get(decision.family, decision.family), FAMILIES["run"])
 
 
-def _show(
-    console: Console,
-    sheet: Sheet | None,
-    headings: Mapping[str, str],
-    corner: str,
-    titles: Mapping[str, str],
-) -> None:
+def _show(console: Console, sheet: Sheet | None, titles: Mapping[str, str]) -> None:
     """Print a table after a blank line, with roles by their titles; nothing where there is none."""
-    if sheet is None:
-        return
-    wide = console.width >= WIDE
-    shown = headings if wide else {name: headings[name] for name in NARROW[corner]}
-    console.print()
-    console.print(
-        terminal_table(
-            sheet.pick(shown, corner), strong="", words=titles, gap=2 if console.width >= WIDEST else 1
-        )
-    )
+    if sheet is not None:
+        console.print()
+        gap = 2 if console.width >= WIDEST else 1
+        console.print(terminal_table(sheet, strong="", words=titles, gap=gap))

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.causal.ablation import FEWEST_UNITS
-from headroles.records.probes import ProbeComparison, TrainedProbe
+from headroles.records.probes import PROBE_CONTESTS, TRAINED_PROBES
+from headroles.records.table import Table
 from headroles.runs.probe.trained.sentences import Sentence
 from headroles.stats.columns import unit_numbers
 from headroles.stats.correction import adjust
@@ -57,9 +58,7 @@ def right_heads(
     )
 
 
-def accuracy_rows(
-    answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence], seed: int
-) -> tuple[TrainedProbe, ...]:
+def accuracy_rows(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence], seed: int) -> Table:
     """Return the accuracy of each probe and baseline on the test sentences, with its 95 % interval.
 
     The interval is Student's, with the jackknife's error, one document left out in turn, and one degree of
@@ -81,24 +80,21 @@ def accuracy_rows(
         outcome = student(sample, 0.0)
         low, high = np.clip(outcome.low, 0.0, 1.0), np.clip(outcome.high, 0.0, 1.0)
     total = int(words.sum())
-    return tuple(
-        TrainedProbe(
-            classifier=answers.classifier,
-            weights=answers.weights,
-            uas=float(sums[:, k].sum() / total) if total else float("nan"),
-            low=float(low[k]),
-            high=float(high[k]),
-            words=total,
-            units=len(words),
-            trained_on=answers.trained_on,
-            epochs=answers.epochs,
-            seed=seed,
-        )
-        for k, answers in enumerate(answered)
+    return TRAINED_PROBES.of(
+        classifier=[answers.classifier for answers in answered],
+        weights=[answers.weights for answers in answered],
+        uas=sums.sum(axis=0) / (total or np.nan),
+        low=low,
+        high=high,
+        words=[total] * len(answered),
+        units=[len(words)] * len(answered),
+        trained_on=[answers.trained_on for answers in answered],
+        epochs=[answers.epochs for answers in answered],
+        seed=[seed] * len(answered),
     )
 
 
-def contests(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]) -> tuple[ProbeComparison, ...]:
+def contests(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]) -> Table:
     """Test the difference of every pair on the same words, later minus earlier, clustered by document.
 
     Null: both have the same accuracy in the population of documents; alternative: they differ. With
@@ -119,7 +115,7 @@ def contests(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]) ->
     words = np.array([int(sentence.judged.sum()) for sentence in sentences], dtype=np.float64)
     pairs = [(later, earlier) for earlier, later in combinations(answered, 2)]
     if not pairs or not words.any():
-        return ()
+        return PROBE_CONTESTS
     with np.errstate(invalid="ignore"):
         shares = np.stack([(first.right - second.right) / words for first, second in pairs], axis=1)
     sample = describe(pooled_unit_values(shares, words, units))
@@ -131,19 +127,15 @@ def contests(answered: Sequence[ProbeAnswers], sentences: Sequence[Sentence]) ->
     p = np.where(constant, np.where(equal, 1.0, np.nan), np.minimum(1.0, 2 * np.fmin(above, below)))
     few = sample.count < FEWEST_UNITS
     p = np.where(few, np.nan, p)
-    q = adjust(p, "holm")
-    return tuple(
-        ProbeComparison(
-            first=first.name,
-            second=second.name,
-            difference=float(sample.mean[k]),
-            low=float("nan") if few[k] else float(outcome.low[k]),
-            high=float("nan") if few[k] else float(outcome.high[k]),
-            statistic=float("nan") if constant[k] or few[k] else float(outcome.statistic[k]),
-            p=float(p[k]),
-            q=float(q[k]),
-        )
-        for k, (first, second) in enumerate(pairs)
+    return PROBE_CONTESTS.of(
+        first=[first.name for first, _ in pairs],
+        second=[second.name for _, second in pairs],
+        difference=sample.mean,
+        low=np.where(few, np.nan, outcome.low),
+        high=np.where(few, np.nan, outcome.high),
+        statistic=np.where(constant | few, np.nan, outcome.statistic),
+        p=p,
+        q=adjust(p, "holm"),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headroles.errors import BadInput, UnknownName
 from headroles.extraction.model.load import Model
@@ -13,8 +13,9 @@ from headroles.inputs.identity import Identity
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.documents import Document
 from headroles.records.numbers import plural
-from headroles.records.probes import ProbeComparison, ProbeWeight, TrainedProbe
+from headroles.records.probes import PROBE_WEIGHTS
 from headroles.records.rules.names import ATTENTION, ATTENTION_WORDS, CLASSIFIERS, DISTANCES_WORDS
+from headroles.records.table import Table
 from headroles.runs.probe.trained.accuracy import ProbeAnswers, accuracy_rows, contests, right_heads
 from headroles.runs.probe.trained.course import Course, FittedProbe, Progress, ReadSettings, sentences_of
 from headroles.runs.probe.trained.models import BRANCHING, AttentionProbe, branching, randomise_weights
@@ -37,9 +38,9 @@ class Training(NamedTuple):
         notes: What was left out or cut short, one sentence each.
     """
 
-    trained: tuple[TrainedProbe, ...]
-    contests: tuple[ProbeComparison, ...]
-    weights: tuple[ProbeWeight, ...]
+    trained: Table
+    contests: Table
+    weights: Table
     notes: tuple[str, ...]
 
 
@@ -118,21 +119,29 @@ def _results(course: Course, fits: Sequence[FittedProbe], model: Model | None = 
         for weight in _weights(probe, model)
     ]
     rows = accuracy_rows(answered, tested, course.settings.seed)
-    if rows[0].units < FEWEST_UNITS:
+    units = rows[0].units
+    if units < FEWEST_UNITS:
         course.notes.append(
-            f"Trained probes are tested on {plural(rows[0].units, 'document')}; below {FEWEST_UNITS}, their "
+            f"Trained probes are tested on {plural(units, 'document')}; below {FEWEST_UNITS}, their "
             "accuracies have no intervals, and their differences no tests."
         )
-    return Training(rows, contests(answered, tested), tuple(weights), tuple(course.notes))
+    return Training(rows, contests(answered, tested), PROBE_WEIGHTS.rows(weights), tuple(course.notes))
 
 
-def _weights(probe: AttentionProbe, model: Model) -> Iterator[ProbeWeight]:
+def _weights(probe: AttentionProbe, model: Model) -> Iterator[dict[str, Any]]:
     """Yield the weights of the attention probe by layer, head and direction."""
     table = probe.weight.detach().cpu().numpy().reshape(model.layers, model.heads, 2)
     for layer in range(model.layers):
         for head in range(model.heads):
             for turn, direction in enumerate(("→", "←")):
-                yield ProbeWeight(ATTENTION, layer, head, direction, float(table[layer, head, turn]))
+                weight = float(table[layer, head, turn])
+                yield {
+                    "classifier": ATTENTION,
+                    "layer": layer,
+                    "head": head,
+                    "direction": direction,
+                    "weight": weight,
+                }
 
 
 def _check(
