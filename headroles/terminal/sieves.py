@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
+from headroles.reports.pictures import shorten
 from headroles.reports.sections.map_data import visible_pieces
-from headroles.reports.views.sieve_svg import describe_cells
-from headroles.reports.views.units import shorten
+from headroles.reports.sieve_picture import describe_cells
 from headroles.showing import ShownSieve, key_line
 
 OURS = "headroles"

@@ -21,7 +21,7 @@ from headroles.reports.causal.words import (
 from headroles.reports.figures.drawing import FAINT, INK, SOFT, SYMBOLS, Figure
 from headroles.reports.print.figures import file_names, with_sentence
 from headroles.reports.print.legend import Entry, with_legend
-from headroles.reports.print.maps import CellLook, add_verdicts, map_frames, map_title
+from headroles.reports.print_maps import CellLook, add_verdicts, map_frames, map_title
 
 MAPS = "verdicts"
 """Name of the figure of maps."""
