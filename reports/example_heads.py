@@ -155,10 +155,10 @@ def _panel(kept: KeptMaps, exhibit: TypicalInput, stack: Stack, colour: str) -> 
     marked = [places if 2 * len(places) <= size else [] for places in marked]
     parts = [
         *heading(title, where, part, fill=colour),
-        *line_group("other attention", rest, frame, GREY),
-        *line_group("what the role counts", of_role, frame, colour),
-        *token_column("", sides[0], left, top, "end", marked[0], colour),
-        *token_column("", sides[1], right, top, "start", marked[1], colour),
+        line_group("other attention", rest, frame, GREY),
+        line_group("what the role counts", of_role, frame, colour),
+        token_column("", sides[0], left, top, "end", marked[0], colour),
+        token_column("", sides[1], right, top, "start", marked[1], colour),
     ]
     across = max(right + wide[1], EDGE + max(map(width_of, (title, where, part))) * SNUG) + EDGE
     name = stack.name(exhibit.layer, exhibit.head)

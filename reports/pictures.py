@@ -5,7 +5,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape, quoteattr
 
@@ -105,6 +105,11 @@ def draw(tag: str, inside: str | None = None, **attributes: float | str) -> str:
     return f"<{tag}{listed}/>" if inside is None else f"<{tag}{listed}>{inside}</{tag}>"
 
 
+def group(parts: Iterable[str], tag: str = "g", **attributes: float | str) -> str:
+    """Return an element around others, each on a line."""
+    return draw(tag, "\n".join(["", *parts, ""]), **attributes)
+
+
 def at(value: float) -> str:
     """Return a coordinate as text.
 
@@ -194,7 +199,7 @@ def join_panels(rows: Sequence[tuple[str, Sequence[Panel]]], width: str = "", wi
         for panel in row:
             if x and x + panel.across > widest:
                 x, y, tall = 0.0, y + tall + BETWEEN, 0.0
-            parts += [f'<g transform="translate({at(x)} {at(y)})">', *panel.parts, "</g>"]
+            parts.append(group(panel.parts, transform=f"translate({at(x)} {at(y)})"))
             across, tall = max(across, x + panel.across), max(tall, panel.down)
             x += panel.across + BETWEEN
         y += tall + BETWEEN
@@ -229,8 +234,8 @@ def whole_svg(panel: Panel, width: str = "") -> str:
         draw("rect", width=across, height=down, fill="#ffffff"),
         *panel.parts,
     ]
-    whole = draw(
-        "svg", "\n".join(["", *inside, ""]), xmlns="http://www.w3.org/2000/svg", width=wide, height=high,
+    whole = group(
+        inside, "svg", xmlns="http://www.w3.org/2000/svg", width=wide, height=high,
         viewBox=f"0 0 {across} {down}", role="img", font_family=FONTS, font_size=SIZE, fill=INK,
     )  # fmt: skip
     return f"{whole}\n"
@@ -437,8 +442,8 @@ def _lines_panel(
         parts.append(line + write(x + SWATCH + 5, y, f"head {head}"))
         x += wide
     top = y + ROW / 2
-    parts += token_column(titles[0], sides[0], start, top, "end")
-    parts += token_column(titles[1], sides[1], stop, top, "start")
+    for name, units, x, anchor in zip(titles, sides, (start, stop), ("end", "start"), strict=True):
+        parts.append(token_column(name, units, x, top, anchor))
     words = [
         f"Lines go from {len(sides[0])} tokens on the left to the {len(sides[1])} they attend to on the "
         f"right; opacity is the weight, and weights under {FAINTEST} draw no line."
@@ -446,7 +451,7 @@ def _lines_panel(
     for place, (head, own) in enumerate(zip(heads, values, strict=True)):
         shift = (place - (len(heads) - 1) / 2) * min(2.4, ROW * 0.7 / len(heads))  # above or below others
         frame = (start + 5, stop - 5, top + ROW + shift)
-        parts += line_group(f"head {head}", own, frame, tones[place], dashes[place])
+        parts.append(line_group(f"head {head}", own, frame, tones[place], dashes[place]))
         words += [f"Strongest in head {head}: {strongest_pair(own, sides)}"] if own.size else []
     numbers = ("heads " if len(heads) > 1 else "head ") + ", ".join(map(str, heads))
     title = f"{KINDS.get(kind, 'Attention')} of layer {layer}, {numbers}"
@@ -461,18 +466,18 @@ def token_column(
     anchor: str,
     marked: Collection[int] = (),
     fill: str = "",
-) -> list[str]:
+) -> str:
     """Return tokens below each other and their title; those at the marked places have a colour."""
-    parts = [f'<g text-anchor="{anchor}">', write(x, top + ROW * 0.7, title, fill=SOFT)]
+    parts = [write(x, top + ROW * 0.7, title, fill=SOFT)]
     for place, unit in enumerate(units):
         y = top + ROW * (place + 1) + ROW * 0.5 + SIZE / 3
         parts.append(write(x, y, unit.text, fill=fill if place in marked else unit.fill))
-    return [*parts, "</g>"]
+    return group(parts, text_anchor=anchor)
 
 
 def line_group(
     name: str, values: Weights, frame: tuple[float, float, float], colour: str, dash: str = ""
-) -> list[str]:
+) -> str:
     """Return lines between two columns of tokens, as strong as their weights, the faint ones first.
 
     ``frame`` says where lines start and stop, and where the first token has its upper end.
@@ -485,10 +490,8 @@ def line_group(
         draw("line", x1=start, y1=from_y, x2=stop, y2=to_y, stroke_opacity=f"{min(value, 1):.3f}")
         for (from_y, to_y), value in zip(ends.tolist(), values[rows, columns][order].tolist(), strict=True)
     ]
-    look = draw(
-        "g", "", role="group", aria_label=name, stroke=colour, stroke_width=1.5, stroke_dasharray=dash
-    )
-    return [look.removesuffix("</g>"), *lines, "</g>"]
+    look = {"role": "group", "aria_label": name, "stroke": colour, "stroke_width": "1.5"}
+    return group(lines, **look, stroke_dasharray=dash)
 
 
 def _heat_panel(title: str, tone: str, sides: Sides, values: Weights) -> Panel:
@@ -500,24 +503,20 @@ def _heat_panel(title: str, tone: str, sides: Sides, values: Weights) -> Panel:
     wide, tall = CELL * len(columns), CELL * len(rows)
     across = max(left + wide + EDGE, 2 * EDGE + max(width_of(title), width_of(corner)))
     field = (left, top, CELL, 5.0)
-    parts = [
-        *heading(title, corner),
-        *(cell_label(unit.text, place, field, fill=unit.fill) for place, unit in enumerate(rows)),
-        *(
-            cell_label(unit.text, place, field, upright=True, fill=unit.fill)
-            for place, unit in enumerate(columns)
-        ),
-        draw("rect", x=left, y=top, width=wide, height=tall, fill="none", stroke=RULE),
-        f'<g fill="{tone}">',
-        *(
-            draw(
-                "rect", x=left + CELL * column + 0.5, y=top + CELL * row + 0.5,
-                width=CELL - 1, height=CELL - 1, fill_opacity=f"{min(values[row, column], 1):.3f}",
-            )
-            for row, column in np.argwhere(values >= 0.5 / 255).tolist()
-        ),
-        "</g>",
+    names = [
+        cell_label(unit.text, place, field, upright=upright, fill=unit.fill)
+        for upright, units in ((False, rows), (True, columns))
+        for place, unit in enumerate(units)
+    ]
+    cells = [
+        draw(
+            "rect", x=left + CELL * column + 0.5, y=top + CELL * row + 0.5, width=CELL - 1, height=CELL - 1,
+            fill_opacity=f"{min(values[row, column], 1):.3f}",
+        )
+        for row, column in np.argwhere(values >= 0.5 / 255).tolist()
     ]  # fmt: skip
+    edge = draw("rect", x=left, y=top, width=wide, height=tall, fill="none", stroke=RULE)
+    parts = [*heading(title, corner), *names, edge, group(cells, fill=tone)]
     words = "A row is a token that attends, a column a token attended to; opacity is the weight."
     return Panel(across, top + tall + EDGE, parts, title, words)
 

@@ -386,14 +386,8 @@ def _map_axes(
 ) -> dict[str, str]:  # fmt: skip
     """Add the axes of a map, layers downwards, and return their names for its traces.
 
-    Args:
-        figure: Is changed.
-        number: Of the map, from 1.
-        domains: Where it lies in the figure, from left to right and from bottom to top.
-        stack: The layers by their positions.
-        heads: Heads of a layer.
-        edge: Cells from the centre of an outer cell to the end of its axis.
-        settings: Of both axes, as plotly names them.
+    The domains say where the map lies in the figure, ``edge`` how many cells an axis has beyond the centre of
+    an outer cell; further settings are plotly's.
     """
     name, layers = number if number > 1 else "", len(stack.layers)
     step, layer_step = (

@@ -30,9 +30,8 @@ DECISION_WORDS = ("role", "not", "undetermined", "untestable")
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
 """The views of a page, and the names of their tabs."""
 SCRIPTS = (
-    "view/view.js", "view/roles.js", "attention/attention.js", "attention/draw.js", "view/thumbs.js",
-    "view/head.js", "view/preview.js", "view/model.js", "view/products.js", "view/strips.js", "view/links.js",
-    "view/carriers.js", "view/neuron.js", "view/tabs.js",
+    "attention/attention.js", "view/view.js", "view/head.js", "view/model.js", "view/products.js",
+    "view/neuron.js", "view/tabs.js",
 )  # fmt: skip
 STYLES = ("shared/page.css", "attention/attention.css", "view/view.css")
 KINDS = {
