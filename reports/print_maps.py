@@ -82,7 +82,7 @@ class MapFrame:
         right: Right end of its title.
     """
 
-    axes: Mapping[str, str]
+    axes: Mapping[str, Any]
     left: float
     top: float
     right: float
@@ -156,8 +156,9 @@ def add_verdicts(
         if not chosen.any():
             continue
         marker, hatch = {"color": look.colour or "var(--panel)"}, "/" if look.hatched else ""
-        faint = {"name": look.word, "opacity": 0.45 if look.faint else 1.0}
-        _add_bars(figure, *np.nonzero(chosen), marker, hatch, **faint, **frame.axes)
+        rows, columns = np.nonzero(chosen)
+        faint: dict[str, Any] = {"name": look.word, "opacity": 0.45 if look.faint else 1.0}
+        _add_bars(figure, rows, columns, marker, hatch, **faint, **frame.axes)
         if look.mark:
             colour = "var(--on-tone)" if look.colour and not look.faint else INK
             marks = {"text": [look.mark] * int(chosen.sum()), "textfont": {"size": 9, "color": colour}}
@@ -191,7 +192,7 @@ def maps(summary: Summary, width: float) -> Figure | None:
         undetermined, holds, explained = (
             decided == DECISIONS.index(word) for word in ("undetermined", "role", "explained")
         )
-        trace = {"name": plain(role.sieve), "meta": {"role": place}}
+        trace: dict[str, Any] = {"name": plain(role.sieve), "meta": {"role": place}}
         colours = _add_map(figure, mean, top, undetermined, tone(role), **trace, **frame.axes)
         strong = summary.strong[place]
         for sign, symbol, size, chosen in (("•", "circle", 4, holds & ~strong), ("◆", "diamond", 6, strong)):
@@ -292,9 +293,15 @@ def matrix(summary: Summary, width: float) -> Figure | None:
             text=[[str(count) if count else "" for count in row] for row in counts.tolist()], name="counts",
             size=11 if heads <= 24 else 9, colorbar={"title": {"text": "roles", "font": {"size": 12}}},
         )  # fmt: skip
-    steps = {"tickmode": "linear", "tick0": 0, "showgrid": False, "ticks": "", "showline": False}
+    steps: dict[str, Any] = {
+        "tickmode": "linear",
+        "tick0": 0,
+        "showgrid": False,
+        "ticks": "",
+        "showline": False,
+    }
     rows = layer_ticks(summary.table.stack, 1 if layers <= 32 else 4, by_place=True)
-    across = {"title": "head", "range": [-0.5, heads - 0.5], "dtick": 1 if heads <= 32 else 4}
+    across: dict[str, Any] = {"title": "head", "range": [-0.5, heads - 0.5], "dtick": 1 if heads <= 32 else 4}
     set_axis(figure, "xaxis", **across, **steps)
     set_axis(figure, "yaxis", title="layer", range=[layers - 0.5, -0.5], **steps | rows)
     figure["layout"]["meta"] = {"sentence": f"Label matrix: {_held(summary)}, layers as rows."}
@@ -444,5 +451,5 @@ def _add_title(
     figure: Figure, text: str, x: float, y: float, xanchor: str = "left", color: str = SOFT
 ) -> None:
     """Write a line above maps, with its upper corner at a part of the width and of the height."""
-    refs = {"xref": "paper", "yref": "paper", "xanchor": xanchor, "yanchor": "top"}
+    refs: dict[str, Any] = {"xref": "paper", "yref": "paper", "xanchor": xanchor, "yanchor": "top"}
     add_note(figure, text, color=color, x=x, y=y, **refs)

@@ -135,8 +135,8 @@ def opening_of(view: View) -> tuple[int, int, int, int | None]:
     queries, keys = (np.flatnonzero(~side.special) for side in (maps.queries, maps.keys))
     rest = maps.weights[:, :, queries[queries > 0]][:, :, :, keys[keys > 0]]
     focus = rest.max(axis=3).mean(axis=2) if rest.size else np.zeros(maps.weights.shape[:2])
-    layer, head = np.unravel_index(int(focus.argmax()), focus.shape)
-    return 0, int(layer), int(head), None
+    place = np.unravel_index(int(focus.argmax()), focus.shape)
+    return 0, int(place[0]), int(place[1]), None
 
 
 def strongest_role(
