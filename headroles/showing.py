@@ -10,9 +10,9 @@ from headroles.errors import BadInput, shorten
 from headroles.plans.cells import SieveCells
 from headroles.records.example import Example
 from headroles.records.passage import Passage
+from headroles.reports import pictures
 from headroles.reports.sections.map_data import visible_pieces
-from headroles.reports.views import units
-from headroles.reports.views.sieve_svg import LONGEST, MOST, describe_cells, sieve_svg
+from headroles.reports.sieve_picture import LONGEST, MOST, describe_cells, sieve_svg
 from headroles.sieves.base import Sieve
 from headroles.sieves.weights.cells import count_cells
 from headroles.storage.folder import write_text
@@ -189,4 +189,4 @@ def key_line(cells: SieveCells, query: int, most: int) -> str:
 
 def _token(piece: str) -> str:
     """Return a token on one line, cut where it is long."""
-    return units.shorten(piece, LONGEST)
+    return pictures.shorten(piece, LONGEST)

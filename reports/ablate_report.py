@@ -44,7 +44,7 @@ from headroles.reports.marks import (
 from headroles.reports.papers import caption, captioned, findings_paper
 from headroles.reports.print.figures import file_names
 from headroles.reports.print.legend import with_legend
-from headroles.reports.print.maps import CellLook, add_verdicts, map_frames, map_title
+from headroles.reports.print_maps import CellLook, add_verdicts, map_frames, map_title
 from headroles.reports.recorded import account_lines, last_sections
 from headroles.reports.report import (
     LONG,

@@ -14,8 +14,8 @@ from headroles.catalogue import Entry
 from headroles.records.numbers import plural
 from headroles.records.table import Cell, Sheet
 from headroles.reports.sections.map_data import visible_pieces
-from headroles.reports.views.sieve_svg import describe_cells
-from headroles.reports.views.units import shorten
+from headroles.reports.pictures import shorten
+from headroles.reports.sieve_picture import describe_cells
 from headroles.reports.words.words import FAMILIES
 from headroles.showing import ShownSieve, key_line
 from headroles.tasks import TASKS

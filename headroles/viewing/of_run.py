@@ -28,7 +28,7 @@ from headroles.records.view import (
     ViewOrigins,
     ViewRoles,
 )
-from headroles.reports.views.opening import strongest_role
+from headroles.reports.view import strongest_role
 from headroles.reports.why.answer import role_sentence
 from headroles.reports.why.words import dimensions_of
 from headroles.shards.stored_sieves import FILE, checked_sieve, with_known_sieves

@@ -58,7 +58,7 @@ class Viewed:
 
     def html(self) -> str:
         """Return one self-contained page with all three views."""
-        from headroles.reports.views.page import view_page
+        from headroles.reports.view import view_page
 
         return view_page(self.view, self.show)
 
@@ -84,7 +84,7 @@ class Viewed:
             form: "lines", "heat" or "text".
             token: With "text", the token whose attention is shown, by number or itself; None for the
                 attention that every token gets, in the mean over the tokens that attend.
-            **looks: Options of ``headroles.reports.views.svg.view_svg``: ``level``, ``specials``, ``sink``,
+            **looks: Options of ``headroles.reports.pictures.view_svg``: ``level``, ``specials``, ``sink``,
                 ``width``.
 
         Raises:
@@ -101,7 +101,7 @@ class Viewed:
             >>> viewed.svg(0, form="text", token="rains").count("</text>")
             5
         """
-        from headroles.reports.views.svg import view_svg
+        from headroles.reports.pictures import view_svg
 
         chosen = [self._maps(view, kind) for view in (self.view, *self.also)]
         return view_svg(

@@ -13,6 +13,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import exact, isolate
+from headroles.reports.example_heads import examples
 from headroles.reports.figures.atlas import atlas_panels
 from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
@@ -22,13 +23,10 @@ from headroles.reports.figures.run import figures
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
 from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.print import legend
-from headroles.reports.print.atlas_maps import atlas_maps
 from headroles.reports.print.dress import dress_for_print
-from headroles.reports.print.examples import examples
 from headroles.reports.print.legend import Entry, probe_legend, with_legend
-from headroles.reports.print.maps import maps
-from headroles.reports.print.matrix import matrix
 from headroles.reports.print.settings import WIDTH
+from headroles.reports.print_maps import atlas_maps, maps, matrix
 from headroles.reports.records import Summary
 from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section

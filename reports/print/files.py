@@ -13,8 +13,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from headroles.errors import BadInput, MissingExtra
+from headroles.reports.example_heads import SVG
 from headroles.reports.print.dress import scale_to
-from headroles.reports.print.examples import SVG
 from headroles.reports.print.settings import check_form
 from headroles.storage.integrity.origin import PDF_MARK, PNG_CHUNK, SVG_MARK
 

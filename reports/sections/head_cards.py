@@ -18,8 +18,7 @@ from headroles.reports.summary.embedded import script_json
 from headroles.reports.summary.score_spread import Spreads, spreads_of
 
 PANEL_SCRIPTS = (
-    "attention/attention.js", "attention/draw.js",
-    "cards/spread.js", "cards/evidence.js", "cards/examples.js", "cards/cards.js",
+    "attention/attention.js", "cards/spread.js", "cards/evidence.js", "cards/examples.js", "cards/cards.js",
 )  # fmt: skip
 PANEL_STYLES = ("attention/attention.css", "cards/cards.css")
 """Scripts and style sheets of the head panel, for every page that has it."""

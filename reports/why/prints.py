@@ -9,7 +9,7 @@ from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.drawing import INK, SOFT, SYMBOLS, Figure, tone
 from headroles.reports.print.figures import with_sentence
 from headroles.reports.print.legend import Entry, with_legend
-from headroles.reports.print.maps import CellLook, add_verdicts, map_frames, map_title
+from headroles.reports.print_maps import CellLook, add_verdicts, map_frames, map_title
 from headroles.reports.why.figures import (
     NEURON_LOOKS,
     NEURONS,

@@ -9,20 +9,20 @@ function inSentence(name) {
   return /[^\x20-\x7e]/.test(text) ? `\u2068${text}\u2069` : text;
 }
 
+const chipOf = (role) => attention.html("i", { class: `chip tone-${role.tone}`, "aria-hidden": "true" }, role.code);
+
 const cards = (() => {
   const title = document.getElementById("head-card-title");
   const chooser = document.getElementById("card-role");
   const link = document.getElementById("card-link");
   const data = read("cards-data");
   const examples = examplesOf(data);
-  const evidenceTable = evidenceOf(data).table;
+  const evidenceTable = evidenceOf(data);
   const spread = chooser && spreadOf(data);
   const MOST_LISTED = 15;
   let cell = -1;
   let preferred = "";
   let sentences;
-
-  const rowOfRole = (role, head) => role.sieve * perSieve + head;
 
   /* Heads that hold each role: few heads make a role telling. */
   const holders = new Map(findings.roles.map((role) => {
@@ -32,7 +32,7 @@ const cards = (() => {
 
   /* Roles a head holds: those that the fewest heads hold first, as in its sentence. */
   function heldRoles() {
-    const own = findings.roles.filter((role) => decisions[rowOfRole(role, cell)] === 0);
+    const own = findings.roles.filter((role) => decisions[rowOf(role, cell)] === 0);
     return own.sort((one, other) => holders.get(one) - holders.get(other) || findings.roles.indexOf(one) - findings.roles.indexOf(other));
   }
 
@@ -46,7 +46,7 @@ const cards = (() => {
     if (preferred !== "") return Number(preferred);
     if (own.length) return findings.roles.indexOf(own[0]);
     const numbers = findings.roles.map((_, number) => number);
-    return sortRows(numbers, (number) => columns.mean[rowOfRole(findings.roles[number], cell)], -1)[0];
+    return sortRows(numbers, (number) => columns.mean[rowOf(findings.roles[number], cell)], -1)[0];
   }
 
   const namesOf = (roles) => roles.map((role) => inSentence(findings.sieves[role.sieve])).join(", ");
@@ -61,10 +61,7 @@ const cards = (() => {
     return others.length ? ` It shares keys and values with ${sharedWith}.` : "";
   }
 
-  function toldOfHeads() {
-    sentences ??= attention.unpack(data.sentences).then((packed) => JSON.parse(new TextDecoder().decode(packed)));
-    return sentences;
-  }
+  const toldOfHeads = () => (sentences ??= attention.unpackJson(data.sentences));
 
   async function describe() {
     const asked = cell;
@@ -74,13 +71,13 @@ const cards = (() => {
 
   function roles(own) {
     const every = document.getElementById("card-every");
-    const beyond = (role) => columns.mean[rowOfRole(role, cell)] - role.threshold;
+    const beyond = (role) => columns.mean[rowOf(role, cell)] - role.threshold;
     const others = findings.roles.filter((role) => !own.includes(role));
     const order = sortRows(others.map((_, place) => place), (place) => beyond(others[place]), -1).map((place) => others[place]);
     document.getElementById("card-roles").replaceChildren(evidenceTable(cell, every ? [...own, ...order].slice(0, MOST_LISTED) : [...own, ...order]));
     if (!every) return;
     const counts = [0, 0, 0, 0, 0];
-    for (const role of findings.roles) counts[decisions[rowOfRole(role, cell)]] += 1;
+    for (const role of findings.roles) counts[decisions[rowOf(role, cell)]] += 1;
     const words = ["role", "not", "undetermined", "untestable", "explained"].map((word, code) => `${counts[code]} ${word}`);
     document.getElementById("card-counted").textContent = `Of ${findings.roles.length} roles: ${words.join(", ")}.`;
     every.querySelector("div").replaceChildren(evidenceTable(cell, [...own, ...order]));

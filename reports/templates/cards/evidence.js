@@ -5,17 +5,10 @@ const evidenceOf = (data) => {
   const NUMBER_OF_DECISION = ["q", "q_not", "", "", "q_explained"];
   const SMALLEST = 1e-16;
 
-  function svg(tag, attributes, ...children) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  }
-
+  const { html, svg } = attention;
   const rowOfHead = (sieve, cell) => sieve * perSieve + cell;
   const thresholdOf = (row) => columns.null[row] + columns.margin[row];
-  const isAbsent = (role, cell) => (role.absent instanceof Set ? role.absent.has(cell) : role.absent.includes(cell));
-  const isStrong = (role, cell) => (role.strong instanceof Set ? role.strong.has(cell) : role.strong.includes(cell));
+  const isAmong = (heads, cell) => (heads instanceof Set ? heads.has(cell) : heads.includes(cell));
   /* Small numbers of evidence: more digits would say nothing. */
   const small = (value) => (value < SMALLEST ? "< 1e−16" : `= ${value < 1e-3 ? value.toExponential(0) : shortNumber(value)}`.replace("-", "−"));
 
@@ -23,15 +16,15 @@ const evidenceOf = (data) => {
   function decisionOf(role, cell) {
     const code = decisions[rowOfHead(role.sieve, cell)];
     if (code === 4) return role.verdict;
-    return code === 1 && isAbsent(role, cell) ? "absent" : NAMES[code] ?? "";
+    return code === 1 && isAmong(role.absent, cell) ? "absent" : NAMES[code] ?? "";
   }
 
   /* What the decision rests on: what it controls for, its corrected p, the probability of the role in another sample. */
   function supportOf(role, cell) {
     const row = rowOfHead(role.sieve, cell);
-    const name = isAbsent(role, cell) ? "q_absent" : NUMBER_OF_DECISION[decisions[row]];
+    const name = isAmong(role.absent, cell) ? "q_absent" : NUMBER_OF_DECISION[decisions[row]];
     const parts = [];
-    if (decisions[row] === 0 && role.stronger) parts.push(`beyond ${isStrong(role, cell) ? role.stronger : role.control}`);
+    if (decisions[row] === 0 && role.stronger) parts.push(`beyond ${isAmong(role.strong, cell) ? role.stronger : role.control}`);
     if (name && columns[name] && !Number.isNaN(columns[name][row])) parts.push(`q ${small(columns[name][row])}`);
     if (decisions[row] === 0 && columns.stability && !Number.isNaN(columns.stability[row])) parts.push(`stability ${cellText("stability", row)}`);
     return parts;
@@ -57,24 +50,16 @@ const evidenceOf = (data) => {
   }
 
   function measured(row, range, tone) {
-    const place = create("td");
-    if (row < 0) return place;
+    if (row < 0) return html("td", {});
+    if (Number.isNaN(columns.mean[row])) return html("td", {}, "–");
     const [mean, low, high] = ["mean", ...ENDS].map((name) => cellText(name, row));
-    if (Number.isNaN(columns.mean[row])) place.append("–");
-    else place.append(interval(row, range, tone), create("span", mean, "card-number"), " ", create("span", `[${low}, ${high}]`, "card-number"));
-    return place;
+    const [number, ends] = [mean, `[${low}, ${high}]`].map((text) => html("span", { class: "card-number" }, text));
+    return html("td", {}, interval(row, range, tone), number, " ", ends);
   }
 
   function named(role, number) {
-    const line = create("th");
-    line.scope = "row";
-    const name = findings.sieves[role.sieve];
-    line.title = name;
-    const both = create("span", undefined, "card-named");
-    both.append(create("i", role.code, `chip tone-${role.tone}`), create("bdi", data.titles[number] ?? name));
-    both.firstChild.setAttribute("aria-hidden", "true");
-    line.append(both);
-    return line;
+    const title = findings.sieves[role.sieve];
+    return html("th", { scope: "row", title }, html("span", { class: "card-named" }, chipOf(role), html("bdi", {}, data.titles[number] ?? title)));
   }
 
   /* What the contrasts of some roles control for, as the heading of their column. */
@@ -90,25 +75,15 @@ const evidenceOf = (data) => {
     const compared = roles.some((role) => role.contrast >= 0);
     const rows = (name) => roles.filter((role) => role[name] >= 0).map((role) => rowOfHead(role[name], cell));
     const [scores, contrasts] = [rangeOf(rows("sieve")), compared ? rangeOf(rows("contrast")) : []];
-    const made = create("table", undefined, "numbers card-evidence");
-    const top = made.createTHead().insertRow();
-    for (const word of ["role", "score", ...(compared ? [headingOf(roles)] : []), "decision"]) {
-      const name = create("th", word);
-      name.scope = "col";
-      top.append(name);
-    }
-    const body = made.createTBody();
-    for (const role of roles) {
-      const line = body.insertRow();
-      line.className = decisions[rowOfHead(role.sieve, cell)] === 0 ? "held" : "";
-      const verdict = create("td", decisionOf(role, cell), "words");
-      verdict.append(...supportOf(role, cell).map((text) => create("small", text)));
-      line.append(named(role, findings.roles.indexOf(role)), measured(rowOfHead(role.sieve, cell), scores, role.tone));
-      if (compared) line.append(measured(role.contrast < 0 ? -1 : rowOfHead(role.contrast, cell), contrasts, role.tone));
-      line.append(verdict);
-    }
-    return made;
+    const names = ["role", "score", ...(compared ? [headingOf(roles)] : []), "decision"].map((word) => html("th", { scope: "col" }, word));
+    const lines = roles.map((role) => {
+      const row = rowOfHead(role.sieve, cell);
+      const contrast = compared ? [measured(role.contrast < 0 ? -1 : rowOfHead(role.contrast, cell), contrasts, role.tone)] : [];
+      const verdict = html("td", { class: "words" }, decisionOf(role, cell), supportOf(role, cell).map((text) => html("small", {}, text)));
+      return html("tr", { class: decisions[row] === 0 ? "held" : "" }, named(role, findings.roles.indexOf(role)), measured(row, scores, role.tone), contrast, verdict);
+    });
+    return html("table", { class: "numbers card-evidence" }, html("thead", {}, html("tr", {}, names)), html("tbody", {}, lines));
   }
 
-  return { table };
+  return table;
 };

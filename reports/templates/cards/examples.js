@@ -1,5 +1,6 @@
 /* Inputs that show what a head does, drawn when they come near the window: the keys of a role have its colour. */
 const examplesOf = (data) => {
+  const { html, isolate } = attention;
   const place = document.getElementById("card-examples");
   const controls = document.getElementById("card-drawn");
   const notePlace = document.getElementById("card-examples-told");
@@ -18,16 +19,10 @@ const examplesOf = (data) => {
 
   const nameOf = (number) => inSentence(data.titles[number] ?? findings.sieves[findings.roles[number].sieve]);
 
-  async function unpackedInputs() {
-    return JSON.parse(new TextDecoder().decode(await attention.unpack(data.examples)));
-  }
-
   /* One number per (query, key): 1 where the sieve of a role counts it; undefined where that is not known. */
   async function cellsOf(input, role, tokens) {
     const stored = data.counted.find(([place, number]) => place === input && number === role);
-    if (!stored) return undefined;
-    const bits = await attention.unpack(stored[2]);
-    return Uint8Array.from({ length: tokens ** 2 }, (_, cell) => (bits[cell >> 3] >> (7 - (cell & 7))) & 1);
+    return stored && attention.unpackBits(stored[2], tokens ** 2);
   }
 
   const showsSpecials = (role) => specials ?? Boolean(data.specials[role]);
@@ -36,7 +31,7 @@ const examplesOf = (data) => {
   async function draw(frame) {
     const drawing = { set() {}, remove() {} };
     drawings.set(frame, drawing);
-    inputs ??= unpackedInputs();
+    inputs ??= attention.unpackJson(data.examples);
     const { map, role, label } = frame.wanted;
     const [all, weights] = await Promise.all([inputs, attention.unpack(data.maps[map])]);
     const tokens = all[data.mapped[map]];
@@ -54,22 +49,19 @@ const examplesOf = (data) => {
   /* The strongest links of an example, and how much attention goes to tokens that are hidden. */
   function tell(frame) {
     const { tokens, weights, own, role } = frame.wanted;
-    const using = settingsOf(frame.wanted);
-    const { rows, columns, values } = attention.matrix({ queries: tokens, keys: tokens, weights }, using);
-    const counted = own && attention.countedOf(own, rows, columns, tokens.pieces.length);
+    const using = { ...settingsOf(frame.wanted), own };
+    const { rows, columns, values, counted } = attention.matrix({ queries: tokens, keys: tokens, weights }, using);
     const cells = Array.from(values.keys()).filter((cell) => values[cell] > 0 && (!counted || counted[cell]));
     cells.sort((one, other) => values[other] - values[one] || one - other);
     const line = frame.parentElement.querySelector(".card-links");
     line.className = `card-links${own ? ` tone-${findings.roles[role].tone}` : ""}`;
     line.replaceChildren(...cells.slice(0, LINKS).map((cell) => {
-      const link = create("span", undefined, "card-pair");
       const [query, key] = [rows[Math.floor(cell / columns.length)], columns[cell % columns.length]];
-      link.append(attention.isolate(query.text), " → ", attention.isolate(key.text), ` ${values[cell].toFixed(2)}`);
-      return link;
+      return html("span", { class: "card-pair" }, isolate(query.text), " → ", isolate(key.text), ` ${values[cell].toFixed(2)}`);
     }));
-    if (counted && !cells.length) line.append(create("span", "No key of this role is shown.", "count"));
+    if (counted && !cells.length) line.append(html("span", { class: "count" }, "No key of this role is shown."));
     const hidden = rows.length ? 1 - values.reduce((sum, value) => sum + value, 0) / rows.length : 0;
-    if (hidden >= 0.005) line.append(create("span", `${Math.round(100 * hidden)} % to hidden tokens`, "count"));
+    if (hidden >= 0.005) line.append(html("span", { class: "count" }, `${Math.round(100 * hidden)} % to hidden tokens`));
   }
 
   const coming = new IntersectionObserver((entries) => {
@@ -81,45 +73,30 @@ const examplesOf = (data) => {
   }, { root: side.element, rootMargin: "300px" });
 
   function example(cell, number, [, , rank, score, map]) {
-    const figure = create("figure", undefined, "card-example");
-    const caption = create("figcaption");
-    const name = number === NONE ? `Input ${rank}` : RANKS[rank] ?? `Rank ${rank}`;
-    caption.append(create("strong", name), number === NONE ? " " : `: score ${score.toFixed(3).replace("-", "−")} `, create("bdi", "", "count"));
-    const frame = create("div", undefined, "card-host");
-    const label = `${number === NONE ? "no role" : nameOf(number)}, layer ${layerAt(cell)}, head ${cell % findings.heads}, ${name.toLowerCase()}`;
+    const none = number === NONE;
+    const name = none ? `Input ${rank}` : RANKS[rank] ?? `Rank ${rank}`;
+    const label = `${none ? "no role" : nameOf(number)}, layer ${layerAt(cell)}, head ${cell % findings.heads}, ${name.toLowerCase()}`;
+    const frame = html("div", { class: "card-host" });
     frame.wanted = { map, label, role: number };
     coming.observe(frame);
-    figure.append(caption, create("p", undefined, "card-links"), frame);
-    return figure;
+    const said = none ? " " : `: score ${score.toFixed(3).replace("-", "−")} `;
+    const caption = html("figcaption", {}, html("strong", {}, name), said, html("bdi", { class: "count" }));
+    return html("figure", { class: "card-example" }, caption, html("p", { class: "card-links" }), frame);
   }
 
-  function grid(cell, number, exhibits) {
-    const all = create("div", undefined, "card-grid-of");
-    all.append(...exhibits.map((each) => example(cell, number, each)));
-    return all;
-  }
+  const grid = (cell, number, exhibits) => html("div", { class: "card-grid-of" }, exhibits.map((each) => example(cell, number, each)));
 
-  function fold(summary, content, opened) {
-    const details = create("details");
+  function fold(summary, content, opened, look) {
+    const details = html("details", { class: look }, html("summary", {}, summary), content);
     details.open = opened;
-    details.append(summary, content);
     return details;
   }
 
   function block(cell, number, exhibits, opened) {
-    const role = findings.roles[number];
-    const summary = create("summary");
-    summary.append(create("i", role.code, `chip tone-${role.tone}`), create("span", nameOf(number)));
-    summary.firstChild.setAttribute("aria-hidden", "true");
-    const all = create("div");
     const [most, least] = [exhibits.filter(([, , rank]) => rank > 0), exhibits.filter(([, , rank]) => rank < 0)];
-    all.append(grid(cell, number, most));
-    if (least.length) {
-      const folded = fold(create("summary", `Least typical (${least.length})`), grid(cell, number, least), !most.length);
-      folded.className = "card-least";
-      all.append(folded);
-    }
-    return fold(summary, all, opened);
+    const folded = least.length ? [fold(`Least typical (${least.length})`, grid(cell, number, least), !most.length, "card-least")] : [];
+    const name = [chipOf(findings.roles[number]), html("span", {}, nameOf(number))];
+    return fold(name, html("div", {}, grid(cell, number, most), folded), opened);
   }
 
   /* Notes on the examples, a sentence each. */
@@ -164,11 +141,6 @@ const examplesOf = (data) => {
     if (random.length) place.append(grid(cell, NONE, random));
   }
 
-  function press(button, name) {
-    for (const other of button.parentElement.children) other.setAttribute("aria-pressed", String(other === button));
-    settings[name] = button.dataset[name];
-  }
-
   function change() {
     drawings.forEach((drawing, frame) => {
       drawing.set(settingsOf(frame.wanted));
@@ -179,7 +151,8 @@ const examplesOf = (data) => {
   controls.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    press(button, button.dataset.form ? "form" : "level");
+    for (const other of button.parentElement.children) other.setAttribute("aria-pressed", String(other === button));
+    Object.assign(settings, button.dataset);
     change();
   });
   controls.addEventListener("change", (event) => {

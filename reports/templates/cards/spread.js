@@ -15,12 +15,7 @@ const spreadOf = (data) => {
     return { counts: new Counts(counts.slice().buffer), scored: new Uint32Array(scored.slice().buffer), five: new Uint16Array(five.slice().buffer) };
   }
 
-  function svg(tag, attributes, ...children) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  }
+  const { html, svg } = attention;
 
   /* Scores with the decimals of their column: three, as in the tables, unless its range asks for others. */
   function scoreOf(value) {
@@ -70,16 +65,23 @@ const spreadOf = (data) => {
     const drawn = [...counts].map((count, bin) => svg("rect", {
       class: "card-bar-of", x: x(edges[bin]) + 0.5, y: y(count), width: Math.max(x(edges[bin + 1]) - x(edges[bin]) - 1, 1), height: base - y(count),
     }, svg("title", {}, `${edgeOf(edges[bin])} to ${edgeOf(edges[bin + 1])}: ${inputs(count)}`)));
-    const half = svg("rect", { class: "card-half", x: x(five[1]), y: base + 5, width: Math.max(x(five[3]) - x(five[1]), 1), height: 5 });
-    return [...drawn, half, svg("rect", { class: "card-median", x: x(five[2]) - 1.5, y: base + 2, width: 3, height: 11 })];
+    return [...drawn, ...halfOf(x(five[1]), Math.max(x(five[3]) - x(five[1]), 1), x(five[2]), base + 2)];
   }
 
+  /* A line of a mark, with a tip for the mean. */
+  const markOf = (name, x, y1, y2, tip) => [
+    svg("line", { class: `card-mark card-mark-${name}`, x1: x, x2: x, y1, y2 }), ...(name === "mean" ? [svg("path", { class: "card-tip", d: tip })] : []),
+  ];
+
   function upright(name, at) {
-    const base = SIZE.height - SIZE.bottom;
-    const ends = { x1: at, x2: at, y1: SIZE.top - 6, y2: base };
-    const tip = name === "mean" ? [svg("path", { class: "card-tip", d: `M${at - 5} ${SIZE.top - 10}h10l-5 9z` })] : [];
-    return [svg("line", { class: "card-halo", ...ends }), svg("line", { class: `card-mark card-mark-${name}`, ...ends }), ...tip];
+    const [y1, y2] = [SIZE.top - 6, SIZE.height - SIZE.bottom];
+    return [svg("line", { class: "card-halo", x1: at, x2: at, y1, y2 }), ...markOf(name, at, y1, y2, `M${at - 5} ${SIZE.top - 10}h10l-5 9z`)];
   }
+
+  /* The middle half of the inputs, and their median. */
+  const halfOf = (from, wide, middle, y) => [
+    svg("rect", { class: "card-half", x: from, y: y + 3, width: wide, height: 5 }), svg("rect", { class: "card-median", x: middle - 1.5, y, width: 3, height: 11 }),
+  ];
 
   function paint() {
     if (!latest || plot.hidden) return;
@@ -95,26 +97,15 @@ const spreadOf = (data) => {
       ...axes(frame), ...bars(frame), ...marks.flatMap(([name, value]) => (Number.isFinite(value) ? upright(name, x(value)) : []))));
   }
 
-  function glyph(name) {
-    const drawn = name === "half" ? [svg("rect", { class: "card-half", x: 1, y: 5, width: 22, height: 5 }), svg("rect", { class: "card-median", x: 10.5, y: 2, width: 3, height: 11 })]
-      : [svg("line", { class: `card-mark card-mark-${name}`, x1: 12, x2: 12, y1: 1, y2: 15 }), ...(name === "mean" ? [svg("path", { class: "card-tip", d: "M7 0h10l-5 8z" })] : [])];
-    return svg("svg", { width: 24, height: 16, "aria-hidden": "true" }, ...drawn);
-  }
-
+  /* A line of the legend. */
   function entry(name, text) {
-    const item = create("li");
-    item.append(glyph(name), text);
-    return item;
+    const drawn = name === "half" ? halfOf(1, 22, 12, 2) : markOf(name, 12, 1, 15, "M7 0h10l-5 8z");
+    return html("li", {}, svg("svg", { width: 24, height: 16, "aria-hidden": "true" }, drawn), text);
   }
 
   function list({ edges, counts }) {
-    body.replaceChildren(...[...counts].map((count, bin) => {
-      const line = create("tr");
-      const name = create("th", edgeOf(edges[bin]));
-      name.scope = "row";
-      line.append(name, create("td", edgeOf(edges[bin + 1])), create("td", count.toLocaleString("en")));
-      return line;
-    }));
+    body.replaceChildren(...[...counts].map((count, bin) => html("tr", {},
+      html("th", { scope: "row" }, edgeOf(edges[bin])), html("td", {}, edgeOf(edges[bin + 1])), html("td", {}, count.toLocaleString("en")))));
   }
 
   /* Shows one role of one head; the last call wins where numbers are still being unpacked. */

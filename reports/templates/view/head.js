@@ -11,12 +11,10 @@ const headView = (() => {
     laid = wanted();
     by("head-heads").replaceChildren(...roles.ordered(chosen.layer).map((place) => {
       const head = heads[place];
-      const button = create("button", String(head), `view-head tone-${head % 8}`);
-      button.type = "button";
+      const name = [`head ${head}`, ...roles.titles(chosen.layer, place)].join(", ");
+      const chips = roles.of(chosen.layer, place).map((role) => roles.chip(role));
+      const button = html("button", { class: `view-head tone-${head % 8}`, type: "button", "aria-label": name, title: roles.text(chosen.layer, place) }, String(head), chips);
       button.place = place;
-      button.append(...roles.of(chosen.layer, place).map((role) => roles.chip(role)));
-      button.setAttribute("aria-label", [`head ${head}`, ...roles.titles(chosen.layer, place)].join(", "));
-      button.title = roles.text(chosen.layer, place);
       button.addEventListener("click", () => toggle(place));
       button.addEventListener("dblclick", () => only(place));
       return button;
@@ -48,21 +46,12 @@ const headView = (() => {
     for (const button of by("head-heads").children) button.setAttribute("aria-pressed", String(chosen.heads.has(button.place)));
     by("head-only").textContent = `Only head ${heads[touched]}`;
     by("head-mean").hidden = chosen.form !== "heat" || chosen.heads.size < 2;
-    said();
-  }
-
-  /* What the run says about the one head that is shown. */
-  function said() {
-    const [head] = chosen.heads;
-    const lines = chosen.heads.size === 1 ? roles.lines(chosen.layer, head) : [];
+    /* What the run says about the one head that is shown. */
+    const lines = chosen.heads.size === 1 ? roles.lines(chosen.layer, ...chosen.heads) : [];
     by("head-roles").hidden = !roles.known() || chosen.heads.size > 1;
     by("head-roles").replaceChildren(
       ...(lines.length ? [] : ["This head holds no role in the run."]),
-      ...lines.map(({ role, title, text }) => {
-        const one = create("span");
-        one.append(roles.chip(role), ` ${title}: ${text}`);
-        return one;
-      }),
+      ...lines.map(({ role, title, text }) => html("span", {}, roles.chip(role), ` ${title}: ${text}`)),
     );
   }
 
@@ -75,9 +64,9 @@ const headView = (() => {
     marks();
     const bytes = await layerOf(chosen.layer);
     if (mine !== turn) return;
-    const { own } = roles.settings();
+    const { own, tone } = roles.settings();
     const chosenMaps = [...chosen.heads].sort((one, other) => one - other).map((place) => (
-      { weights: headOf(bytes, place, maps), tone: own ? roles.settings().tone : toneOf(maps.heads[place]), label: `head ${maps.heads[place]}` }
+      { weights: headOf(bytes, place, maps), tone: own ? tone : toneOf(maps.heads[place]), label: `head ${maps.heads[place]}` }
     ));
     const settings = { ...settingsNow(), isolate: isolateToken, maps: chosenMaps, label: `Layer ${maps.layers[chosen.layer]}` };
     if (drawnKind === chosen.kind) drawing.set(settings);
@@ -103,22 +92,14 @@ const headView = (() => {
     details.onceOpen = () => {
       const found = attention.matrix({ queries: maps.queries, keys: maps.keys, weights: first.weights }, settingsNow());
       by("head-table-of").textContent = `Layer ${maps.layers[chosen.layer]}, ${first.label}.`;
-      const rows = found.rows.map((unit, place) => row(unit, attention.strongest(found, 0, place)));
+      const written = ({ text, value }) => [isolate(text), ` ${decimals(value)}`];
+      const rows = found.rows.map((unit, place) => {
+        const keys = attention.strongest(found, 0, place);
+        return tableRow([`${unit.places[0]} `, isolate(unit.text)], [0, 1, 2].map((rank) => (keys[rank] ? written(keys[rank]) : [])), "words");
+      });
       fillTable(details.querySelector("table"), ["token", "strongest", "second", "third"], rows, "words");
     };
     if (details.open) details.onceOpen();
-  }
-
-  function row(unit, keys) {
-    const line = create("tr");
-    const name = line.appendChild(create("th"));
-    name.scope = "row";
-    name.append(`${unit.places[0]} `, attention.isolate(unit.text));
-    for (let rank = 0; rank < 3; rank += 1) {
-      const cell = line.appendChild(create("td", undefined, "words"));
-      if (keys[rank]) cell.append(attention.isolate(keys[rank].text), ` ${decimals(keys[rank].value)}`);
-    }
-    return line;
   }
 
   by("head-layer").addEventListener("input", (event) => {

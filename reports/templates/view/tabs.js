@@ -18,7 +18,7 @@ function show(name) {
   by("view-left").hidden = name === "neuron" || (chosen.specials && chosen.sink && chosen.from === "all");
   if (by("view-order-label")) by("view-order-label").hidden = !roles.known();
   if (by("view-keys-label")) by("view-keys-label").hidden = !roles.known();
-  preview.hide();
+  modelView.hide();
   controls();
   return views[name].renew();
 }
@@ -107,36 +107,25 @@ by("view-tabs").addEventListener("keydown", (event) => {
   roving(tabs, event, tabs.length);
   if (event.defaultPrevented) turnTo(document.activeElement.dataset.show);
 });
-for (const name of ["form", "level"]) {
-  by(`view-${name}`).addEventListener("input", (event) => {
-    chosen[name] = event.target.value;
-    show(open);
-  });
-}
-for (const name of ["specials", "sink"]) {
-  by(`view-${name}`).addEventListener("input", (event) => {
-    chosen[name] = event.target.checked;
-    show(open);
-  });
-}
-by("view-filter").addEventListener("input", (event) => {
-  [chosen.from, chosen.to] = event.target.value.split(",").map((text) => (text === "all" ? text : Number(text)));
+/* Every control changes a choice and draws anew. */
+const control = (name, change) => by(`view-${name}`)?.addEventListener("input", ({ target }) => {
+  change(target);
   show(open);
 });
-by("view-kind")?.addEventListener("input", (event) => {
-  const kind = Number(event.target.value);
+for (const name of ["form", "level", "order"]) control(name, ({ value }) => { chosen[name] = value; });
+for (const name of ["specials", "sink"]) control(name, ({ checked }) => { chosen[name] = checked; });
+control("filter", ({ value }) => {
+  [chosen.from, chosen.to] = value.split(",").map((text) => (text === "all" ? text : Number(text)));
+});
+control("kind", ({ value }) => {
+  const kind = Number(value);
   const [layer, head] = kind === firstKind ? [firstLayer, firstHead] : [0, 0];
   Object.assign(chosen, { kind, layer, heads: new Set([head]), from: "all", to: "all", only: null });
   by("view-filter").value = "all,all";
   leaveOut();
-  show(open);
 });
 by("view-only").addEventListener("click", () => isolateToken(0, null));
-by("view-keys")?.addEventListener("input", (event) => chooseKeys(event.target.value === "" ? null : Number(event.target.value)));
-by("view-order")?.addEventListener("input", (event) => {
-  chosen.order = event.target.value;
-  show(open);
-});
+by("view-keys")?.addEventListener("input", ({ target }) => chooseKeys(target.value === "" ? null : Number(target.value)));
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show(open));
 for (const name of ["beforeprint", "afterprint"]) {
@@ -147,11 +136,13 @@ for (const name of ["beforeprint", "afterprint"]) {
     views[open].repaint?.();
   });
 }
-addEventListener("hashchange", () => { if (Object.hasOwn(views, location.hash.slice(1))) show(location.hash.slice(1)); });
+/* The view that the address names, else the one given. */
+const named = (other) => (Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : other);
+addEventListener("hashchange", () => { if (named("")) show(named("")); });
 
 by("view-app").hidden = false;
 if (by("view-kind")) by("view-kind").value = String(firstKind);
 leaveOut();
 roles.choices();
 if (roles.hasKeys(firstRole)) chooseKeys(firstRole);
-show(Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : by("view-app").dataset.show);
+show(named(by("view-app").dataset.show));
