@@ -10,7 +10,7 @@ from headroles.errors import BadInput, shorten
 from headroles.plans.cells import SieveCells
 from headroles.records.example import Example
 from headroles.records.passage import Passage
-from headroles.reports.sections.map_data import visible_pieces
+from headroles.reports.embedded import visible_pieces
 from headroles.reports.views import units
 from headroles.reports.views.sieve_svg import LONGEST, MOST, describe_cells, sieve_svg
 from headroles.sieves.base import Sieve

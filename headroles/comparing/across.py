@@ -11,7 +11,7 @@ from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
 from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.findings import Labelling
-from headroles.reports.words.several import percent
+from headroles.records.numbers import percent
 from headroles.stats.across.conjunction import conjunctions
 from headroles.stats.across.meta import NOTHING, pool_means
 from headroles.stats.across.replicability import replicability_r

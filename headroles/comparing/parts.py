@@ -15,8 +15,8 @@ from headroles.judging.scores import judge_scores
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments
+from headroles.records.numbers import percent
 from headroles.records.rules.rule import Rule
-from headroles.reports.words.several import percent
 from headroles.shards.moment_runs import concatenate_scores
 from headroles.shards.moments import SUBSAMPLE, ranks_of, take_examples
 

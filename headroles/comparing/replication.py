@@ -10,11 +10,10 @@ from headroles.inputs.identity import shared_inputs
 from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
 from headroles.records.layers import by_position
-from headroles.records.numbers import plural
+from headroles.records.numbers import percent, plural
 from headroles.records.probes import ConditionGap
 from headroles.records.replication import BestReplicate, Replication, ReplicationCounts
 from headroles.records.rules.rule import Decision, Rule
-from headroles.reports.words.several import percent
 from headroles.stats.comparing.replication import (
     count_replicates,
     replicate_best_heads,

@@ -21,7 +21,7 @@ from headroles.reports.sections.cluster_sheets import (
     role_claims_sheet,
 )
 from headroles.reports.sheets import ENDS
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 from headroles.reports.words.cluster_facts import (
     Group,
     distances_of,

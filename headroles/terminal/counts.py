@@ -11,7 +11,7 @@ from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.records.shown.looks import without_wholes
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.records import Role, Summary
+from headroles.reports.summary import Role, Summary
 from headroles.reports.words.words import interval
 from headroles.terminal.colours import chip, ink
 
@@ -49,7 +49,7 @@ def show_counts(console: Console, summary: Summary) -> None:
 
 def _lines(roles: Sequence[Role], summary: Summary, console: Console) -> list[Text]:
     """Return headings and a line per role, as wide as the console."""
-    wide, heads = console.width >= 100, summary.table.layers * summary.table.heads
+    wide, heads = console.width >= 100, summary.layers * summary.heads
     headings, columns = _verdicts(roles, wide) if console.width >= ROOM else ([], [])
     gap = 2 if wide else 1
     widths = [
@@ -118,7 +118,7 @@ def _explained(role: Role) -> str:
 def _place(summary: Summary, role: Role) -> str:
     """Return the strongest head of a role; "" where there is none."""
     best = role.strongest
-    return summary.table.stack.name(best.layer, best.head) if best else ""
+    return summary.stack.name(best.layer, best.head) if best else ""
 
 
 def _meanings(roles: Sequence[Role]) -> list[str]:
@@ -163,7 +163,7 @@ def show_grid(console: Console, summary: Summary) -> None:
         summary: Of the run.
     """
     chosen = rarest(summary)
-    heads, numbers = chosen.shape[1], summary.table.stack.numbers
+    heads, numbers = chosen.shape[1], summary.stack.numbers
     side = max(5, len(str(numbers[-1])))
     fitting = max(1, (console.width - side - 1) // CELL)
     for start in range(0, heads, fitting):

@@ -11,8 +11,8 @@ from headroles.records.layers import Stack
 from headroles.records.numbers import two_decimals
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
-from headroles.reports.records import Summary, Support
-from headroles.reports.summary.verdicts import counts_beyond
+from headroles.reports.label import counts_beyond
+from headroles.reports.summary import Summary, Support
 from headroles.reports.words.words import (
     ABSENT,
     BOTH,
@@ -65,7 +65,7 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     if CONTROLS[VALUES] in controls:
         lines.append(("words", f"explained, for parked: the head attends there, and {TAKES}"))
     strong = [
-        f"{role.sieve}: {counts_beyond(role)}{_places(heads, summary.table.stack)}"
+        f"{role.sieve}: {counts_beyond(role)}{_places(heads, summary.stack)}"
         for role, heads in zip(summary.roles, summary.strong, strict=True)
         if role.stronger and role.tally.role
     ]

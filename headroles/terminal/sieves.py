@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
-from headroles.reports.sections.map_data import visible_pieces
+from headroles.reports.embedded import visible_pieces
 from headroles.reports.views.sieve_svg import describe_cells
 from headroles.reports.views.units import shorten
 from headroles.showing import ShownSieve, key_line

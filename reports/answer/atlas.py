@@ -12,13 +12,14 @@ from headroles.records.numbers import (
     count,
     isolate,
     join_names,
+    percent,
     plural,
     share,
     two_decimals,
     with_range,
 )
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.several import middle_row, middle_verdict, percent
+from headroles.reports.words.words import middle_row, middle_verdict
 
 VERDICTS = {"a deficit": "rarer", "undetermined": "undetermined"}
 """Findings about heads with several roles other than a surplus, in words."""

@@ -8,8 +8,8 @@ from headroles.errors import BadInput
 from headroles.records.clusters import Claim, ClusterResults
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, two_decimals
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary.account import account
 from headroles.reports.words.cluster_facts import (
     NOISE,
     distances_of,

@@ -11,8 +11,8 @@ from headroles.errors import BadInput
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.probes import BestHead, ProbeResults
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary.account import account
 from headroles.reports.words.probes import (
     baseline_title,
     best_by_probe,

@@ -10,6 +10,7 @@ from headroles.records.causal.columns import LOSS, parse_column
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, share
 from headroles.records.shown.phrases import phrase_of
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import (
     INTERFERING,
@@ -32,7 +33,6 @@ from headroles.reports.causal.words import (
     unit_of,
     verdict_counts,
 )
-from headroles.reports.summary.account import account
 from headroles.reports.words.words import error_rate
 
 NAMED = 4

@@ -13,6 +13,7 @@ from headroles.records.causal.ablation import VERDICTS, Ablation
 from headroles.records.findings import Labelling
 from headroles.records.shown.looks import looks_of
 from headroles.records.shown.phrases import phrase_of
+from headroles.reports.account import Account
 from headroles.reports.causal.answer import answer_of, head_sentence
 from headroles.reports.causal.figures import LOOKS, damage_panels, margins_panel, scores_panels, screen_panel
 from headroles.reports.causal.forests import cells_panel, groups_panel, prediction_panel, sites_panel
@@ -37,13 +38,10 @@ from headroles.reports.causal.words import (
     unit_of,
     verdict_counts,
 )
-from headroles.reports.files import files_json, files_of
+from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json, script_json
 from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.print.captions import decision_sentence, inputs_text, units_of
-from headroles.reports.records import Account
-from headroles.reports.summary.account import with_values
-from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 
 SCRIPTS = (
     "heads/maps.js", "heads/verdicts.js", "causal/columns.js", "shared/files.js", "shared/table.js",
@@ -98,7 +96,7 @@ def ablation_page(labelling: Labelling) -> str:
         group_table=groups_sheet(labelling),
         margins=margins_panel(labelling),
         glossary=glossary(labelling),
-        precision=bool(summary.table.precision),
+        precision=bool(summary.precision),
         skipped=labelling.skipped,
         files=tuple(files),
         embedded=Markup(files_json(files)),
@@ -136,7 +134,7 @@ def _account(account: Account, labelling: Labelling) -> Account:
         "family": FAMILIES.get(labelling.decision.family, labelling.decision.family),
         "margin": "; ".join(f"{threshold_text(labelling, arm)}: {arm_name(arm)}" for arm in arms),
     }
-    return with_values(account, texts)
+    return account.with_values(texts)
 
 
 def _data(labelling: Labelling) -> dict[str, Any]:

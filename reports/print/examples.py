@@ -8,7 +8,7 @@ from headroles.records.numbers import plural
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import tone
 from headroles.reports.print.dress import palette, pixels
-from headroles.reports.records import Summary
+from headroles.reports.summary import Summary
 from headroles.reports.views.examples import chosen_examples, example_panel
 from headroles.reports.views.panels import SIZE, join_panels
 

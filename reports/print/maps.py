@@ -31,7 +31,7 @@ from headroles.reports.figures.panel import plain, tone
 from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.matrix import step_of
-from headroles.reports.records import Role, Summary
+from headroles.reports.summary import Role, Summary
 
 ACROSS = {8: 4, 16: 3, 32: 2}
 """Maps side by side over 183 mm, by the most heads of a layer with which they have room."""
@@ -63,7 +63,7 @@ def maps(summary: Summary, width: float) -> Figure | None:
     """
     if not summary.roles or summary.many:
         return None
-    figure, frames = map_frames(summary.table.stack, summary.table.heads, len(summary.roles), width)
+    figure, frames = map_frames(summary.stack, summary.heads, len(summary.roles), width)
     top = max(float(np.nanmax(_means(summary, role), initial=0.0)) for role in summary.roles) or 1.0
     for place, (role, frame) in enumerate(zip(summary.roles, frames, strict=True)):
         _map(figure, summary, place, top, frame.axes)
@@ -196,14 +196,14 @@ def _ticks(size: int) -> int:
 
 def _means(summary: Summary, role: Role) -> Float[np.ndarray, "layers heads"]:
     """Return the mean score of every head."""
-    means: np.ndarray = summary.table.of("mean", role.position)
-    return means.reshape(summary.table.layers, summary.table.heads)
+    means: np.ndarray = summary.of("mean", role.position)
+    return means.reshape(summary.layers, summary.heads)
 
 
 def _map(figure: Figure, summary: Summary, place: int, top: float, axes: Mapping[str, Any]) -> None:
     """Draw the cells of one role and their marks."""
     role, mean = summary.roles[place], _means(summary, summary.roles[place])
-    decided = summary.table.decided(role.position).reshape(mean.shape)
+    decided = summary.decided(role.position).reshape(mean.shape)
     open_heads = decided == DECISIONS.index("undetermined")
     colours = add_map(
         figure, mean, top, open_heads, tone(role), name=plain(role.sieve), meta={"role": place}, **axes

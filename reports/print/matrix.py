@@ -23,7 +23,7 @@ from headroles.reports.figures.drawing import (
 from headroles.reports.figures.panel import tone
 from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, matrix_entries, with_legend
-from headroles.reports.records import Role, Summary
+from headroles.reports.summary import Role, Summary
 
 EDGE = 0.07
 """Empty border of a cell, as a part of it."""
@@ -57,9 +57,9 @@ def matrix(summary: Summary, width: float) -> Figure | None:
         return None
     marks = None if summary.many else _marks(summary, width)
     figure = _counts(summary) if marks is None else marks
-    layers, heads = summary.table.layers, summary.table.heads
+    layers, heads = summary.layers, summary.heads
     steps = {"tickmode": "linear", "tick0": 0, "showgrid": False, "ticks": "", "showline": False}
-    rows = layer_ticks(summary.table.stack, step_of(layers), by_place=True)
+    rows = layer_ticks(summary.stack, step_of(layers), by_place=True)
     set_axis(figure, "xaxis", title="head", range=[-0.5, heads - 0.5], dtick=step_of(heads), **steps)
     set_axis(figure, "yaxis", title="layer", range=[layers - 0.5, -0.5], **steps | rows)
     figure["layout"]["meta"] = {"sentence": _sentence(summary)}
@@ -80,11 +80,11 @@ def step_of(size: int) -> int:
 def _counts(summary: Summary) -> Figure:
     """Draw how many roles each head holds."""
     counts = summary.held.sum(axis=0)
-    figure = blank(80 + 26 * summary.table.layers, margin={"l": 44, "r": 8, "t": 8, "b": 48})
+    figure = blank(80 + 26 * summary.layers, margin={"l": 44, "r": 8, "t": 8, "b": 48})
     add_cells(
         figure, counts.astype(float), ("var(--panel)", "var(--tone-0)"), (0, max(int(counts.max()), 1)),
         text=[[str(count) if count else "" for count in row] for row in counts.tolist()], name="counts",
-        size=11 if summary.table.heads <= 24 else 9,
+        size=11 if summary.heads <= 24 else 9,
         colorbar={"title": {"text": "roles", "font": {"size": 12}}},
     )  # fmt: skip
     return figure
@@ -99,18 +99,18 @@ def _marks(summary: Summary, width: float) -> Figure | None:
     """Draw a mark per role and head; return None where no mark would have room on a page."""
     most = int(drawn_roles(summary).sum(axis=0).max(initial=0))
     across = 1 if most < 2 else 2 if most <= 4 else 3 if most <= 9 else 4
-    cell = (pixels(width) - SIDES) / summary.table.heads * (1 - 2 * EDGE)
+    cell = (pixels(width) - SIDES) / summary.heads * (1 - 2 * EDGE)
     size = min(11.0, 0.62 * cell / across)
     letters = size >= SMALLEST
     if not letters:
         across = max(1, min(across, int(cell / (SMALL + 1))))
         size = min(9.0, cell / across - 1)
     rows = max(math.ceil(most / across), 1)
-    high = 60 + summary.table.layers * ((LETTERS if letters else size + 2) * rows + 6)
+    high = 60 + summary.layers * ((LETTERS if letters else size + 2) * rows + 6)
     if not letters and (size < SMALL or high > HIGHEST * pixels(width)):
         return None
     figure = blank(round(high), margin={"l": 44, "r": 8, "t": 8, "b": 48})
-    _cells(figure, summary.table.layers, summary.table.heads)
+    _cells(figure, summary.layers, summary.heads)
     marks = _place_marks(summary, across, rows)
     if letters:
         _chips(figure, marks, ((1 - 2 * EDGE) / across, (1 - 2 * EDGE) / rows), size)
@@ -132,8 +132,8 @@ def _cells(figure: Figure, layers: int, heads: int) -> None:
 def _place_marks(summary: Summary, across: int, rows: int) -> list[Mark]:
     """Return the place of every mark, row by row of its cell; few marks stand in the middle of their row."""
     marks, drawn = [], drawn_roles(summary)
-    for layer in range(summary.table.layers):
-        for head in range(summary.table.heads):
+    for layer in range(summary.layers):
+        for head in range(summary.heads):
             roles = np.flatnonzero(drawn[:, layer, head]).tolist()
             lines = math.ceil(len(roles) / across)
             for place, role in enumerate(roles):

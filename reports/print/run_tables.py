@@ -19,7 +19,6 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import number, p_text, plural
 from headroles.records.probes import BestHead
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
-from headroles.reports.records import Interval, Role, Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import q_of, roles_sheet, values_sheet
@@ -37,11 +36,10 @@ from headroles.reports.sheets import (
     place_cell,
     word_cell,
 )
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import Role, Summary, summarise
 from headroles.reports.words.cluster_facts import distances_of, groups_of
 from headroles.reports.words.clusters import clustering_text
 from headroles.reports.words.probes import best_by_probe, probes_of, published_in
-from headroles.reports.words.several import CAPTION, middle_sentence
 from headroles.reports.words.surface import (
     GROUP,
     decision_counts,
@@ -50,7 +48,7 @@ from headroles.reports.words.surface import (
     layers_of,
     peak,
 )
-from headroles.reports.words.words import ABSENT, interval
+from headroles.reports.words.words import ABSENT, CAPTION, Interval, interval, middle_sentence
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 """Tests that are corrected together in the table of best heads."""
@@ -237,7 +235,7 @@ def _roles(labelling: Labelling) -> Sheet:
 def _role_values(summary: Summary, role: Role, probes: bool) -> tuple[Any, ...]:
     """Return one role with all digits; in runs of probes with the difference to the baseline."""
     head, contrast = role.strongest, role.strongest.contrast if role.strongest else None
-    place = (summary.table.stack.numbers[head.layer], head.head) if head else (None, None)
+    place = (summary.stack.numbers[head.layer], head.head) if head else (None, None)
     score, beyond = _ends(head.score if head else None), _ends(contrast)
     levels = (role.threshold, role.contrast_threshold)
     return (
@@ -277,14 +275,14 @@ def _heads(labelling: Labelling) -> Sheet:
     """Return the roles of every head, and the largest of their effects."""
     summary, stack = summarise(labelling), labelling.scores.stack
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
-    shared = key_groups(labelling.manifest.get("model"), summary.table.layers, summary.table.heads)
+    shared = key_groups(labelling.manifest.get("model"), summary.layers, summary.heads)
     groups = None if shared is None else shared.ravel().tolist()
     rows: list[tuple[Cell, ...]] = []
     values: list[tuple[Any, ...]] = []
-    for place in range(summary.table.layers * summary.table.heads):
-        layer, head = divmod(place, summary.table.heads)
+    for place in range(summary.layers * summary.heads):
+        layer, head = divmod(place, summary.heads)
         roles = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
-        effects = [float(summary.table.of("effect", role.position)[place]) for role in roles]
+        effects = [float(summary.of("effect", role.position)[place]) for role in roles]
         best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
         name, effect = (roles[best].sieve, effects[best]) if best >= 0 else ("", math.nan)
         names = [role.sieve for role in roles]

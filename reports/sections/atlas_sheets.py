@@ -8,7 +8,7 @@ import numpy as np
 
 from headroles.records.assessment import SeveralRoles, count_extreme_p
 from headroles.records.atlas.atlas import Agreement, Atlas
-from headroles.records.numbers import count, mean, p_text, share, two_decimals
+from headroles.records.numbers import count, mean, p_text, percent, share, two_decimals
 from headroles.records.shown.looks import looks_of, without_wholes
 from headroles.reports.answer.atlas import kappa_text
 from headroles.reports.sections.several_sheets import P_COLUMNS, P_HEADER, p_cells, p_numbers, several_sheet
@@ -24,7 +24,7 @@ from headroles.reports.sheets import (
     range_cell,
     word_cell,
 )
-from headroles.reports.words.several import middle_row, middle_verdict, percent, surplus_text
+from headroles.reports.words.words import middle_row, middle_verdict, surplus_text
 
 ROW_COLUMNS = (
     "run", "group", "inputs", "units", "tokens", "roles_held", "roles_a_head", "roles_a_head_low",

@@ -18,8 +18,8 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import Panel
-from headroles.reports.records import Summary
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, range_cell, word_cell
+from headroles.reports.summary import Summary
 from headroles.reports.words.cluster_facts import Group, head_names
 from headroles.reports.words.clusters import (
     CHOSEN,
@@ -164,7 +164,7 @@ def heads_sheet(
     clustered: ClusterResults, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Sheet:
     """Return one row per head: the numbers behind the map, folded."""
-    roles, heads = summary.roles, head_names(summary.table.stack, summary.table.heads)
+    roles, heads = summary.roles, head_names(summary.stack, summary.heads)
     lines = []
     for head, cluster in enumerate(clustered.cluster.tolist()):
         held_roles = [role.sieve for role, holds in zip(roles, held[:, head].tolist(), strict=True) if holds]

@@ -10,7 +10,6 @@ import numpy as np
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
 from headroles.records.numbers import count, mean, number, p_text, with_range
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.records import Interval
 from headroles.reports.sheets import (
     ENDS,
     MISSING,
@@ -22,7 +21,7 @@ from headroles.reports.sheets import (
     word_cell,
 )
 from headroles.reports.words.compare import swap_p
-from headroles.reports.words.words import interval
+from headroles.reports.words.words import Interval, interval
 
 SWAPPED = f"moved by swaps {ENDS}"
 """Heading of labels that random swaps of A and B gain or lose."""

@@ -8,9 +8,9 @@ from headroles.records.assessment import Depth, ValueDrop
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import by_position
 from headroles.records.numbers import mean, p_text, share, two_decimals, with_range
-from headroles.reports.records import Interval, Role, Summary, Support
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell
-from headroles.reports.words.words import interval
+from headroles.reports.summary import Role, Summary, Support
+from headroles.reports.words.words import Interval, interval
 
 
 def roles_sheet(summary: Summary, *, brief: bool = False) -> Sheet:
@@ -72,7 +72,7 @@ def _strongest(summary: Summary, role: Role) -> tuple[Cell, ...]:
     if head is None:
         return (Cell("none", math.nan), MISSING, MISSING)
     q = q_of(summary, role)
-    place = Cell(summary.table.stack.name(head.layer, head.head), head.layer + head.head / 1000)
+    place = Cell(summary.stack.name(head.layer, head.head), head.layer + head.head / 1000)
     return place, _interval(head.score), Cell(p_text(q), q)
 
 
@@ -81,7 +81,7 @@ def q_of(summary: Summary, role: Role) -> float:
     head = role.strongest
     if head is None:
         return math.nan
-    return float(summary.table.of("q", role.position)[head.layer * summary.table.heads + head.head])
+    return float(summary.of("q", role.position)[head.layer * summary.heads + head.head])
 
 
 def _interval(ends: Interval | None) -> Cell:
@@ -107,12 +107,12 @@ def values_sheet(summary: Summary, drops: Sequence[ValueDrop]) -> Sheet:
     lines = []
     for row in drops:
         role = places[row.sieve]
-        cell = row.layer * summary.table.heads + row.head
-        code = int(summary.table.decided(role.position)[cell])
+        cell = row.layer * summary.heads + row.head
+        code = int(summary.decided(role.position)[cell])
         verdict = "parked" if DECISIONS[code] == "role" else role.verdict if code == 4 else DECISIONS[code]
         lines.append(
             (
-                Cell(summary.table.stack.name(row.layer, row.head), cell),
+                Cell(summary.stack.name(row.layer, row.head), cell),
                 Cell(mean(row.attention), row.attention),
                 Cell(mean(row.norm), row.norm),
                 Cell(with_range(*map(mean, (row.drop, row.low, row.high))), row.drop),
@@ -120,7 +120,7 @@ def values_sheet(summary: Summary, drops: Sequence[ValueDrop]) -> Sheet:
             )
         )
     header = ("head", "by attention", "by norm", f"drop {ENDS}", "verdict")
-    columns, values = columns_of_records(ValueDrop, by_position(drops, summary.table.stack))
+    columns, values = columns_of_records(ValueDrop, by_position(drops, summary.stack))
     return Sheet("Scores by attention and by norm", header, tuple(lines), columns=columns, values=values)
 
 

@@ -7,9 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.assessment import ExtremeP, SeveralRoles, count_extreme_p
-from headroles.records.numbers import p_text, share, two_decimals
+from headroles.records.numbers import p_text, percent, share, two_decimals
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, columns_of_records, count_cell, range_cell
-from headroles.reports.words.several import percent
 
 P_HEADER = ("p of", "tests", "below 0.05", "above 0.95", "share", "below 0.01", "above 0.99", "their share")
 P_COLUMNS = (

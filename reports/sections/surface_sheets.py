@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, p_text, two_decimals
 from headroles.records.surface import NoOp
-from headroles.reports.records import Interval
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, place_cell, word_cell
 from headroles.reports.words.surface import (
     GROUP,
@@ -20,6 +19,7 @@ from headroles.reports.words.surface import (
     noop_of,
     peak,
 )
+from headroles.reports.words.words import Interval
 
 STATISTICS = (
     "statistic", "even", "above", "below", "undetermined", "untestable", "largest in head",

@@ -7,7 +7,7 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.plans.cells import SieveCells
 from headroles.records.numbers import isolate, plural
-from headroles.reports.sections.map_data import visible_pieces
+from headroles.reports.embedded import visible_pieces
 from headroles.reports.views.units import clean, shorten, width_of
 from headroles.storage.integrity.origin import SVG_MARK
 

@@ -15,8 +15,7 @@ from headroles.records.layers import by_position
 from headroles.records.numbers import isolate, join_names, mean, number, plural
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
-from headroles.reports.records import Interval
-from headroles.reports.words.words import ENOUGH_FOR_NOT
+from headroles.reports.words.words import ENOUGH_FOR_NOT, Interval
 
 GROUP = "surface"
 MEASURES = {

@@ -1,13 +1,15 @@
-"""Numbers, names and verdicts in words."""
+"""Numbers, names, levels and verdicts in words."""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
+from headroles.records.assessment import MIDDLE, NEAR, NEARER, ExtremeP, SeveralRoles
 from headroles.records.layers import Stack
-from headroles.records.numbers import mean, plural, share
+from headroles.records.numbers import mean, p_text, percent, plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import BOTH as BOTH
 from headroles.records.shown.notebook import FAMILIES as FAMILIES
-from headroles.reports.records import Interval
 
 ENOUGH_FOR_NOT = 50
 """Units below which the engine never decides "not"; stated on the page."""
@@ -57,6 +59,19 @@ INTERVALS = {
 """The interval that a finding shows, by its test, unless the run chose another."""
 RESAMPLING = ("bootstrap-t", "sign-flip")
 """Tests that draw resamples."""
+CAPTION = (
+    "A role with parts, such as delimiter, counts only where the head holds none of them. Whiskers: where "
+    "the numbers lie in 95\u00a0% of fresh samples of as many inputs. Heads and layers are not a sample."
+)
+"""Of figures and tables of heads with several roles."""
+
+
+class Interval(NamedTuple):
+    """A mean with its 95 % interval, not adjusted for selection."""
+
+    mean: float
+    low: float
+    high: float
 
 
 def is_e_bh(test: str, correction: str) -> bool:
@@ -184,4 +199,66 @@ def promise(decision: Decision) -> str:
     return (
         f"Within a family ({scope}), the chance of even one false role is at most {level} "
         f"and, separately, that of a false not, of a falsely explained head and of a falsely absent head."
+    )
+
+
+def layers_sentence(rows: Sequence[SeveralRoles]) -> str:
+    """Return how many roles heads hold, in a sentence.
+
+    Args:
+        rows: Those of one run, all layers first.
+    """
+    whole = rows[0]
+    held = with_range(*map(two_decimals, (whole.mean, whole.mean_low, whole.mean_high)))
+    several = with_range(*map(share, (whole.several, whole.several_low, whole.several_high)))
+    return f"A head holds {held} roles on average; {several} of heads hold two or more."
+
+
+def middle_row(rows: Sequence[SeveralRoles]) -> SeveralRoles | None:
+    """Return the row of the middle layers; None where there are too few layers."""
+    return next((row for row in rows if row.scope == MIDDLE), None)
+
+
+def middle_sentence(rows: Sequence[SeveralRoles]) -> str:
+    """Return whether the middle layers have most heads with several roles; "" where they were not compared.
+
+    Args:
+        rows: Those of one run.
+    """
+    row = middle_row(rows)
+    if row is None:
+        return ""
+    p = p_text(row.p)
+    return (
+        f"Middle third of layers less the others: {surplus_text(row)} percentage points of such heads "
+        f"({middle_verdict(row)}, p {'' if p.startswith('<') else '= '}{p} over inputs). "
+        f"Of all choices of as many layers, {share(row.reference)} have a surplus at least as large."
+    )
+
+
+def surplus_text(row: SeveralRoles) -> str:
+    """Return the surplus of the middle layers in percentage points, with its interval."""
+    points = (100 * value for value in (row.several, row.several_low, row.several_high))
+    return with_range(*("–" if math.isnan(value) else f"{value:+.0f}".replace("-", "−") for value in points))
+
+
+def middle_verdict(row: SeveralRoles) -> str:
+    """Return what the inputs say about the surplus of the middle layers, in a few words.
+
+    Args:
+        row: That of the middle layers; the interval, two-sided, decides.
+    """
+    if row.several_low > 0:
+        return "a surplus"
+    return "a deficit" if row.several_high < 0 else "undetermined"
+
+
+def extremes_sentence(counts: ExtremeP) -> str:
+    """Return how many p values lie near 0 or 1, in a sentence; "" without a test."""
+    if not counts.tests:
+        return ""
+    return (
+        f"{counts.near:,} of {counts.tests:,} p ({percent(counts.share)}) lie near 0 or 1, "
+        f"below {NEAR:g} or above {1 - NEAR:g}; "
+        f"{counts.nearer:,} ({percent(counts.share_nearer)}) below {NEARER:g} or above {1 - NEARER:g}."
     )
