@@ -10,9 +10,9 @@ from headroles.errors import BadInput, shorten
 from headroles.plans.cells import SieveCells
 from headroles.records.example import Example
 from headroles.records.passage import Passage
-from headroles.reports.embedded import visible_pieces
 from headroles.reports.views import units
 from headroles.reports.views.sieve_svg import LONGEST, MOST, describe_cells, sieve_svg
+from headroles.reports.words.words import visible_pieces
 from headroles.sieves.base import Sieve
 from headroles.sieves.weights.cells import count_cells
 from headroles.storage.folder import write_text

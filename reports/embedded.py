@@ -18,6 +18,7 @@ from headroles.records.layers import number_layers
 from headroles.records.shown.looks import family_of, parts_of, tone_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.summary import Summary
+from headroles.reports.words.words import visible_pieces
 from headroles.storage.folder import LABELS, LAYERS
 from headroles.storage.tables import summary_texts
 
@@ -26,8 +27,6 @@ LARGEST = 1_000_000
 """Most characters of a table that a page embeds; larger tables stay in the run folder."""
 LEVEL = 9
 """Of zlib's compression: the smallest page."""
-BLANK, LINE = "▁", "⏎"
-"""Signs for a blank and for a line's end within a piece."""
 
 
 def script_json(text: str) -> str:
@@ -176,41 +175,3 @@ def tokens_of(example: Example) -> dict[str, list[Any]]:
         "special": example.special.astype(int).tolist(),
         "word": example.word.tolist(),
     }
-
-
-def visible_pieces(example: Example) -> tuple[str, ...]:
-    r"""Return the tokens as readers see them: bytes of byte-level pieces become letters, blanks become ``▁``.
-
-    Pieces of other tokenizers stay as they are. A byte-level piece that holds a part of a letter
-    only shows its bytes, as in ``\xc3``.
-
-    Example:
-        >>> visible_pieces(Example("note", ("ol", "Ã©", "Ġ!")))
-        ('ol', 'é', '▁!')
-    """
-    pieces = [token for token, special in zip(example.tokens, example.special, strict=True) if not special]
-    letters = set("".join(pieces))
-    if not (letters & {"Ġ", "Ċ"} and letters <= BYTES.keys()):
-        return example.tokens
-    return tuple(
-        token if special else _decode(token)
-        for token, special in zip(example.tokens, example.special, strict=True)
-    )
-
-
-def _decode(token: str) -> str:
-    """Return a byte-level piece as text."""
-    text = bytes(BYTES[letter] for letter in token).decode("utf-8", errors="backslashreplace")
-    return text.replace(" ", BLANK).replace("\n", LINE)
-
-
-def _bytes() -> dict[str, int]:
-    """Return the byte of each letter of a byte-level vocabulary; printable bytes stand for themselves."""
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = [byte for byte in range(256) if byte not in printable]
-    table = {chr(byte): byte for byte in printable}
-    return table | {chr(0x100 + place): byte for place, byte in enumerate(others)}
-
-
-BYTES = _bytes()
-"""Byte of each letter of a byte-level vocabulary."""

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
-from headroles.reports.embedded import visible_pieces
 from headroles.reports.views.sieve_svg import describe_cells
 from headroles.reports.views.units import shorten
+from headroles.reports.words.words import visible_pieces
 from headroles.showing import ShownSieve, key_line
 
 OURS = "headroles"

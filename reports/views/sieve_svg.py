@@ -7,8 +7,8 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.plans.cells import SieveCells
 from headroles.records.numbers import isolate, plural
-from headroles.reports.embedded import visible_pieces
 from headroles.reports.views.units import clean, shorten, width_of
+from headroles.reports.words.words import visible_pieces
 from headroles.storage.integrity.origin import SVG_MARK
 
 INK, SOFT, EDGE_TONE = "#1c2025", "#565e67", "#d5dae0"

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.example import Example
-from headroles.reports.embedded import visible_pieces
+from headroles.reports.words.words import visible_pieces
 
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML may hold."""

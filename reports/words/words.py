@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headroles.records.assessment import MIDDLE, NEAR, NEARER, ExtremeP, SeveralRoles
+from headroles.records.example import Example
 from headroles.records.layers import Stack
 from headroles.records.numbers import mean, p_text, percent, plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
@@ -262,3 +263,36 @@ def extremes_sentence(counts: ExtremeP) -> str:
         f"below {NEAR:g} or above {1 - NEAR:g}; "
         f"{counts.nearer:,} ({percent(counts.share_nearer)}) below {NEARER:g} or above {1 - NEARER:g}."
     )
+
+
+def visible_pieces(example: Example) -> tuple[str, ...]:
+    r"""Return the tokens as readers see them: bytes of byte-level pieces become letters, blanks become ``▁``.
+
+    Pieces of other tokenizers stay as they are. A byte-level piece that holds a part of a letter
+    only shows its bytes, as in ``\xc3``.
+
+    Example:
+        >>> visible_pieces(Example("note", ("ol", "Ã©", "Ġ!")))
+        ('ol', 'é', '▁!')
+    """
+    pieces = [token for token, special in zip(example.tokens, example.special, strict=True) if not special]
+    letters = set("".join(pieces))
+    if not (letters & {"Ġ", "Ċ"} and letters <= BYTES.keys()):
+        return example.tokens
+    shown = []
+    for token, special in zip(example.tokens, example.special, strict=True):
+        text = token if special else bytes(map(BYTES.__getitem__, token)).decode(errors="backslashreplace")
+        shown.append(token if special else text.replace(" ", "▁").replace("\n", "⏎"))
+    return tuple(shown)
+
+
+def _bytes() -> dict[str, int]:
+    """Return the byte of each letter of a byte-level vocabulary; printable bytes stand for themselves."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    return table | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+BYTES = _bytes()
+"""Byte of each letter of a byte-level vocabulary."""
