@@ -15,9 +15,9 @@ import plotly.graph_objects as go
 import report
 
 from headroles.reports.figures.drawing import figure_json
-from headroles.reports.figures.run import figures
+from headroles.reports.label_figures import figures
 from headroles.reports.page import page
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 
 ROLES, LAYERS, HEADS = 60, 12, 12
 

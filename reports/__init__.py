@@ -1,8 +1,8 @@
 """Reports of finished runs:
 
 one self-contained HTML page of a run, a comparison or a view, and its figures and tables for print. Summaries
-come first (records.py, summary/, words/), then figures and sections, then pages. A report may import records,
-errors and parts of storage, never a model or a test statistic. Start at page.py.
+come first (account.py, summary.py, words/), then figures and sections, then pages. A report may import
+records, errors and parts of storage, never a model or a test statistic. Start at page.py.
 """
 
 from headroles.public import public_names
@@ -13,6 +13,7 @@ if __name__ != "headroles.reports":
 __getattr__, __dir__, __all__ = public_names(
     __name__,
     {
+        "cards": "cards_json spreads_of typical_inputs",
         "causal.pruning_page": "pruning_page",
         "compare_page": "comparison_page",
         "figures.cluster_map": "ellipses",
@@ -23,10 +24,8 @@ __getattr__, __dir__, __all__ = public_names(
         "print_maps": "matrix",
         "print.tables": "table_text tables_of",
         "print.writers": "as_markdown latex_text",
-        "sections.head_cards": "cards_json cards_of",
         "sheets": "Sheet word_cell",
-        "summary.score_spread": "spreads_of",
-        "summary.summary": "summarise",
+        "summary": "summarise",
         "view": "view_page",
         "pictures": "view_svg",
     },

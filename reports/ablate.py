@@ -28,8 +28,8 @@ from headroles.records.numbers import isolate, join_names, number, plural, share
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
 from headroles.records.table import Row, Table
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary.account import account
 from headroles.reports.words.words import error_rate
 
 NEEDED, NEGLIGIBLE, UNDETERMINED, UNTESTABLE, INTERFERING = range(len(VERDICTS))

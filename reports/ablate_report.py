@@ -26,8 +26,8 @@ from headroles.reports.ablate import (
     head_sentence,
     role_title,
 )
+from headroles.reports.embedded import files_of, findings_json, script_json
 from headroles.reports.figures.drawing import FAINT, SOFT, SYMBOLS
-from headroles.reports.files import files_of
 from headroles.reports.marks import (
     Axis,
     Dots,
@@ -62,8 +62,7 @@ from headroles.reports.report import (
     Text,
     Words,
 )
-from headroles.reports.summary.embedded import findings_json, script_json
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 from headroles.terminal.facts import all_notes, describe_test, title_of
 
 LOOKS = {
@@ -477,7 +476,7 @@ def _page(measured: Measured) -> Page:
     ):  # fmt: skip
         for figure in of(key):
             where += [figure, Fold(f"All tests: {figure.title.lower()}", [Grid(tests, strong)])]
-    precision = ["precision.csv"] * bool(summary.table.precision)
+    precision = ["precision.csv"] * bool(summary.precision)
     return Page(
         f"Damage: {summary.account.model or answer_of(measured).title}",
         [

@@ -11,8 +11,8 @@ from headroles.records.shown.looks import looks_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.atlas import answer_of, short_model
 from headroles.reports.document import NO_FINDINGS
+from headroles.reports.embedded import LARGEST, files_json, manifest_json
 from headroles.reports.figures.atlas import atlas_panels, largest_means
-from headroles.reports.files import LARGEST, files_json
 from headroles.reports.framed import framed_page
 from headroles.reports.sections.across_sheets import (
     consensus_sheet,
@@ -20,8 +20,12 @@ from headroles.reports.sections.across_sheets import (
     emerged_sheet,
     trends_sheet,
 )
-from headroles.reports.sections.atlas_sheets import heads_sheet, models_of, roles_sheet, runs_table
-from headroles.reports.summary.embedded import manifest_json
+from headroles.reports.sections.atlas_sheets import (
+    heads_sheet,
+    models_of,
+    roles_sheet,
+    runs_table,
+)
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.methods import methods_text
 from headroles.storage.atlas.folder import atlas_texts

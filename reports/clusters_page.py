@@ -4,13 +4,12 @@ from markupsafe import Markup
 
 from headroles.records.findings import Labelling
 from headroles.reports.answer.clusters import answer_of
-from headroles.reports.files import files_json, files_of
+from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
+from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json
 from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.sections.clusters import Section, section
-from headroles.reports.sections.head_cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json, cards_of
 from headroles.reports.sections.role_sheets import verdict_sheet
-from headroles.reports.summary.embedded import findings_json, manifest_json
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 from headroles.reports.words.clusters import glossary
 
 SCRIPTS = (
@@ -45,7 +44,7 @@ def clusters_page(labelling: Labelling) -> str:
         glossary=glossary(),
         files=tuple(files),
         skipped=summary.skipped,
-        cards=Markup(cards_json(cards_of(labelling, summary))),
+        cards=Markup(cards_json(labelling, summary)),
         findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
         embedded=Markup(files_json(files)),
         manifest=Markup(manifest_json(labelling.manifest)),

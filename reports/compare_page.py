@@ -11,13 +11,12 @@ from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.records.findings import Findings
 from headroles.records.numbers import with_range
 from headroles.records.shown.phrases import phrase_of
+from headroles.reports.account import rows_of_two
 from headroles.reports.answer.comparison import answer_of
+from headroles.reports.embedded import comparison_files, files_json, manifest_json, script_json
 from headroles.reports.figures.compare import plots
-from headroles.reports.files import comparison_files, files_json
 from headroles.reports.framed import framed_page
 from headroles.reports.sections.compare_sheets import changed_sheet, layers_sheet, outcome_sheets
-from headroles.reports.summary.embedded import manifest_json, script_json
-from headroles.reports.summary.two_runs import run_rows
 from headroles.reports.words import compare
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.compare import run_names, sieve_verdict
@@ -66,7 +65,7 @@ def comparison_page(comparison: Comparison) -> str:
         bibtex=citation_bibtex(comparison),
         command=str(comparison.manifest.get("command") or ""),
         drawn=_swap_count(comparison),
-        runs=run_rows(comparison.manifest),
+        runs=rows_of_two(comparison.manifest),
         tested=compare.test_line(comparison.decision, comparison.bound),
         outcomes=compare.outcomes_sentence(comparison),
         roles_moved=compare.role_change_sentence(comparison),

@@ -33,7 +33,7 @@ from headroles.reports.pictures import (
     width_of,
 )
 from headroles.reports.print.dress import palette, pixels
-from headroles.reports.records import Role, Summary
+from headroles.reports.summary import Role, Summary
 
 MOST_ROLES, MOST_ROWS = 12, 15
 """Most roles, and most words of an input, that are drawn."""

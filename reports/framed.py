@@ -8,9 +8,9 @@ from markupsafe import Markup
 from headroles.records import numbers
 from headroles.records.findings import Labelling
 from headroles.reports.document import PLOTLY, environment, policy, template
+from headroles.reports.embedded import script_json
 from headroles.reports.figures.drawing import figure_json
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
-from headroles.reports.summary.embedded import script_json
 from headroles.reports.words import words
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.methods import methods_text

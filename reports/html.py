@@ -6,11 +6,10 @@ from typing import Any
 from markupsafe import Markup
 
 from headroles.reports.document import PLOTLY, environment, policy, template
+from headroles.reports.embedded import files_json, manifest_json, script_json
 from headroles.reports.figures.drawing import figure_json
-from headroles.reports.files import files_json
 from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.report import Report, shown
-from headroles.reports.summary.embedded import manifest_json, script_json
 
 STYLES = ("shared/page.css", "frame/frame.css", "heads/maps.css", "probes/probes.css", "causal/causal.css")
 SCRIPTS = (

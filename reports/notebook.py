@@ -21,8 +21,8 @@ from headroles.records.shown.notebook import answer_html, labelling_html, paragr
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.records import Answer
 from headroles.reports.document import environment, policy, template
-from headroles.reports.records import Summary
-from headroles.reports.summary.embedded import script_json
+from headroles.reports.embedded import script_json
+from headroles.reports.summary import Summary
 
 MOST_CELLS = 32 * 32 * 20
 """Most roles × heads that are drawn as maps; more are shown as tables."""
@@ -52,7 +52,7 @@ def notebook_html(labelling: Labelling, summary: Summary, answer: Answer, senten
         ``MOST_CELLS``.
     """
     roles = drawn_roles(summary)
-    cells = len(roles) * summary.table.layers * summary.table.heads
+    cells = len(roles) * summary.layers * summary.heads
     if not 0 < cells <= MOST_CELLS:
         return tables_html(labelling, answer)
     page = maps_page(labelling, summary, sentences if len(sentences) <= MOST_SENTENCES else ())
@@ -129,9 +129,9 @@ def maps_data(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
             }
         )
     return {
-        "layers": summary.table.stack.numbers,
-        "heads": summary.table.heads,
-        "size": cell_size(summary.table.heads),
+        "layers": summary.stack.numbers,
+        "heads": summary.heads,
+        "size": cell_size(summary.heads),
         "words": [*kind_of(labelling).outcomes[:4], "", "absent"],
         "roles": roles,
         "sentences": [*sentences],
@@ -184,9 +184,9 @@ def cell_size(heads: int) -> int:
 
 def _frame(page: str, summary: Summary, maps: int) -> str:
     """Return a page in a sandboxed frame, as high as its maps need in a usual notebook."""
-    cell = cell_size(summary.table.heads) + 2
-    across = max(1, WIDTH // (cell * summary.table.heads + NAMES))
-    height = min(TALLEST, REST + -(-maps // across) * (cell * summary.table.layers + TITLE))
+    cell = cell_size(summary.heads) + 2
+    across = max(1, WIDTH // (cell * summary.heads + NAMES))
+    height = min(TALLEST, REST + -(-maps // across) * (cell * summary.layers + TITLE))
     document = page.replace("&", "&amp;").replace('"', "&quot;")
     return (
         f'<iframe srcdoc="{document}" sandbox="allow-scripts" title="Roles of every head, layers by heads" '

@@ -1,7 +1,5 @@
 """The page of a run: one self-contained HTML file, by the kind of run."""
 
-from typing import Any
-
 import numpy as np
 from markupsafe import Markup
 
@@ -11,25 +9,21 @@ from headroles.records.findings import Labelling
 from headroles.records.shown.controls import explained_list
 from headroles.records.shown.looks import parts_of
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.answer.label import answer_of
-from headroles.reports.figures.run import figures
-from headroles.reports.files import files_json, files_of
+from headroles.reports.calibration import calibration_note
+from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
+from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json
 from headroles.reports.framed import for_papers, framed_page
-from headroles.reports.records import Role, Summary
-from headroles.reports.sections.calibration import calibration_note
-from headroles.reports.sections.head_cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json, cards_of
-from headroles.reports.sections.role_sheets import depth_sheet, values_table, verdict_sheet
-from headroles.reports.summary.embedded import findings_json, manifest_json
-from headroles.reports.summary.pairs import (
-    MOST_SENTENCES,
+from headroles.reports.label import (
+    answer_of,
     expected_text,
-    notable_pairs,
-    pair_sentence,
+    glossary,
+    pair_sentences,
     pairs_of,
+    support_sentence,
 )
-from headroles.reports.summary.summary import summarise
-from headroles.reports.summary.verdicts import support_sentence
-from headroles.reports.words.glossary import glossary
+from headroles.reports.label_figures import figures
+from headroles.reports.sections.role_sheets import depth_sheet, values_table, verdict_sheet
+from headroles.reports.summary import Role, Summary, summarise
 
 SCRIPTS = (
     "page/tip.js", "page/matrix.js", "page/maps.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
@@ -56,7 +50,8 @@ def page(labelling: Labelling) -> str:
     Returns:
         A complete HTML document.
     """
-    summary = summarise(labelling)
+    summary, files = summarise(labelling), files_of(labelling)
+    roles, most = summary.roles, int(summary.held.sum(axis=0).max(initial=0))
     depth, drops = depth_sheet(summary), summary.assessment.drops if summary.assessment else VALUES
     return framed_page(
         "page/page.html",
@@ -67,11 +62,11 @@ def page(labelling: Labelling) -> str:
         sections=SECTIONS,
         panels={panel.key: panel for panel in figures(summary)},
         glossary=glossary(summary),
-        titles=[phrase_of(role.sieve).title for role in summary.roles],
-        wholes=list(parts_of([role.sieve for role in summary.roles])),
+        titles=[phrase_of(name).title for name in summary.names],
+        wholes=list(parts_of(summary.names)),
         supports=[
             (role.sieve, support_sentence(firmness, bool(role.contrast)))
-            for role, firmness in zip(summary.roles, summary.supports, strict=False)
+            for role, firmness in zip(roles, summary.supports, strict=False)
         ],
         verdict_sheet=verdict_sheet(summary),
         values_sheet=values_table(summary, drops).sheet(),
@@ -81,68 +76,45 @@ def page(labelling: Labelling) -> str:
         steady=_has_values(summary, "stability"),
         bayes=_has_values(summary, "bayes_factor"),
         marks=_marks(summary),
-        verdict_words=explained_list(role.control for role in summary.roles),
-        kinds_of_verdicts=_kinds_of_verdicts(summary),
-        stronger=sorted({role.stronger for role in summary.roles if role.tally.strong}),
-        slots=_slots(summary),
+        verdict_words=explained_list(role.control for role in roles),
+        kinds_of_verdicts=[
+            kind
+            for kind, tested in (
+                ("explained", any(role.contrast for role in roles)),
+                ("absent", any(role.bounded for role in roles)),
+            )
+            if tested
+        ],
+        stronger=sorted({role.stronger for role in roles if role.tally.strong}),
+        slots=2 if most <= 4 else 3 if most <= 9 else 4,
+        findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
+        cards=Markup(cards_json(labelling, summary)),
+        files=tuple(files),
+        embedded=Markup(files_json(files)),
+        manifest=Markup(manifest_json(labelling.manifest)),
+        pairs=pairs_of(summary),
+        told=pair_sentences(summary),
+        by_chance=expected_text,
         **for_papers(labelling),
-        **_embedded(labelling, summary),
-        **_pairs(summary),
     )
-
-
-def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:
-    """Return what the page's scripts read and what a reader can download."""
-    files = files_of(labelling)
-    return {
-        "findings": Markup(findings_json(summary, labelling.manifest.get("model"))),
-        "cards": Markup(cards_json(cards_of(labelling, summary))),
-        "files": tuple(files),
-        "embedded": Markup(files_json(files)),
-        "manifest": Markup(manifest_json(labelling.manifest)),
-    }
-
-
-def _pairs(summary: Summary) -> dict[str, Any]:
-    """Return pairs of roles, and sentences about the notable ones."""
-    return {
-        "pairs": pairs_of(summary),
-        "told": [pair_sentence(pair) for pair in notable_pairs(summary)[:MOST_SENTENCES]],
-        "by_chance": expected_text,
-    }
 
 
 def _has_values(summary: Summary, column: str) -> bool:
     """Return whether a column of the run's assessment holds any value."""
-    return bool((~np.isnan(summary.table.columns.get(column, np.array([])))).any())
+    return bool((~np.isnan(summary.columns.get(column, np.array([])))).any())
 
 
-def _kinds_of_verdicts(summary: Summary) -> frozenset[str]:
-    """Return which of "explained" and "absent" the run tested."""
-    kinds = {"explained": "contrast", "absent": "bounded"}
-    return frozenset(
-        kind for kind, field in kinds.items() if any(getattr(role, field) for role in summary.roles)
-    )
-
-
-def _marks(summary: Summary) -> tuple[tuple[tuple[Role, bool], ...], ...]:
+def _marks(summary: Summary) -> list[list[tuple[Role, bool]]]:
     """Return the roles that every head holds, layer by layer, and whether each is a strong one."""
-    shape = (len(summary.roles), summary.table.layers * summary.table.heads)
-    cells = zip(summary.held.reshape(shape).T.tolist(), summary.strong.reshape(shape).T.tolist(), strict=True)
-    return tuple(
-        tuple(
-            (role, strong)
-            for role, holds, strong in zip(summary.roles, cell, strong_cell, strict=True)
-            if holds
-        )
-        for cell, strong_cell in cells
-    )
-
-
-def _slots(summary: Summary) -> int:
-    """Return how many marks stand side by side in a cell of the matrix."""
-    largest = int(summary.held.sum(axis=0).max(initial=0))
-    return 2 if largest <= 4 else 3 if largest <= 9 else 4
+    shape = (len(summary.roles), summary.layers * summary.heads)
+    held, strong = summary.held.reshape(shape), summary.strong.reshape(shape)
+    return [
+        [
+            (summary.roles[place], bool(strong[place, cell]))
+            for place in np.flatnonzero(held[:, cell]).tolist()
+        ]
+        for cell in range(shape[1])
+    ]
 
 
 def page_of(labelling: Labelling) -> str:

@@ -37,7 +37,7 @@ from headroles.reports.figures.drawing import (
 from headroles.reports.figures.panel import plain, tone
 from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, matrix_entries, with_legend
-from headroles.reports.records import Role, Summary
+from headroles.reports.summary import Role, Summary
 
 ACROSS = {8: 4, 16: 3, 32: 2}
 """Maps side by side over 183 mm, by the most heads of a layer with which they have room."""
@@ -181,14 +181,14 @@ def maps(summary: Summary, width: float) -> Figure | None:
     Returns:
         The figure in the page's colours; None where no sieve can be a role, or there are too many.
     """
-    roles, table = summary.roles, summary.table
+    roles = summary.roles
     if not roles or summary.many:
         return None
-    figure, frames = map_frames(table.stack, table.heads, len(roles), width)
-    means = [table.of("mean", role.position).reshape(table.layers, table.heads) for role in roles]
+    figure, frames = map_frames(summary.stack, summary.heads, len(roles), width)
+    means = [summary.of("mean", role.position).reshape(summary.layers, summary.heads) for role in roles]
     top = max(float(np.nanmax(mean, initial=0.0)) for mean in means) or 1.0
     for place, (role, mean, frame) in enumerate(zip(roles, means, frames, strict=True)):
-        decided = table.decided(role.position).reshape(mean.shape)
+        decided = summary.decided(role.position).reshape(mean.shape)
         undetermined, holds, explained = (
             decided == DECISIONS.index(word) for word in ("undetermined", "role", "explained")
         )
@@ -283,7 +283,7 @@ def matrix(summary: Summary, width: float) -> Figure | None:
     """
     if not summary.roles:
         return None
-    layers, heads = summary.table.layers, summary.table.heads
+    layers, heads = summary.layers, summary.heads
     figure = None if summary.many else _marked_matrix(summary, width)
     if figure is None:
         counts = summary.held.sum(axis=0)
@@ -300,7 +300,7 @@ def matrix(summary: Summary, width: float) -> Figure | None:
         "ticks": "",
         "showline": False,
     }
-    rows = layer_ticks(summary.table.stack, 1 if layers <= 32 else 4, by_place=True)
+    rows = layer_ticks(summary.stack, 1 if layers <= 32 else 4, by_place=True)
     across: dict[str, Any] = {"title": "head", "range": [-0.5, heads - 0.5], "dtick": 1 if heads <= 32 else 4}
     set_axis(figure, "xaxis", **across, **steps)
     set_axis(figure, "yaxis", title="layer", range=[layers - 0.5, -0.5], **steps | rows)
@@ -313,7 +313,7 @@ def _marked_matrix(summary: Summary, width: float) -> Figure | None:
 
     Of a role with parts, a mark is drawn only where the head holds none of them.
     """
-    layers, heads = summary.table.layers, summary.table.heads
+    layers, heads = summary.layers, summary.heads
     drawn = without_wholes([role.sieve for role in summary.roles], summary.held)
     most = int(drawn.sum(axis=0).max(initial=0))
     across = 1 if most < 2 else 2 if most <= 4 else 3 if most <= 9 else 4

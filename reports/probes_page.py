@@ -8,13 +8,12 @@ from markupsafe import Markup
 
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.reports.answer.probes import answer_of
-from headroles.reports.figures.run import figures
-from headroles.reports.files import files_json, files_of
+from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json, script_json
 from headroles.reports.framed import for_papers, framed_page
+from headroles.reports.label_figures import figures
 from headroles.reports.sections.probes import Section, section
 from headroles.reports.sections.role_sheets import verdict_sheet
-from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 from headroles.reports.words.probes import OUTCOMES, PUBLISHED, glossary, row_title, split_row
 
 SCRIPTS = (

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
+from headroles.reports.account import account
 from headroles.reports.report import Command, Fold, Methods, Named, Points, Recorded, Section, Text
-from headroles.reports.summary.account import account, with_values
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.methods import methods_text
 
@@ -17,7 +17,7 @@ def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> li
         run: Any run.
         values: Values of lines of what was run, by term, in the words of its kind.
     """
-    facts = with_values(account(run), dict(values or {}))
+    facts = account(run).with_values(dict(values or {}))
     left = [Points(run.skipped)] if run.skipped else [
         Text("Nothing was left out, cut or found not applicable.", "")
     ]  # fmt: skip

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headroles.records.table import Sheet, Table
+from headroles.reports.account import Line
 from headroles.reports.answer.records import Answer
 from headroles.reports.marks import Figure
-from headroles.reports.records import Line
 
 LONG = 2000
 """Rows of a table above which a page leaves it to its file."""

@@ -11,13 +11,13 @@ from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import LAYER_MEANS
 from headroles.records.table import Table
+from headroles.reports.account import Account, Line
 from headroles.reports.answer.surface import answer_of
+from headroles.reports.embedded import findings_json, manifest_json, script_json
 from headroles.reports.figures.surface import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
 from headroles.reports.framed import for_papers, framed_page
-from headroles.reports.records import Account, Line
 from headroles.reports.sections.surface_sheets import noop_sheet, statistics
-from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 from headroles.reports.words import surface as surface_words
 from headroles.reports.words.surface import (
     DECISION_WORDS,
@@ -95,7 +95,7 @@ def surface_page(labelling: Labelling) -> str:
         importances=_importances(labelling),
         marks=_marks(labelling),
         skipped=labelling.skipped,
-        precision=bool(summary.table.precision),
+        precision=bool(summary.precision),
         noop=bool(labelling.surface and labelling.surface.noop),
         findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
         layers=Markup(_layers_json(labelling)),

@@ -18,8 +18,7 @@ from headroles.records.shown.looks import family_of, looks_of, tone_of, without_
 from headroles.records.shown.phrases import phrase_of
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewOrigins, ViewRoles
 from headroles.reports.document import environment, policy, template
-from headroles.reports.sections.map_data import pack, tokens_of
-from headroles.reports.summary.embedded import script_json
+from headroles.reports.embedded import pack, script_json, tokens_of
 
 LARGEST = float(np.finfo(np.float16).max)
 """Beyond it, 16 bits hold no number: queries, keys and biases are clipped there."""

@@ -13,10 +13,9 @@ from rich.text import Text
 from headroles.catalogue import Entry
 from headroles.records.numbers import plural
 from headroles.records.table import Cell, Sheet
-from headroles.reports.sections.map_data import visible_pieces
 from headroles.reports.pictures import shorten
 from headroles.reports.sieve_picture import describe_cells
-from headroles.reports.words.words import FAMILIES
+from headroles.reports.words.words import FAMILIES, visible_pieces
 from headroles.showing import ShownSieve, key_line
 from headroles.tasks import TASKS
 from headroles.terminal.console import terminal_table

@@ -12,8 +12,8 @@ from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
 from headroles.records.atlas.across import CONSENSUS, TRENDS
 from headroles.records.findings import Labelling
+from headroles.records.numbers import percent_text
 from headroles.records.table import Table
-from headroles.reports.words.several import percent
 from headroles.stats.across.conjunction import conjunctions
 from headroles.stats.across.meta import NOTHING, pool_means
 from headroles.stats.across.replicability import replicability_r
@@ -75,7 +75,7 @@ def shared_notes(group: str, runs: Sequence[JudgedRun]) -> list[str]:
         manifests = first.labelling.manifest, second.labelling.manifest
         share, what = shared_inputs(*manifests, (first.labelling.scores.units, second.labelling.scores.units))
         if share > 0:
-            shared.append(f"{second.name} has about {percent(share)} of its {what} from {first.name}")
+            shared.append(f"{second.name} has about {percent_text(share)} of its {what} from {first.name}")
     if not shared:
         return []
     more = f", and {len(shared) - 1} more pairs share some" if len(shared) > 1 else ""

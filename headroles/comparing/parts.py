@@ -15,8 +15,8 @@ from headroles.judging.scores import judge_scores
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.moments import Moments
+from headroles.records.numbers import percent_text
 from headroles.records.rules.rule import Rule
-from headroles.reports.words.several import percent
 from headroles.shards.moment_runs import concatenate_scores
 from headroles.shards.moments import SUBSAMPLE, ranks_of, take_examples
 
@@ -87,8 +87,9 @@ def _check_apart(first: Labelling, second: Labelling) -> None:
     if share > max(MOST_SHARED, shares["groups"]):
         names = [(part.manifest.get("source") or {}).get("name", WHOLE) for part in (first, second)]
         raise BadInput(
-            f"parts of one corpus have different inputs, but about {percent(share)} of those of '{names[1]}' "
-            f"are in '{names[0]}', perhaps in another spelling; leave them out of one, or name documents "
+            f"parts of one corpus have different inputs, but about {percent_text(share)} of those of "
+            f"'{names[1]}' are in '{names[0]}', perhaps in another spelling; leave them out of one, or "
+            f"name documents "
             "(--group)"
         )
 

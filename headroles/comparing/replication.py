@@ -9,12 +9,11 @@ from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
 from headroles.records.example import Scores
 from headroles.records.findings import COLUMNS, Labelling
-from headroles.records.numbers import plural
+from headroles.records.numbers import percent_text, plural
 from headroles.records.probes import CONDITION_GAPS
 from headroles.records.replication import BEST, COUNTS, Replication
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.table import Table
-from headroles.reports.words.several import percent
 from headroles.stats.comparing.replication import (
     count_replicates,
     replicate_best_heads,
@@ -235,8 +234,9 @@ def _shared_texts(runs: _Runs) -> list[str]:
     if not share:
         return []
     return [
-        f"about {percent(share)} of the {what} of B are those of A: B is no independent test. So its p are "
-        "corrected by Bonferroni's method over all heads, and not over the roles of A alone. Best heads and "
+        f"about {percent_text(share)} of the {what} of B are those of A: B is no independent test. So its p "
+        "are corrected by Bonferroni's method over all heads, and not over the roles of A alone. Best heads "
+        "and "
         "gaps are not decided."
     ]
 

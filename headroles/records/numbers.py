@@ -65,6 +65,16 @@ def share(value: float) -> str:
     return f"{100 * value:.2g}\u00a0%" if 0 < value < 0.005 else f"{100 * value:.0f}\u00a0%"
 
 
+def percent_text(value: float) -> str:
+    r"""Return a part of a whole in per cent with one decimal, and the sign.
+
+    Example:
+        >>> percent_text(0.975), percent_text(float("nan"))
+        ('97.5\xa0%', '–')
+    """
+    return "–" if math.isnan(value) else f"{100 * value:.1f}\u00a0%"
+
+
 def count(value: float) -> str:
     """Return a number of heads, which may be a mean or an expected value; one decimal at most.
 

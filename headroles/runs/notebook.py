@@ -18,19 +18,19 @@ class NotebookRun(RunKind):
 
     def notebook(self, labelling: Labelling) -> str:
         """Return the answer and the maps of all roles."""
-        from headroles.reports.answer.heads import head_sentences
+        from headroles.reports.label import head_sentences
         from headroles.reports.notebook import notebook_html
-        from headroles.reports.summary.summary import summarise
+        from headroles.reports.summary import summarise
 
         summary = summarise(labelling)
         return notebook_html(labelling, summary, self.answer(labelling), head_sentences(summary))
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return what one head does."""
-        from headroles.reports.answer.heads import head_sentence
-        from headroles.reports.summary.summary import summarise
+        from headroles.reports.label import head_sentences
+        from headroles.reports.summary import summarise
 
-        return head_sentence(summarise(labelling), layer, head)
+        return head_sentences(summarise(labelling))[layer * labelling.scores.heads + head]
 
     def report_path(self, labelling: Labelling) -> Path | None:
         """Return the file of the report; None where the run has none on this machine."""

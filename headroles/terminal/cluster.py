@@ -19,7 +19,7 @@ from headroles.reports.sections.cluster_sheets import (
     pairs_sheet,
     role_claims_sheet,
 )
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 from headroles.reports.words.cluster_facts import (
     Group,
     distances_of,

@@ -9,10 +9,9 @@ from rich.text import Text
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
-from headroles.reports.answer.label import answer_of
-from headroles.reports.records import Summary
+from headroles.reports.label import answer_of
 from headroles.reports.sections.role_sheets import roles_sheet
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import Summary, summarise
 from headroles.terminal.console import (
     SHORT,
     Detail,

@@ -19,8 +19,8 @@ from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.records.shown.looks import CATEGORIES, SHADES, without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.document import template
-from headroles.reports.records import Role, Summary, Support
-from headroles.reports.summary.verdicts import counts_beyond
+from headroles.reports.label import counts_beyond
+from headroles.reports.summary import Role, Summary, Support
 from headroles.reports.words.words import ABSENT, POWER, STEADY, interval
 
 SHORTEST, LONGEST = 6, 24
@@ -64,7 +64,7 @@ def show_counts(console: Console, summary: Summary) -> None:
 
 def _lines(roles: Sequence[Role], summary: Summary, console: Console) -> list[Text]:
     """Return headings and a line per role, as wide as the console."""
-    wide, heads = console.width >= 100, summary.table.layers * summary.table.heads
+    wide, heads = console.width >= 100, summary.layers * summary.heads
     headings, columns = list[str](), list[list[str]]()
     if console.width >= ROOM:  # verdicts other than roles; a dash where nothing can explain a role
         headings = ["explained", "undetermined"] if wide else ["ex-\nplained", "unde-\ntermined"]
@@ -82,7 +82,7 @@ def _lines(roles: Sequence[Role], summary: Summary, console: Console) -> list[Te
     ]
     count = max(len(f"{role.tally.role:,}") for role in roles)
     best = [role.strongest for role in roles]
-    places = [summary.table.stack.name(one.layer, one.head) if one else "" for one in best]
+    places = [summary.stack.name(one.layer, one.head) if one else "" for one in best]
     means = [interval(one.score) if one else "" for one in best]
     place, mean = max(4, *map(len, places)), max(17, *map(len, means))
     mark = max(len(role.code) for role in roles)
@@ -163,7 +163,7 @@ def show_grid(console: Console, summary: Summary) -> None:
         summary: Of the run.
     """
     chosen = rarest(summary)
-    heads, numbers = chosen.shape[1], summary.table.stack.numbers
+    heads, numbers = chosen.shape[1], summary.stack.numbers
     side = max(5, len(str(numbers[-1])))
     fitting = max(1, (console.width - side - 1) // CELL)
     for start in range(0, heads, fitting):
@@ -212,7 +212,7 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     strong = []
     for role, heads in zip(summary.roles, summary.strong, strict=True):
         if role.stronger and role.tally.role:
-            places = [summary.table.stack.name(layer, head) for layer, head in np.argwhere(heads).tolist()]
+            places = [summary.stack.name(layer, head) for layer, head in np.argwhere(heads).tolist()]
             named = f" ({', '.join(places)})" if 0 < len(places) <= MOST_PLACES else ""
             strong.append(f"{role.sieve}: {counts_beyond(role)}{named}")
     if strong:

@@ -12,6 +12,7 @@ from headroles.records.numbers import (
     count,
     isolate,
     join_names,
+    percent_text,
     plural,
     share,
     two_decimals,
@@ -19,7 +20,7 @@ from headroles.records.numbers import (
 )
 from headroles.records.table import Row
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.several import middle_row, middle_verdict, percent
+from headroles.reports.words.words import middle_row, middle_verdict
 
 VERDICTS = {"a deficit": "rarer", "undetermined": "undetermined"}
 """Findings about heads with several roles other than a surplus, in words."""
@@ -206,9 +207,9 @@ def _p_values(atlas: Atlas) -> Sentence:
     known = [(count.share, run.name) for count, run in zip(counts, atlas.runs, strict=True) if count.tests]
     if not known:
         return Sentence("No head could be tested", "in any run.")
-    ends = ", ".join(f"{percent(part)} on {isolate(name)}" for part, name in (min(known), max(known)))
+    ends = ", ".join(f"{percent_text(part)} on {isolate(name)}" for part, name in (min(known), max(known)))
     return Sentence(
-        f"{percent(whole.share)} of p values lie near 0 or 1",
+        f"{percent_text(whole.share)} of p values lie near 0 or 1",
         f"({whole.near:,} of {whole.tests:,} below {NEAR:g} or above {1 - NEAR:g}); from {ends}.",
     )
 

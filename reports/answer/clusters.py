@@ -9,8 +9,8 @@ from headroles.records.clusters import ClusterResults
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, three_decimals, two_decimals
 from headroles.records.table import Row
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary.account import account
 from headroles.reports.words.cluster_facts import (
     NOISE,
     distances_of,

@@ -4,11 +4,10 @@ import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.numbers import count, exact, isolate, join_names, number, plural
+from headroles.reports.account import line_of_two
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.records import Interval
-from headroles.reports.summary.two_runs import subtitle
 from headroles.reports.words.compare import run_names
-from headroles.reports.words.words import interval
+from headroles.reports.words.words import Interval, interval
 
 NAMED = 4
 """Heads with moved roles that a sentence names at most."""
@@ -28,7 +27,7 @@ def answer_of(comparison: Comparison) -> Answer:
     sentences = [_changed(comparison), *_roles(comparison), _equivalent(comparison), *_open(comparison)]
     return Answer(
         title=f"What changed from {first} to {second}?",
-        line=f"{subtitle(comparison)} · a change counts beyond ±{exact(comparison.bound)}",
+        line=f"{line_of_two(comparison)} · a change counts beyond ±{exact(comparison.bound)}",
         sentences=tuple(sentences),
         warnings=comparison.remarks,
     )

@@ -12,8 +12,8 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, percent, plural
 from headroles.records.probes import ProbeResults
 from headroles.records.table import Row
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary.account import account
 from headroles.reports.words.probes import (
     baseline_title,
     best_by_probe,

@@ -8,8 +8,8 @@ import numpy as np
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.surface import NO_OPS, OUTCOMES, kind_name
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary.account import account
 from headroles.reports.words.surface import (
     ENTROPIES,
     GROUP,

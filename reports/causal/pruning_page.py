@@ -17,9 +17,8 @@ from headroles.reports.causal.pruning import (
     steps_sheet,
 )
 from headroles.reports.document import NO_FINDINGS
-from headroles.reports.files import LARGEST, files_json
+from headroles.reports.embedded import LARGEST, files_json, manifest_json
 from headroles.reports.framed import framed_page
-from headroles.reports.summary.embedded import manifest_json
 from headroles.reports.words.words import layers_read
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.atlas.atlas import Atlas
-from headroles.records.numbers import plural, two_decimals
+from headroles.records.numbers import percent_text, plural, two_decimals
 from headroles.reports.figures.drawing import (
     SOFT,
     Figure,
@@ -18,9 +18,9 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import Panel, plain
-from headroles.reports.figures.several import ends_of, layer_rows
+from headroles.reports.label_figures import ends_of
 from headroles.reports.sections.atlas_sheets import agreement_sheet, p_table
-from headroles.reports.words.several import CAPTION, percent
+from headroles.reports.words.words import CAPTION
 
 BINS = 20
 """Fields of equal width in which p values are counted: the first and the last are those near 0 and 1."""
@@ -89,8 +89,8 @@ def p_panel(atlas: Atlas) -> Panel:
     return Panel(
         key="p-values",
         title="p values of all runs",
-        sentence=f"{percent(last.share)} of {plural(last.tests, 'p value')} lie near 0 or 1, one row per "
-        "run.",
+        sentence=f"{percent_text(last.share)} of {plural(last.tests, 'p value')} lie near 0 or 1, one row "
+        "per run.",
         caption="Per cent of the p values of a run in each twentieth of the line from 0 to 1. The first "
         "field is p below 0.05, the last p above 0.95. With a contrast, p is the larger of the two tests.",
         figure=figure,
@@ -116,11 +116,10 @@ def several_panel(atlas: Atlas) -> Panel:
     )
     tops = [0.0, 0.0]
     for number, (run, several) in enumerate(zip(atlas.runs, atlas.several, strict=True)):
-        rows = layer_rows(several)
         shift = (number - (len(atlas.runs) - 1) / 2) * 0.05 / max(len(atlas.runs), 4) / run.blocks
         depth = (run.depths + shift * 6).tolist()
         for part, (axis, _, _) in enumerate(parts):
-            ends = ends_of(rows, part)
+            ends = ends_of(several, part)
             tops[part] = max(tops[part], *(high for _, _, high in ends))
             add_scatter(
                 figure, x=depth, y=[value for value, _, _ in ends], yaxis=f"y{axis}", mode="lines+markers",

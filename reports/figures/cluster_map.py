@@ -22,7 +22,7 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import plain
-from headroles.reports.records import Combination, Summary
+from headroles.reports.summary import Combination, Summary
 from headroles.reports.words.cluster_facts import NOISE, head_names
 from headroles.reports.words.clusters import cluster_name
 
@@ -99,7 +99,7 @@ def views(
     """
     return {
         "cluster": by_cluster(clustered),
-        "layer": by_layer(clustered, summary.table.stack),
+        "layer": by_layer(clustered, summary.stack),
         "roles": by_roles(clustered, summary.combinations, held),
     }
 
@@ -172,7 +172,7 @@ def hover_texts(
     near: Neighbours,
 ) -> list[str]:
     """Return the hover text of every point: head, roles, cluster, nearest heads; names are escaped."""
-    roles, stack, heads = summary.roles, summary.table.stack, summary.table.heads
+    roles, stack, heads = summary.roles, summary.stack, summary.heads
     named, texts = head_names(stack, heads), []
     for head, cluster in enumerate(clustered.cluster.tolist()):
         names = [

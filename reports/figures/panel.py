@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headroles.records.numbers import isolate
 from headroles.reports.figures.drawing import Figure
-from headroles.reports.records import Role
+from headroles.reports.summary import Role
 
 LONGEST = 48
 """Characters of a name that a figure shows."""

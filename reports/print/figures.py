@@ -19,18 +19,17 @@ from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
-from headroles.reports.figures.run import figures
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
 from headroles.reports.figures.surface import figures as surface_figures
+from headroles.reports.label_figures import figures
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
 from headroles.reports.print.legend import Entry, probe_legend, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
-from headroles.reports.records import Summary
 from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import Summary, summarise
 
 NAME = 40
 """Letters of a sieve's name in a file's name at most."""

@@ -7,8 +7,8 @@ from headroles.reports.figures.cluster_map import RARE
 from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, Figure, add_scatter
 from headroles.reports.figures.panel import plain, tone
 from headroles.reports.figures.surface import Series
-from headroles.reports.records import Role, Summary
 from headroles.reports.sections.clusters import KeyEntry
+from headroles.reports.summary import Role, Summary
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from headroles.records.numbers import mean, number, plural
 from headroles.records.table import ENDS, HEAD, LAYER, MISSING, Cell, Column, Table, counted, interval_ends
 from headroles.records.table import Sheet as Plain
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
-from headroles.reports.records import Summary
 from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import roles_sheet, roles_table, values_table
@@ -30,12 +29,11 @@ from headroles.reports.sheets import (
     with_digits,
     word_cell,
 )
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import Summary, summarise
 from headroles.reports.words.cluster_facts import distances_of, groups_of
 from headroles.reports.words.clusters import clustering_text
 from headroles.reports.words.probes import best_by_probe, probes_of, published_in
-from headroles.reports.words.several import CAPTION, middle_sentence
-from headroles.reports.words.words import ABSENT
+from headroles.reports.words.words import ABSENT, CAPTION, middle_sentence
 
 ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 """Tests that are corrected together in the table of best heads."""
@@ -219,13 +217,13 @@ def _heads(labelling: Labelling) -> Sheet:
     """Return the roles of every head, and the largest of their effects."""
     summary, stack = summarise(labelling), labelling.scores.stack
     note = decision_sentence(labelling.decision, units_of(labelling), families_of(labelling))
-    shared = key_groups(labelling.manifest.get("model"), summary.table.layers, summary.table.heads)
+    shared = key_groups(labelling.manifest.get("model"), summary.layers, summary.heads)
     groups = None if shared is None else shared.ravel().tolist()
     rows = []
-    for place in range(summary.table.layers * summary.table.heads):
-        layer, head = divmod(place, summary.table.heads)
+    for place in range(summary.layers * summary.heads):
+        layer, head = divmod(place, summary.heads)
         roles = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
-        effects = [float(summary.table.of("effect", role.position)[place]) for role in roles]
+        effects = [float(summary.of("effect", role.position)[place]) for role in roles]
         best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
         name, effect = (roles[best].sieve, effects[best]) if best >= 0 else ("", math.nan)
         names = ";".join(role.sieve for role in roles)

@@ -9,12 +9,15 @@ import numpy as np
 
 from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
-from headroles.records.numbers import count, share, two_decimals
+from headroles.records.numbers import count, percent_text, share, two_decimals
 from headroles.records.shown.looks import looks_of, without_wholes
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, SHARE, Cell, Column, Row, Table, counted
-from headroles.reports.sections.several_sheets import P_OF_RUNS, p_row
+from headroles.reports.sections.several_sheets import (
+    P_OF_RUNS,
+    p_row,
+)
 from headroles.reports.sheets import Sheet, with_digits
-from headroles.reports.words.several import middle_row, middle_verdict, percent, points
+from headroles.reports.words.words import middle_row, middle_verdict, points
 
 
 def _over_inputs(row: Row) -> Cell:
@@ -40,7 +43,7 @@ RUNS = Table("", "Runs", "a run", (
            ("several_low", "several_high")),
     Column("several_low", "Lower end of its 95 % interval over inputs."),
     Column("several_high", "Upper end."),
-    Column("near_0_or_1", "Share of p values below 0.05 or above 0.95.", float, "p near 0 or 1", percent,
+    Column("near_0_or_1", "Share of p values below 0.05 or above 0.95.", float, "p near 0 or 1", percent_text,
            terminal="narrow", short="p near 0, 1", within=SHARE),
     Column("middle_surplus", "Share of heads with two or more roles in the middle third of layers, less "
            "that in the others.", float, f"middle layers, points {ENDS}", points,

@@ -20,8 +20,8 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import Panel
-from headroles.reports.records import Summary
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, range_cell, word_cell
+from headroles.reports.summary import Summary
 from headroles.reports.words.cluster_facts import Group, head_names
 from headroles.reports.words.clusters import (
     CHOSEN,
@@ -137,21 +137,21 @@ def heads_sheet(
     clustered: ClusterResults, summary: Summary, held: Bool[np.ndarray, "roles heads"], near: Neighbours
 ) -> Sheet:
     """Return one row per head: the numbers behind the map, folded."""
-    names, heads = head_names(summary.table.stack, summary.table.heads), summary.table.heads
+    names, heads = head_names(summary.stack, summary.heads), summary.heads
 
     def roles(row: Row) -> Cell:
-        holds = held[:, summary.table.stack.place(row.layer) * heads + row.head].tolist()
+        holds = held[:, summary.stack.place(row.layer) * heads + row.head].tolist()
         known = [role.sieve for role, holding in zip(summary.roles, holds, strict=True) if holding]
         return word_cell((", ".join(known[:ROLES]) + ", …" * (len(known) > ROLES)) or "none")
 
     def nearest(row: Row) -> Cell:
-        head = summary.table.stack.place(row.layer) * heads + row.head
+        head = summary.stack.place(row.layer) * heads + row.head
         if not near.head.shape[1]:
             return MISSING
         distance = _distance(near, head, 0)
         return Cell(f"{names[int(near.head[head, 0])]}: {distance.text}", distance.key)
 
-    table = clustered.heads.numbered(summary.table.stack).describe(
+    table = clustered.heads.numbered(summary.stack).describe(
         "cluster", cell=lambda row: Cell(cluster_name(row.cluster), row.cluster)
     )
     more = (

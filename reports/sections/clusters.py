@@ -16,11 +16,11 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
 from headroles.records.shown.phrases import phrase_of
 from headroles.records.table import Sheet
+from headroles.reports.embedded import script_json
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
 from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
 from headroles.reports.figures.drawing import SYMBOLS
 from headroles.reports.figures.panel import Panel
-from headroles.reports.records import Combination, Summary
 from headroles.reports.sections.cluster_sheets import (
     WIDEST,
     between_rows,
@@ -28,7 +28,7 @@ from headroles.reports.sections.cluster_sheets import (
     clusters_sheet,
     heads_sheet,
 )
-from headroles.reports.summary.embedded import script_json
+from headroles.reports.summary import Combination, Summary
 from headroles.reports.words.cluster_facts import (
     NOISE,
     Group,

@@ -19,7 +19,8 @@ from headroles.records.table import (
     chance,
     counted,
 )
-from headroles.reports.records import Interval, Role, Summary, Support
+from headroles.reports.summary import Role, Summary, Support
+from headroles.reports.words.words import Interval
 
 
 def _only_with(name: str, fact: str) -> Any:
@@ -90,7 +91,7 @@ def roles_table(summary: Summary) -> Table:
 
 
 def _row(summary: Summary, role: Role, firmness: Support | None) -> dict[str, Any]:
-    head, tally, table = role.strongest, role.tally, summary.table
+    head, tally = role.strongest, role.tally
     known = firmness is not None and firmness.steady is not None
     intervals: dict[str, float] = {}
     contrast, beyond = (head.contrast, head.beyond) if head else (None, None)
@@ -98,11 +99,11 @@ def _row(summary: Summary, role: Role, firmness: Support | None) -> dict[str, An
         own = _ends(ends)
         intervals |= {name: own[0], f"{name}_low": own[1], f"{name}_high": own[2]}
     score, low, high = _ends(head.score if head else None)
-    q = math.nan if head is None else table.of("q", role.position)[head.layer * table.heads + head.head]
+    q = math.nan if head is None else summary.of("q", role.position)[head.layer * summary.heads + head.head]
     return {
         "role": role.sieve, "heads": tally.role, "tested": tally.tests, "not": tally.not_role,
         "undetermined": tally.undetermined, "untestable": tally.untestable, "threshold": role.threshold,
-        "layer": table.stack.numbers[head.layer] if head else None, "head": head.head if head else None,
+        "layer": summary.stack.numbers[head.layer] if head else None, "head": head.head if head else None,
         "q": q, "explained": tally.explained, "absent": tally.absent, "strong": tally.strong,
         "contrast_threshold": role.contrast_threshold,
         "steady": firmness.steady if firmness and known else 0,
@@ -161,13 +162,13 @@ def values_table(summary: Summary, drops: Table) -> Table:
     places, verdicts = {role.sieve: role for role in summary.roles}, []
     for row in drops:
         role = places[row.sieve]
-        code = int(summary.table.decided(role.position)[row.layer * summary.table.heads + row.head])
+        code = int(summary.decided(role.position)[row.layer * summary.heads + row.head])
         verdicts.append(
             "parked" if DECISIONS[code] == "role" else role.verdict if code == 4 else DECISIONS[code]
         )
     verdict = Column("verdict", "The verdict of the run.", str, "verdict")
     table = replace(VALUES, columns=(*VALUES.columns, verdict), data={})
-    return table.of(**drops.numbered(summary.table.stack).data, verdict=verdicts)
+    return table.of(**drops.numbered(summary.stack).data, verdict=verdicts)
 
 
 def depth_sheet(summary: Summary) -> Sheet:

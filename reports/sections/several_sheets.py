@@ -8,18 +8,19 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.assessment import count_extreme_p
+from headroles.records.numbers import percent_text
 from headroles.records.table import SHARE, Column, Table, counted
-from headroles.reports.words.several import percent
 
 P_VALUES = Table("", "p values near 0 or 1", "a role", (
     Column("role", "The role, or all roles together.", str, "p of"),
     counted("tests", "P values that are numbers.", "tests"),
     counted("below_0.05", "Those below 0.05.", "below 0.05"),
     counted("above_0.95", "Those above 0.95.", "above 0.95"),
-    Column("share", "Share of p values below 0.05 or above 0.95.", float, "share", percent, within=SHARE),
+    Column("share", "Share of p values below 0.05 or above 0.95.", float, "share", percent_text,
+           within=SHARE),
     counted("below_0.01", "Those below 0.01.", "below 0.01"),
     counted("above_0.99", "Those above 0.99.", "above 0.99"),
-    Column("share_0.01", "Share of p values below 0.01 or above 0.99.", float, "their share", percent,
+    Column("share_0.01", "Share of p values below 0.01 or above 0.99.", float, "their share", percent_text,
            within=SHARE),
 ))  # fmt: skip
 P_OF_RUNS = replace(

@@ -22,8 +22,8 @@ from headroles.records.numbers import isolate, join_names, plural, two_decimals
 from headroles.records.shown.phrases import phrase_of
 from headroles.records.table import Row, Table
 from headroles.reports.ablate import damage_text, role_title
+from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary.account import account
 from headroles.reports.why.words import (
     SEPARATORS,
     VERTICAL_COLUMN,

@@ -12,12 +12,10 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import number
 from headroles.records.table import Row, Table
 from headroles.reports.ablate import damage_text, role_title
-from headroles.reports.files import files_json, files_of
+from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json, script_json
 from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.print.captions import decision_sentence, inputs_text
-from headroles.reports.summary.account import with_values
-from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
-from headroles.reports.summary.summary import summarise
+from headroles.reports.summary import summarise
 from headroles.reports.why.answer import answer_of, head_sentence
 from headroles.reports.why.figures import (
     NEURON_LOOKS,
@@ -82,7 +80,7 @@ def why_page(labelling: Labelling) -> str:
         "why/page.html",
         STYLES,
         SCRIPTS,
-        account=with_values(summary.account, _values(labelling)),
+        account=summary.account.with_values(_values(labelling)),
         answer=answer,
         sections=_sections(drawn),
         looks=[(code, *LOOKS[word], word) for code, word in enumerate(VERDICTS) if word in LOOKS],
@@ -102,7 +100,7 @@ def why_page(labelling: Labelling) -> str:
         all_heads=heads,
         sure=sure_sentences(labelling),
         glossary=glossary(labelling),
-        precision=bool(summary.table.precision),
+        precision=bool(summary.precision),
         skipped=labelling.skipped,
         files=tuple(files),
         embedded=Markup(files_json(files)),

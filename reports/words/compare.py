@@ -17,8 +17,7 @@ from headroles.records.numbers import (
 )
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Row
-from headroles.reports.records import Interval
-from headroles.reports.words.words import FAMILIES, interval
+from headroles.reports.words.words import FAMILIES, Interval, interval
 
 
 def label_changes_by_layer(comparison: Comparison) -> Counter[int]:

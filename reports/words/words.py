@@ -1,13 +1,16 @@
-"""Numbers, names and verdicts in words."""
+"""Numbers, names, levels and verdicts in words."""
 
 import math
+from typing import NamedTuple
 
+from headroles.records.assessment import MIDDLE, NEAR, NEARER, ExtremeP
+from headroles.records.example import Example
 from headroles.records.layers import Stack
-from headroles.records.numbers import mean, plural, share
+from headroles.records.numbers import mean, p_text, percent_text, plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import BOTH as BOTH
 from headroles.records.shown.notebook import FAMILIES as FAMILIES
-from headroles.reports.records import Interval
+from headroles.records.table import Row, Table
 
 ENOUGH_FOR_NOT = 50
 """Units below which the engine never decides "not"; stated on the page."""
@@ -57,6 +60,19 @@ INTERVALS = {
 """The interval that a finding shows, by its test, unless the run chose another."""
 RESAMPLING = ("bootstrap-t", "sign-flip")
 """Tests that draw resamples."""
+CAPTION = (
+    "A role with parts, such as delimiter, counts only where the head holds none of them. Whiskers: where "
+    "the numbers lie in 95\u00a0% of fresh samples of as many inputs. Heads and layers are not a sample."
+)
+"""Of figures and tables of heads with several roles."""
+
+
+class Interval(NamedTuple):
+    """A mean with its 95 % interval, not adjusted for selection."""
+
+    mean: float
+    low: float
+    high: float
 
 
 def is_e_bh(test: str, correction: str) -> bool:
@@ -185,3 +201,102 @@ def promise(decision: Decision) -> str:
         f"Within a family ({scope}), the chance of even one false role is at most {level} "
         f"and, separately, that of a false not, of a falsely explained head and of a falsely absent head."
     )
+
+
+def layers_sentence(rows: Table) -> str:
+    """Return how many roles heads hold, in a sentence.
+
+    Args:
+        rows: Those of one run, all layers first.
+    """
+    whole = rows[0]
+    held = with_range(*map(two_decimals, (whole.mean, whole.mean_low, whole.mean_high)))
+    several = with_range(*map(share, (whole.several, whole.several_low, whole.several_high)))
+    return f"A head holds {held} roles on average; {several} of heads hold two or more."
+
+
+def middle_row(rows: Table) -> Row | None:
+    """Return the row of the middle layers; None where there are too few layers."""
+    return next((row for row in rows if row.scope == MIDDLE), None)
+
+
+def middle_sentence(rows: Table) -> str:
+    """Return whether the middle layers have most heads with several roles; "" where they were not compared.
+
+    Args:
+        rows: Those of one run.
+    """
+    row = middle_row(rows)
+    if row is None:
+        return ""
+    p = p_text(row.p)
+    return (
+        f"Middle third of layers less the others: {surplus_text(row)} percentage points of such heads "
+        f"({middle_verdict(row)}, p {'' if p.startswith('<') else '= '}{p} over inputs). "
+        f"Of all choices of as many layers, {share(row.reference)} have a surplus at least as large."
+    )
+
+
+def surplus_text(row: Row) -> str:
+    """Return the surplus of the middle layers in percentage points, with its interval."""
+    return with_range(*map(points, (row.several, row.several_low, row.several_high)))
+
+
+def points(value: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
+    return "–" if math.isnan(value) else f"{100 * value:+.0f}".replace("-", "−")
+
+
+def middle_verdict(row: Row) -> str:
+    """Return what the inputs say about the surplus of the middle layers, in a few words.
+
+    Args:
+        row: That of the middle layers; the interval, two-sided, decides.
+    """
+    if row.several_low > 0:
+        return "a surplus"
+    return "a deficit" if row.several_high < 0 else "undetermined"
+
+
+def extremes_sentence(counts: ExtremeP) -> str:
+    """Return how many p values lie near 0 or 1, in a sentence; "" without a test."""
+    if not counts.tests:
+        return ""
+    return (
+        f"{counts.near:,} of {counts.tests:,} p ({percent_text(counts.share)}) lie near 0 or 1, "
+        f"below {NEAR:g} or above {1 - NEAR:g}; "
+        f"{counts.nearer:,} ({percent_text(counts.share_nearer)}) below {NEARER:g} or above {1 - NEARER:g}."
+    )
+
+
+def visible_pieces(example: Example) -> tuple[str, ...]:
+    r"""Return the tokens as readers see them: bytes of byte-level pieces become letters, blanks become ``▁``.
+
+    Pieces of other tokenizers stay as they are. A byte-level piece that holds a part of a letter
+    only shows its bytes, as in ``\xc3``.
+
+    Example:
+        >>> visible_pieces(Example("note", ("ol", "Ã©", "Ġ!")))
+        ('ol', 'é', '▁!')
+    """
+    pieces = [token for token, special in zip(example.tokens, example.special, strict=True) if not special]
+    letters = set("".join(pieces))
+    if not (letters & {"Ġ", "Ċ"} and letters <= BYTES.keys()):
+        return example.tokens
+    shown = []
+    for token, special in zip(example.tokens, example.special, strict=True):
+        text = token if special else bytes(map(BYTES.__getitem__, token)).decode(errors="backslashreplace")
+        shown.append(token if special else text.replace(" ", "▁").replace("\n", "⏎"))
+    return tuple(shown)
+
+
+def _bytes() -> dict[str, int]:
+    """Return the byte of each letter of a byte-level vocabulary; printable bytes stand for themselves."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    return table | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+BYTES = _bytes()
+"""Byte of each letter of a byte-level vocabulary."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headroles.records import Example, KeptMaps, Labelling, Rule, TypicalInput
-from headroles.reports import cards_json, cards_of, spreads_of, summarise
+from headroles.reports import cards_json, spreads_of, summarise, typical_inputs
 from headroles.stats import judge
 from tests.support.made_runs import made_run, made_scores
 
@@ -40,14 +40,14 @@ def exhibited(*shown: tuple[str, int, int, int]) -> KeptMaps:
     )
 
 
-def cards(run: Labelling) -> Any:
-    """Return the cards of a run."""
-    return cards_of(run, summarise(run))
+def inputs(run: Labelling) -> Any:
+    """Return the typical inputs of a run as it is judged, and the heads that lost all their roles."""
+    return typical_inputs(run, summarise(run))
 
 
 def told(run: Labelling) -> Any:
     """Return what the script of the cards reads."""
-    return json.loads(cards_json(cards(run)))
+    return json.loads(cards_json(run, summarise(run)))
 
 
 def unpacked(text: str, kind: str = "u1") -> np.ndarray:
@@ -107,27 +107,27 @@ def test_the_script_reads_the_counts_the_quartiles_and_the_edges_of_roles() -> N
 
 def _shown(found: Any) -> list[tuple[str, int, int, int]]:
     """Return sieve, layer, head and rank of the examples shown."""
-    return [(each.sieve, each.layer, each.head, each.rank) for each in found.exhibited.exhibits]
+    return [(each.sieve, each.layer, each.head, each.rank) for each in found.exhibits]
 
 
 def test_examples_of_roles_that_are_held_are_shown_with_their_own_texts_and_maps() -> None:
     kept = exhibited(("s1", 0, 0, 1), ("s0", 0, 0, 1), ("s0", 0, 0, -1), ("gone", 0, 0, 1), ("s1", 0, 1, 1))
-    found = cards(run_of(exhibited=kept))
+    found, _ = inputs(run_of(exhibited=kept))
     assert _shown(found) == [("s0", 0, 0, 1), ("s0", 0, 0, -1), ("s1", 0, 1, 1)]
-    assert [each.key for each in found.exhibited.examples] == ["in/1", "in/2", "in/4"]
-    for each, source in zip(found.exhibited.exhibits, (1, 2, 4), strict=True):
-        np.testing.assert_array_equal(found.exhibited.weights[each.map], kept.weights[source])
-        assert found.exhibited.examples[found.exhibited.places[each.map, 0]].key == f"in/{source}"
+    assert [each.key for each in found.examples] == ["in/1", "in/2", "in/4"]
+    for each, source in zip(found.exhibits, (1, 2, 4), strict=True):
+        np.testing.assert_array_equal(found.weights[each.map], kept.weights[source])
+        assert found.examples[found.places[each.map, 0]].key == f"in/{source}"
 
 
 def test_a_head_that_lost_its_roles_shows_their_most_typical_inputs_without_them() -> None:
     cells = np.eye(3, dtype=np.bool_)
     kept = exhibited(("s1", 1, 1, -1), ("s1", 1, 1, 2), ("s0", 1, 1, 1), ("s0", 0, 0, 1))
     run = run_of(exhibited=replace(kept, counted={(2, "s0"): cells, (3, "s0"): cells}))
-    found, read = cards(run), told(run)
+    (found, former), read = inputs(run), told(run)
     assert _shown(found) == [("", 1, 1, 1), ("", 1, 1, 2), ("s0", 0, 0, 1)]
-    assert [found.exhibited.examples[place].key for place, _ in found.exhibited.counted] == ["in/3"]
-    assert found.former == (3,)
+    assert [found.examples[place].key for place, _ in found.counted] == ["in/3"]
+    assert former == (3,)
     assert [each[:4] for each in read["exhibits"]] == [[-1, 3, 1, None], [-1, 3, 2, None], [0, 0, 1, 0.25]]
     place, role, packed = read["counted"][0]
     assert (place, role) == (2, 0)
@@ -135,5 +135,5 @@ def test_a_head_that_lost_its_roles_shows_their_most_typical_inputs_without_them
     np.testing.assert_array_equal(bits.reshape(3, 3), cells)
     gained = exhibited(("s0", 1, 0, 1))
     unchosen = replace(gained.exhibits[0], sieve="", score=float("nan"))
-    found = cards(run_of(exhibited=replace(gained, exhibits=(unchosen,))))
-    assert (_shown(found), found.former) == ([("", 1, 0, 1)], ())
+    found, former = inputs(run_of(exhibited=replace(gained, exhibits=(unchosen,))))
+    assert (_shown(found), former) == ([("", 1, 0, 1)], ())

@@ -152,8 +152,8 @@ class LabelRun(RolesRun):
 
     def answer(self, labelling: Labelling) -> Answer:
         """Return what heads do, in a few sentences."""
-        from headroles.reports.answer.label import answer_of
-        from headroles.reports.summary.summary import summarise
+        from headroles.reports.label import answer_of
+        from headroles.reports.summary import summarise
 
         return answer_of(summarise(labelling))
 

@@ -1,0 +1,250 @@
+"""What was run: the manifest as lines of text, whatever it holds, and the two runs of a comparison."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headroles.addresses import last_name
+from headroles.records.comparison import Comparison
+from headroles.records.findings import Findings, Labelling
+from headroles.records.numbers import exact, isolate, plural
+from headroles.records.rules.rule import Decision
+from headroles.reports.words.words import (
+    BOTH,
+    FAMILIES,
+    TESTS,
+    correction_words,
+    heads_in_layers,
+    interval_name,
+    layers_read,
+    uses_resamples,
+)
+
+DECISION = "how it was decided"
+PUBLISHED = "The preset 'published'"
+"""Beginning of a note in place of which the page has a text of its own."""
+MAIN = {
+    "model": {
+        "name": "model.name", "revision": "model.revision", "architecture": "model.architecture",
+        "weights SHA-256": "model.weights_sha256",
+    },
+    "inputs": {
+        "task": "task", "source": "source.kind", "data": "source.name", "rows": "source.rows",
+        "SHA-256": "source.sha256", "units": "counts.units", "truncated": "counts.truncated",
+    },
+    "tokenizer": {"class": "tokenizer.class", "longest": "tokenizer.max_length"},
+    "parser": {"name": "parser.name", "version": "parser.version"},
+    DECISION: {"preset": "preset", "statistic": "statistic"},
+    "gradients": {"loss": "surface.loss"},
+    "software": {"seed": "settings.seed", "headroles": "headroles"},
+}  # fmt: skip
+"""Entries of the manifest that are shown at once, by group and term."""
+MOST = 12
+"""Columns named with their margin at most; of more, only their number is stated."""
+ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "blocks"), ("model", "heads")}
+PROBES = {("probe", "published"), ("probe", "windows")}
+"""Entries, and beginnings of entries, that the page shows in places of their own."""
+COMPARED = {
+    "folder": "folder", "command": "command", "model": "model.name", "revision": "model.revision",
+    "architecture": "model.architecture", "weights SHA-256": "model.weights_sha256",
+    "precision": "model.dtype", "task": "task", "inputs": "source.name", "inputs SHA-256": "source.sha256",
+    "tokenizer": "tokenizer.class", "longest input": "tokenizer.max_length", "parser": "parser.name",
+    "parser version": "parser.version", "preset": "preset", "statistic": "statistic",
+    "units of its own": "counts.units", "headroles": "headroles",
+}  # fmt: skip
+"""Entries of each run of a comparison that the page shows, where its manifest has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of "what was run".
+
+    Attributes:
+        group: What the line belongs to, such as ``"model"``.
+        term: What is recorded.
+        value: Its value as text.
+        full: The whole value when ``value`` is a shortened hash; "" otherwise.
+    """
+
+    group: str
+    term: str
+    value: str
+    full: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was run, as the manifest and the decision state it.
+
+    Attributes:
+        title: Names the model.
+        command: The command line; "" when not recorded.
+        statistic: What a score is called, such as ``"selectivity"``.
+        preset: Name of the preset; "" when not recorded.
+        main: The lines shown at once.
+        rest: Every other recorded value.
+        warnings: What must be known before anything is concluded, one sentence each.
+        model: Name of the model without its owner or folder; "" when not recorded.
+        facts: Task, data, and the numbers of inputs and units, as far as they are recorded.
+        by_norm: Whether attention is weighted by the norms of the values that it moves.
+    """
+
+    title: str
+    command: str
+    statistic: str
+    preset: str
+    main: tuple[Line, ...]
+    rest: tuple[Line, ...]
+    warnings: tuple[str, ...]
+    model: str
+    facts: tuple[str, ...]
+    by_norm: bool
+
+    def with_values(self, texts: Mapping[str, str]) -> "Account":
+        """Return the account with other values of the lines that have one of these terms."""
+        lines = (replace(line, value=texts.get(line.term, line.value)) for line in self.main)
+        return replace(self, main=tuple(lines))
+
+
+def account(labelling: Labelling) -> Account:
+    """Put the manifest of a run into words; missing entries are tolerated and unknown ones shown.
+
+    Args:
+        labelling: The result of a run; remarks of its assessment are among the warnings.
+    """
+    manifest, scores, assessment = labelling.manifest, labelling.scores, labelling.assessment
+    known = {path: value for path, value in _leaves(manifest) if value not in (None, "", [], ())}
+    first = [
+        (group, term, tuple(path.split(".")))
+        for group, entries in MAIN.items()
+        for term, path in entries.items()
+    ]
+    main = [_line(group, term, known[path]) for group, term, path in first if path in known]
+    size = Line("model", "size", f"{layers_read(scores.stack)} × {plural(scores.heads, 'head')}")
+    main.insert(next((k for k, line in enumerate(main) if line.group == "inputs"), len(main)), size)
+    if "parser" in manifest and manifest["parser"] is None:
+        main.append(Line("parser", "name", "none"))
+    elsewhere = {path for _, _, path in first} | ELSEWHERE
+    rest = (
+        _line(path[0], " · ".join(path[1:]) or path[0], value)
+        for path, value in known.items()
+        if path not in elsewhere and path[0] != "notes" and path[:2] not in PROBES
+    )
+    name, preset = known.get(("model", "name")), str(manifest.get("preset") or "")
+    statistic, notes = str(manifest.get("statistic") or "score"), known.get(("notes",), ())
+    listed = [str(note) for note in (notes if isinstance(notes, list | tuple) else [notes])]
+    return Account(
+        title=f"What the attention heads{'' if name is None else f' of {isolate(str(name))}'} do",
+        command=str(manifest.get("command") or ""),
+        statistic="published score" if statistic == "published" else statistic,
+        preset=preset,
+        main=(*main, *_rules(labelling.findings, labelling.decision)),
+        rest=tuple(rest),
+        warnings=(
+            *(note for note in listed if preset != "published" or not note.startswith(PUBLISHED)),
+            *(assessment.remarks if assessment else ()),
+        ),
+        model="" if name is None else last_name(str(name)),
+        facts=_facts(known),
+        by_norm=known.get(("model", "weights")) == "norm",
+    )
+
+
+def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every value that is not a mapping, with its path, in the order given."""
+    for key, inner in value.items():
+        here = (*path, str(key))
+        if isinstance(inner, Mapping):
+            yield from _leaves(inner, here)
+        else:
+            yield here, inner
+
+
+def _line(group: str, term: str, value: object) -> Line:
+    """Return one line of the account: the value as text, a long hash shortened."""
+    if isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, int):
+        text = f"{value:,}" if abs(value) >= 10_000 else str(value)
+    elif isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
+        text = ", ".join(map(str, value))
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if "sha" in term.lower() and len(text) > 20:
+        return Line(group, term, text[:12] + "…", text)
+    return Line(group, term, text)
+
+
+def _rules(findings: Findings, decision: Decision) -> list[Line]:
+    """Return the decision in words, with every margin."""
+    margins: dict[str, list[str]] = {}
+    for rule in findings.rules:
+        margins.setdefault(exact(rule.margin), []).append(rule.sieve)
+    usual = max(margins, key=lambda margin: len(margins[margin]))
+    contrasts = {rule.sieve for rule in findings.rules if not rule.role}
+    texts = [usual]
+    for margin, names in margins.items():
+        noun = "contrast" if contrasts.issuperset(names) else "column"
+        listed = ", ".join(map(isolate, names)) if len(names) <= MOST else plural(len(names), noun)
+        texts += [f"{margin} for {listed}"] if margin != usual else []
+    together = any(rule.together for rule in findings.rules)
+    lines = {
+        "test": TESTS.get(decision.test, decision.test),
+        "correction": correction_words(decision.test, decision.correction),
+        "family": FAMILIES.get(decision.family, decision.family) + BOTH * together,
+        "alpha": f"{decision.alpha:g}, for every decision by itself",
+        "margin": "; ".join(texts),
+        "interval": f"95\u00a0% of the mean: {interval_name(decision)}",
+    }
+    if uses_resamples(decision):
+        lines["resamples"] = f"{decision.resamples:,}, seed {decision.seed}"
+    return [Line(DECISION, term, text) for term, text in lines.items()]
+
+
+def _facts(known: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
+    """Return task and data, and the number of inputs; that of units where it is another."""
+    task, source = known.get(("task",)), known.get(("source", "name"))
+    if known.get(("source", "kind")) == "file":
+        source = last_name(str(source))
+    examples, units = (known.get(("counts", noun)) for noun in ("examples", "units"))
+    stopped, all_units = (known.get(("until", name)) for name in ("stopped", "of_units"))
+    facts = [str(name) for name in (task, source) if name is not None]
+    facts += [plural(examples, "input")] if isinstance(examples, int) else []
+    if stopped:
+        facts.append(f"stopped at {units:,} of {all_units:,} units")
+    elif isinstance(units, int) and units != examples:
+        facts.append(plural(units, "unit"))
+    facts += ["no early stop"] if stopped is False else []
+    return (*facts, *(["attention weighted by norms"] if known.get(("model", "weights")) == "norm" else []))
+
+
+def line_of_two(comparison: Comparison) -> str:
+    """Return the inputs of a comparison, and its numbers of examples, units, heads and layers."""
+    manifest, heads = comparison.manifest, comparison.before.count.shape[2]
+    inputs = [
+        [_within(manifest.get(name, {}), path) for path in ("task", "source.name")] for name in ("a", "b")
+    ]
+    parts = inputs[0] if inputs[0] == inputs[1] else [str(manifest.get("matched") or "")]
+    for noun in ("example", "unit"):
+        count = manifest.get("counts", {}).get(noun + "s")
+        parts.append(plural(count, noun) if isinstance(count, int) else "")
+    parts.append(heads_in_layers(comparison.stack, heads))
+    return " · ".join(isolate(part) for part in parts if part)
+
+
+def rows_of_two(manifest: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:
+    """Return term, values of A and B, and whether they differ; terms that neither run has are left out."""
+    rows = []
+    for term, path in COMPARED.items():
+        first, second = (_within(manifest.get(name, {}), path) for name in ("a", "b"))
+        if first or second:
+            rows.append((term, (first, second), first != second))
+    return rows
+
+
+def _within(run: Any, path: str) -> str:
+    """Return the value at a path of a manifest as text; "" where there is none."""
+    for key in path.split("."):
+        run = run.get(key) if isinstance(run, Mapping) else None
+    return "" if run is None else str(run)

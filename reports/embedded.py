@@ -1,0 +1,176 @@
+"""What a page embeds: findings, manifest, tables, tokens and arrays, as JSON that no markup can leave."""
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from headroles.kinds import kind_of
+from headroles.records.arrays import key_groups
+from headroles.records.comparison import Comparison
+from headroles.records.example import Example
+from headroles.records.findings import COLUMNS, DECISIONS, Labelling
+from headroles.records.layers import number_layers
+from headroles.records.shown.looks import family_of, parts_of, tone_of
+from headroles.records.shown.phrases import phrase_of
+from headroles.reports.summary import Summary
+from headroles.reports.words.words import visible_pieces
+from headroles.storage.tables import summary_texts
+
+SWAPS = "swaps.csv"
+LARGEST = 1_000_000
+"""Most characters of a table that a page embeds; larger tables stay in the run folder."""
+LEVEL = 9
+"""Of zlib's compression: the smallest page."""
+
+
+def script_json(text: str) -> str:
+    r"""Return JSON that can stand inside a script element: it holds no ``<``, ``>`` or ``&``.
+
+    Example:
+        >>> script_json('"</script>"')
+        '"\\u003c/script\\u003e"'
+    """
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def findings_json(summary: Summary, model: object = None) -> str:
+    """Return all findings by column: 64-bit floats, little-endian, base64.
+
+    A column that is the same for all heads of a sieve is stored once per sieve. Where heads share keys
+    and values, ``shared`` has the group of each; it is empty elsewhere. For every role,
+    ``strong`` and ``absent`` have the numbers of such heads.
+
+    Args:
+        summary: Of the run.
+        model: The manifest's entry on the model.
+    """
+    names = summary.names
+    parts, groups = parts_of(names), key_groups(model, summary.layers, summary.heads)
+    content = {
+        "layers": summary.stack.numbers,
+        "heads": summary.heads,
+        "sieves": summary.sieves,
+        "alpha": summary.decision.alpha,
+        "decisions": [*DECISIONS, ""],
+        "names": COLUMNS,
+        "precision": summary.precision,
+        "columns": {name: _column_text(summary.columns[name]) for name in (*COLUMNS, *summary.precision)},
+        "decision": _base64(np.where(summary.codes < 0, len(DECISIONS), summary.codes).astype("u1")),
+        "roles": [
+            {
+                "sieve": role.position,
+                "title": phrase_of(role.sieve).title,
+                "family": family_of(role.sieve),
+                "hue": tone_of(family_of(role.sieve)),
+                "parts": [names.index(part) for part in parts.get(role.sieve, ())],
+                "count": role.tally.role,
+                "code": role.code,
+                "tone": role.tone,
+                "threshold": role.threshold,
+                "contrast": summary.sieves.index(role.contrast) if role.contrast else -1,
+                "control": role.control,
+                "verdict": role.verdict,
+                "stronger": role.stronger,
+                "strong": np.flatnonzero(strong).tolist(),
+                "absent": np.flatnonzero(absent).tolist(),
+            }
+            for role, strong, absent in zip(summary.roles, summary.strong, summary.absent, strict=True)
+        ],
+        "shared": [] if groups is None else groups.ravel().tolist(),
+    }
+    return script_json(json.dumps(content, separators=(",", ":")))
+
+
+def _column_text(column: Float[np.ndarray, "sieves heads"]) -> str:
+    """Return a column as base64; one value per sieve where all heads of every sieve share it."""
+    first = column[:, :1]
+    same = (column == first) | (np.isnan(column) & np.isnan(first))
+    return _base64((first if same.all() else column).astype("<f8"))
+
+
+def _base64(values: np.ndarray) -> str:
+    """Return the bytes of an array as base64."""
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+
+
+def manifest_json(manifest: Mapping[str, Any]) -> str:
+    """Return the manifest as a file would hold it."""
+
+    def native(value: object) -> object:
+        if isinstance(value, Mapping):
+            return dict(value)
+        return value.item() if isinstance(value, np.generic) else str(value)
+
+    return script_json(json.dumps(manifest, indent=2, default=native))
+
+
+def files_of(labelling: Labelling) -> dict[str, str]:
+    """Return the text of the smaller tables of a run by file name, as the run folder holds them.
+
+    Findings, labels and precision are left out, because the page makes them from the numbers it shows; so
+    are tables of more than ``LARGEST`` characters and those that hold no row.
+
+    Args:
+        labelling: The result of a run.
+    """
+    stack = labelling.scores.stack
+    texts = summary_texts(labelling.assessment, stack) if labelling.assessment else {}
+    downloads = kind_of(labelling).downloads(labelling)
+    texts |= {name: number_layers(text, stack.numbers) for name, text in downloads.items()}
+    return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
+
+
+def comparison_files(comparison: Comparison) -> dict[str, str]:
+    """Return the tables of a comparison by file name; the page makes its differences itself."""
+    return {table.file: table.csv() for table in (comparison.moved, comparison.layers, comparison.swaps)}
+
+
+def files_json(files: Mapping[str, str]) -> str:
+    """Return texts by file name as JSON that can stand inside a page."""
+    return script_json(json.dumps(dict(files), ensure_ascii=False, separators=(",", ":")))
+
+
+def pack(array: np.ndarray) -> str:
+    r"""Return the bytes of an array, zlib at level 9, base64.
+
+    Args:
+        array: Of any shape and a fixed-size dtype; written in C order, as the dtype has its bytes.
+
+    Returns:
+        Text that ``attention.unpack`` of ``attention.js`` turns into the same bytes.
+
+    Example:
+        >>> zlib.decompress(base64.b64decode(pack(np.array([[1, 2], [3, 255]], dtype=np.uint8))))
+        b'\x01\x02\x03\xff'
+    """
+    raw = np.ascontiguousarray(array).tobytes()
+    return base64.b64encode(zlib.compress(raw, LEVEL)).decode("ascii")
+
+
+def tokens_of(example: Example) -> dict[str, list[Any]]:
+    """Return the tokens of an input as a drawing of attention needs them.
+
+    Args:
+        example: One input.
+
+    Returns:
+        ``pieces``: each token as it is shown; ``segment``: its text from 0, −1 on special tokens;
+        ``special``: 1 on special tokens, else 0; ``word``: its word, −1 where none is known.
+
+    Example:
+        >>> tokens_of(Example("note", ("Ġit", "Ġrains"), word=np.array([0, 1])))["pieces"]
+        ['▁it', '▁rains']
+    """
+    return {
+        "pieces": list(visible_pieces(example)),
+        "segment": example.segment.tolist(),
+        "special": example.special.astype(int).tolist(),
+        "word": example.word.tolist(),
+    }

@@ -1,0 +1,617 @@
+"""What is said about a run of roles: answer, sentences of heads, firmness of labels, pairs, and words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from headroles.records.layers import Stack
+from headroles.records.numbers import count as count_text
+from headroles.records.numbers import (
+    exact,
+    isolate,
+    join_names,
+    mean,
+    plural,
+    share,
+    two_decimals,
+    with_range,
+)
+from headroles.records.shown.controls import CLASS, CONTROLS, TAKES, VALUES, explained_list
+from headroles.records.shown.looks import FAMILIES, family_of, parts_of, without_wholes
+from headroles.records.shown.phrases import phrase_of
+from headroles.records.table import Row
+from headroles.reports.answer.records import Answer, Sentence
+from headroles.reports.summary import Combination, Role, Summary, Support
+from headroles.reports.words.words import ABSENT, ENOUGH_FOR_NOT, POWER, STEADY, error_rate, promise
+
+ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(5)
+NAMED = 4
+"""Roles, and heads of a role, that a sentence names at most."""
+MOST = 5
+"""Sentences of an answer, and pairs with a sentence of their own, at most."""
+WHOLES = {
+    "sinks": ("parks attention on {}", "park attention on {}"),
+    "position": ("looks at fixed or near positions", "look at fixed or near positions"),
+    "sentence": ("follows texts and repeated words", "follow texts and repeated words"),
+    "syntax": ("follows syntax", "follow syntax"),
+    "other": ("holds another role", "hold other roles"),
+}
+"""What one head and several heads of a family do."""
+TAKES_FROM = ("takes relatively more from {}", "take relatively more from {}")
+"""What one head and several heads do with sinks, where attention is weighted by the norms of values."""
+LISTED = frozenset({"syntax", "other"})
+"""Families whose roles are named with their heads, and also those that no head holds."""
+SINKS = {"delimiter": "special tokens", "first": "the first token", "punctuation": "punctuation"}
+"""Where sinks park attention, by the first part of their names."""
+BEYOND = {
+    CONTROLS[CLASS]: (
+        " Distance, nearness, frequency, the length of the sentence, and the classes of both words and of "
+        "those beside them do not explain it. Rules over the classes of a clause, and of single words, may."
+    )
+}
+"""What a strong role excludes and what it does not, by what its second contrast controls for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """The roles of one family that could be tested, over all heads.
+
+    Attributes:
+        family: One of ``FAMILIES``.
+        roles: Its roles, in their order.
+        codes: Their decisions, one row per role.
+        by_norm: Whether attention is weighted by the norms of values.
+    """
+
+    family: str
+    roles: tuple[Role, ...]
+    codes: Int[np.ndarray, "roles heads"]
+    by_norm: bool = False
+
+    def have(self, code: int) -> Bool[np.ndarray, " heads"]:
+        """Return which heads have a decision for any role of the family."""
+        found: np.ndarray = (self.codes == code).any(axis=0)
+        return found
+
+    @property
+    def held(self) -> Bool[np.ndarray, " heads"]:
+        """Return which heads hold any role of the family."""
+        return self.have(ROLE)
+
+    @property
+    def valued(self) -> int | None:
+        """Return the place of a role of sinks whose values were tested (parked); None without one."""
+        places = (place for place, role in enumerate(self.roles) if role.control == CONTROLS[VALUES])
+        return next(places, None) if self.family == "sinks" else None
+
+    def of(self, places: Sequence[int]) -> "Group":
+        """Return a group of some of its roles, by attention."""
+        return Group(self.family, tuple(self.roles[place] for place in places), self.codes[[*places]])
+
+
+def answer_of(summary: Summary) -> Answer:
+    """Return what the heads of a run do, on one screen.
+
+    Args:
+        summary: Of a run whose sieves can be roles.
+
+    Returns:
+        Title, line, at most five sentences, and the warnings of the run. All counts are those of the summary.
+    """
+    heads = summary.layers * summary.heads
+    model = f" of {isolate(summary.account.model)}" if summary.account.model else ""
+    do = f"do the {heads:,} heads{model}" if heads != 1 else f"does the head{model}"
+    facts = [isolate(fact) for fact in summary.account.facts]
+    roles, words = plural(len(summary.roles), "role"), filter(None, [summary.stack.words])
+    return Answer(
+        title=f"What {do} do?",
+        line=" · ".join([*facts, *words, roles, error_rate(summary.decision)]),
+        sentences=_sentences(summary),
+        warnings=summary.account.warnings,
+    )
+
+
+def _sentences(summary: Summary) -> tuple[Sentence, ...]:
+    """Return a sentence for each family of roles that could be tested, and one about heads without a role."""
+    if not summary.roles:
+        return (Sentence("No sieve of this run can be a role."),)
+    codes = np.stack([summary.decided(role.position) for role in summary.roles])
+    groups = []
+    for family in FAMILIES:
+        places = [
+            place
+            for place, role in enumerate(summary.roles)
+            if family_of(role.sieve) == family and role.tally.tests
+        ]
+        if places:
+            roles = tuple(summary.roles[place] for place in places)
+            groups.append(Group(family, roles, codes[places], summary.account.by_norm))
+    sentences = [
+        _values_sentence(group, summary)
+        if group.valued is not None
+        else _sink_sentence(group, [other for other in groups if other is not group], summary)
+        if group.family == "sinks"
+        else _sentence(group, summary)
+        for group in groups
+    ]
+    rest = _without_role(codes, summary)
+    if len(sentences) < MOST:
+        return (*sentences, rest)
+    return (*sentences[:-1], replace(sentences[-1], rest=f"{sentences[-1].rest} {rest.text}"))
+
+
+def _sentence(group: Group, summary: Summary) -> Sentence:
+    """Return how many heads hold a role of a family, and how many are explained or undetermined."""
+    count, first = int(group.held.sum()), group.roles[0]
+    if count:
+        lead = f"{plural(count, 'head')} {_does(group, count)}"
+    else:
+        names = [isolate(phrase_of(role.sieve).title) for role in group.roles]
+        none = _does(group, 1)
+        if group.family == "other" and len(names) > 1:  # these have nothing in common, so they are named
+            listed = f"holds the role {', '.join(names[:-1])} or {names[-1]}"
+            none = listed if len(names) <= NAMED else "holds another role"
+        lead = f"No head {none}"
+    details = ""
+    if count and len(group.roles) == 1:
+        best, stack = first.strongest, summary.stack
+        parts = _layers(first, stack)
+        parts += [f"strongest {stack.name(best.layer, best.head)} ({mean(best.score.mean)})"] if best else []
+        details = "".join(f", {part}" for part in parts)
+    elif count:
+        texts = _named(group, summary) if group.family in LISTED else _counts(group)
+        details = f": {', '.join(texts)}" if texts else ""
+    rest = " ".join([f"{details}.", *_open(group)])
+    return Sentence(lead, rest, first.sieve, "role" if len(group.roles) == 1 else "family")
+
+
+def _sink_sentence(group: Group, others: Sequence[Group], summary: Summary) -> Sentence:
+    """Return how many heads hold nothing but sinks; of how many another role is undetermined."""
+    held = group.held
+    only = held & ~np.any([other.held for other in others], axis=0) if others else np.zeros_like(held)
+    if not only.any():
+        return _sentence(group, summary)
+    unclear = np.any([other.have(UNDETERMINED) for other in others], axis=0)
+    count, open_heads, all_sinks = int(only.sum()), int((only & unclear).sum()), int(held.sum())
+    texts = [f"{_part(open_heads, count)} may hold another role (undetermined)."] if open_heads else []
+    counts = ", ".join(_counts(group)) if len(group.roles) > 1 else ""
+    if all_sinks != count:
+        parks = "takes relatively more" if group.by_norm else "parks attention"
+        park = "take relatively more" if group.by_norm else "park attention"
+        does = f"{plural(all_sinks, 'head')} {parks if all_sinks == 1 else park}"
+        texts.append(f"In all, {does} there{': ' if counts else ''}{counts}.")
+    elif counts:
+        texts.append(f"{counts}.")
+    lead = f"{count:,} of {plural(only.size, 'head')} only {_does(group, count)}"
+    return Sentence(lead, " ".join([".", *texts, *_open(group)]), group.roles[0].sieve, "only")
+
+
+def _values_sentence(group: Group, summary: Summary) -> Sentence:
+    """Return how many heads attend to sinks, and how many of them take values there."""
+    place = group.valued
+    if place is None or len(group.roles) == 1:
+        return _sentence(group, summary)
+    attending = group.of([row for row in range(len(group.roles)) if row != place])
+    held, codes = attending.held, group.codes[place]
+    count = int(held.sum())
+    if not count:
+        return _sentence(group.of([place]), summary)
+    parked, taking, unclear = (
+        int((held & (codes == code)).sum()) for code in (ROLE, EXPLAINED, UNDETERMINED)
+    )
+    texts = []
+    if parked:
+        its, take = ("its", "it takes") if parked == 1 else ("their", "they take")
+        texts.append(
+            f"{_part(parked, count)} {_is(parked)} parked: relative to {its} other values, {take} hardly "
+            f"more there than elsewhere."
+        )
+    if taking:
+        takes = "takes" if taking == 1 else "take"
+        texts.append(f"{_part(taking, count)} {takes} relatively more there.")
+    texts += [f"{_part(unclear, count)} {_is(unclear)} undetermined."] if unclear else []
+    other = int((~held & (codes == ROLE)).sum())
+    texts += [f"{plural(other, 'other head')} {_is(other)} parked, too."] if other else []
+    attend = f"{'attends' if count == 1 else 'attend'} to {' or '.join(_places(attending))}"
+    lead, sole = f"{count:,} of {plural(held.size, 'head')} {attend}", len(attending.roles) == 1
+    rest, first = " ".join([".", *texts]), attending.roles[0].sieve
+    return Sentence(lead, rest, first, "role" if sole else "family")
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _does(group: Group, count: int) -> str:
+    """Return what so many heads of a family do; of a family of one role, what the role says."""
+    if len(group.roles) == 1 and (group.family != "sinks" or group.valued is not None):
+        return _phrase(group.roles[0].sieve, count)
+    words = TAKES_FROM if group.by_norm and group.family == "sinks" else WHOLES[group.family]
+    return words[count != 1].format(" or ".join(_places(group)))
+
+
+def _places(group: Group) -> list[str]:
+    """Return what the roles of sinks attend to, those that a head holds where any is held."""
+    found = [role for role in group.roles if role.tally.role] or group.roles
+    return list(dict.fromkeys(SINKS.get(role.sieve.partition(":")[0], "") for role in found))
+
+
+def _counts(group: Group) -> list[str]:
+    """Return how many heads hold the most frequent roles of a family, wholes left out."""
+    wholes = parts_of([role.sieve for role in group.roles])
+    own = [role for role in group.roles if role.tally.role and role.sieve not in wholes]
+    own.sort(key=lambda role: -role.tally.role)
+    return [f"{role.tally.role:,} {_phrase(role.sieve, role.tally.role)}" for role in own[:NAMED]]
+
+
+def _named(group: Group, summary: Summary) -> list[str]:
+    """Return the roles of a family with their heads, the rarest first; a whole only where no part holds."""
+    drawn = without_wholes([role.sieve for role in group.roles], (group.codes == ROLE)[:, None])[:, 0]
+    places = sorted(np.flatnonzero(drawn.any(axis=1)).tolist(), key=lambda place: int(drawn[place].sum()))
+    texts = []
+    for place in places[:NAMED]:
+        cells = np.flatnonzero(drawn[place]).tolist()
+        heads = [summary.stack.name(*divmod(cell, summary.heads)) for cell in cells]
+        title = isolate(phrase_of(group.roles[place].sieve).title)
+        texts.append(f"{title} {join_names(heads) if len(heads) <= NAMED else plural(len(heads), 'head')}")
+    return texts
+
+
+def _layers(role: Role, stack: Stack) -> list[str]:
+    """Return the one or two layers that have over half of a role's heads; empty where none stand out."""
+    counts, total = np.array(role.layers), role.tally.role
+    if total < 4 or len(counts) < 4:
+        return []
+    first, second, third = np.argsort(-counts, kind="stable")[:3].tolist()
+    if counts[first] > total / 2:
+        return [f"{'all' if counts[first] == total else 'most'} in layer {stack.numbers[first]}"]
+    if counts[second] == counts[third] or counts[first] + counts[second] <= total / 2:
+        return []
+    return ["most in layers {} and {}".format(*sorted((stack.numbers[first], stack.numbers[second])))]
+
+
+def _open(group: Group) -> list[str]:
+    """Return which roles no head holds, and how many heads without a role are explained or undetermined."""
+    held, texts = group.held, []
+    undetermined = int((~held & group.have(UNDETERMINED)).sum())
+    settled = ~held & ~group.have(UNDETERMINED)
+    explained = int((settled & group.have(EXPLAINED)).sum())
+    counted = ((group.codes == EXPLAINED) & settled).any(axis=1)
+    controls = dict.fromkeys(
+        part
+        for role, some in zip(group.roles, counted, strict=True)
+        if some
+        for part in role.control.split(" or ")
+    )
+    heads = "other head" if held.any() else "head"
+    if explained and controls.keys() == {CONTROLS[VALUES]}:
+        texts.append(f"{plural(explained, heads)} {'takes' if explained == 1 else 'take'} values there.")
+    elif explained:
+        verdicts = explained_list(controls)
+        texts.append(f"{verdicts[:1].upper()}{verdicts[1:]}: {plural(explained, heads)}.")
+    if undetermined:
+        texts.append(f"Undetermined: {f'{undetermined:,}' if texts else plural(undetermined, heads)}.")
+    missing = [isolate(phrase_of(role.sieve).title) for role in group.roles if not role.tally.role]
+    if missing and group.family in LISTED and held.any():
+        many = f"{len(missing):,} of {len(group.roles):,} roles"
+        texts.insert(0, f"Not found: {', '.join(missing) if len(missing) <= NAMED else many}.")
+    return texts
+
+
+def _without_role(codes: Int[np.ndarray, "roles heads"], summary: Summary) -> Sentence:
+    """Return how many heads hold no role, and which roles could not be tested."""
+    held, texts = (codes == ROLE).any(axis=0), []
+    count = int((~held).sum())
+    holds = f"{plural(count, 'head')} {'holds' if count == 1 else 'hold'} no role"
+    unclear = int((~held & (codes == UNDETERMINED).any(axis=0)).sum())
+    if unclear:
+        texts.append(f"{_part(unclear, count)} may hold one (undetermined).")
+    silent = [isolate(role.sieve) for role in summary.roles if not role.tally.tests]
+    if silent:
+        names = join_names(silent) if len(silent) <= NAMED else f"{len(silent):,} roles"
+        texts.append(f"Could not be tested: {names}.")
+    return Sentence(holds if count else "Every head holds a role", " ".join([".", *texts]), "", "none")
+
+
+def _phrase(sieve: str, count: int) -> str:
+    """Return what the heads of a role do."""
+    phrase = phrase_of(sieve)
+    return isolate(phrase.one if count == 1 else phrase.many)
+
+
+def _part(some: int, all_heads: int) -> str:
+    """Return some of the heads just named, as the subject of a sentence."""
+    if some == all_heads:
+        return "It" if some == 1 else "All of them" if some > 2 else "Both"
+    return f"{some:,} of the {all_heads:,}"
+
+
+def head_sentences(summary: Summary) -> tuple[str, ...]:
+    """Return what every head does and how firm its roles are, layer by layer.
+
+    Returns:
+        Sentences such as "2-8 looks from adjectives to their noun and at neighbouring tokens; 2 of its 3
+        roles are stable." A role with parts is left out where the head holds one of its parts.
+    """
+    cells = summary.layers * summary.heads
+    drawn = without_wholes(summary.names, summary.held).reshape(len(summary.roles), cells)
+    sentences = []
+    for cell in range(cells):
+        own = sorted(
+            (summary.roles[place] for place in np.flatnonzero(drawn[:, cell]).tolist()),
+            key=lambda role: role.tally.role,
+        )
+        text = _without(summary, cell)
+        if own:
+            text = acts_text([phrase_of(role.sieve).one for role in own[:NAMED]])
+            more = len(own) - NAMED
+            text += f", and has {more} more role{'s' * (more > 1)}" if more > 0 else ""
+            text += _stability(summary, cell, own)
+        sentences.append(f"{summary.stack.name(*divmod(cell, summary.heads))} {text}.")
+    return tuple(sentences)
+
+
+def acts_text(acts: Sequence[str]) -> str:
+    """Return acts as one predicate, a verb that several share named once.
+
+    Example:
+        >>> acts_text(["looks at a", "looks at b", "stays in c"])
+        'looks at a and at b, and stays in c'
+    """
+    by_verb: dict[str, list[str]] = {}
+    for act in acts:
+        verb, _, rest = act.partition(" ")
+        by_verb.setdefault(verb, []).append(isolate(rest))
+    parts = [f"{verb} {join_names(rests)}" for verb, rests in by_verb.items()]
+    if len(parts) in (1, len(acts)):
+        return join_names(parts)
+    return f"{', '.join(parts[:-1])}, and {parts[-1]}"
+
+
+def _stability(summary: Summary, cell: int, roles: Sequence[Role]) -> str:
+    """Return how many of a head's roles are stable; "" where it is not known."""
+    if "stability" not in summary.columns:
+        return ""
+    values = np.array([summary.of("stability", role.position)[cell] for role in roles])
+    if np.isnan(values).any():
+        return ""
+    steady, count = int((values >= STEADY).sum()), len(roles)
+    if count == 1:
+        return f"; the role is {'' if steady else 'not '}stable"
+    if steady == count:
+        return f"; {'both' if count == 2 else f'all {count}'} roles are stable"
+    if not steady:
+        return f"; {'neither role is' if count == 2 else f'none of its {count} roles is'} stable"
+    return f"; {steady} of its {count} roles {_is(steady)} stable"
+
+
+def _without(summary: Summary, cell: int) -> str:
+    """Return what is known of a head without a role: its score nearest a role, and why that is none."""
+    codes = {role.position: int(summary.decided(role.position)[cell]) for role in summary.roles}
+    tested = [role for role in summary.roles if codes[role.position] != UNTESTABLE]
+    if not tested:
+        return "could not be tested" if summary.roles else "holds no role"
+    found = [float(summary.of("mean", role.position)[cell]) for role in tested]
+    scores = [-math.inf if math.isnan(score) else score for score in found]
+    place = max(range(len(tested)), key=lambda place: scores[place] - tested[place].threshold)
+    role, score, code = tested[place], scores[place], codes[tested[place].position]
+    which = "highest score" if score == max(scores) else "highest score for its threshold"
+    side = "below" if score < role.threshold else "above" if score > role.threshold else "at"
+    reason = f"{side} the threshold {exact(role.threshold)}"
+    if code == EXPLAINED:
+        reason = f"and it {TAKES}" if role.control == CONTROLS[VALUES] else role.verdict
+    elif code == UNDETERMINED:
+        reason += " but undetermined"
+    elif side == "above" and role.control:
+        reason += f" but not beyond {role.control}"
+    others = sum(codes[other.position] == UNDETERMINED for other in tested if other is not role)
+    more = f"; {plural(others, 'other role')} {_is(others)} undetermined" * bool(others)
+    title = isolate(phrase_of(role.sieve).title)
+    return f"holds no role: its {which} is {mean(score)} for {title}, {reason}{more}"
+
+
+def counts_beyond(role: Role) -> str:
+    """Return how many heads hold a role beyond its contrast, and how many beyond the second one, too.
+
+    Example: "12 heads beyond distance, 3 of them beyond word class".
+    """
+    tally = role.tally
+    heads = plural(tally.role, "head")
+    return f"{heads} beyond {role.control}, {tally.strong or 'none'} of them beyond {role.stronger}"
+
+
+def support_sentence(firmness: Support, contrast: bool) -> str:
+    r"""Return how firm the labels of one role are; "" where there is no value.
+
+    Args:
+        firmness: Stability, detectable effects and design effect of the role.
+        contrast: Whether the role asks for a contrast as well.
+
+    Example:
+        >>> support_sentence(Support(21, 18, (0.24, 0.24), math.nan, 2, 0.41), False).split("; ")[-1]
+        '2 of 21 labels hold in under half of the units (at least 41\xa0%), by the score alone.'
+    """
+    labels, steady, parts = firmness.labels, firmness.steady, []
+    if labels and steady is not None:
+        stable = f"{steady} of {labels} labels are stable"
+        if labels == 1:
+            stable = f"the one label is {'' if steady else 'not '}stable"
+        elif steady in (0, labels):
+            stable = f"{'all' if steady else 'none of the'} {labels} labels are stable"
+        gives = f"a fresh sample gives {'it' if labels == 1 else 'each'} again with probability ≥"
+        parts.append(f"{stable}: {gives} {100 * STEADY:g}\u00a0%")
+    low, high = map(two_decimals, firmness.detectable)
+    if low != "–":
+        effects = low if low == high else f"{low} to {high}"
+        parts.append(f"smallest detectable effect {effects}{' (of the score)' if contrast else ''}")
+    if not math.isnan(firmness.design):
+        parts.append(f"median design effect {two_decimals(firmness.design)}")
+    if firmness.minority:
+        hold = f"{firmness.minority} of {plural(labels, 'label')} {'holds' if labels == 1 else 'hold'}"
+        least = f"at least {share(firmness.least)}"
+        parts.append(f"{hold} in under half of the units ({least}), by the score alone")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+class Pair(NamedTuple):
+    """One ordered pair of roles. The heads of a model are not a sample, so no pair is tested.
+
+    Attributes:
+        found: Their overlap as the run labels heads.
+        bare: Their overlap without the contrasts beyond distance; None where that changes nothing.
+    """
+
+    found: Row
+    bare: Row | None
+
+
+def pairs_of(summary: Summary) -> dict[tuple[str, str], Pair]:
+    """Return every ordered pair of different roles, by their names."""
+    names = {*summary.names}
+    rows = {
+        (row.first, row.second, row.contrasts): row
+        for row in (summary.assessment.together if summary.assessment else ())
+        if row.first in names and row.second in names
+    }
+    return {
+        (first, second): Pair(row, rows.get((first, second, "without")))
+        for (first, second, contrasts), row in rows.items()
+        if contrasts == "with"
+    }
+
+
+def notable_pairs(summary: Summary) -> list[Pair]:
+    """Return notable pairs: overlaps outside the range of permuted labels first, then by shared heads.
+
+    Each pair once, the smaller role first; pairs without a shared head, and those of a sieve and its
+    own part (such as delimiter and delimiter:cls), are left out.
+    """
+    place = {name: number for number, name in enumerate(summary.names)}
+    pairs = [
+        pair
+        for (first, second), pair in pairs_of(summary).items()
+        if (pair.found.heads_first, place[first]) < (pair.found.heads_second, place[second])
+        and (pair.found.both or (pair.bare and pair.bare.both))
+        and not is_part(first, second)
+    ]
+    return sorted(pairs, key=lambda pair: (not is_outside(pair.found), -pair.found.both))
+
+
+def is_part(first: str, second: str) -> bool:
+    """Return whether one sieve asks for a part of what the other asks for.
+
+    Example:
+        >>> is_part("delimiter", "delimiter:cls"), is_part("delimiter:sep", "delimiter:cls")
+        (True, False)
+    """
+    return first.startswith(f"{second}:") or second.startswith(f"{first}:")
+
+
+def is_outside(pair: Row) -> bool:
+    """Return whether the overlap lies outside the 95 % range of labels permuted within layers."""
+    return not pair.expected_low <= pair.both <= pair.expected_high
+
+
+def expected_text(shared: Row | Combination) -> str:
+    """Return the heads expected when labels are permuted within layers, with their range."""
+    return with_range(*map(count_text, (shared.expected, shared.expected_low, shared.expected_high)))
+
+
+def overlap_texts(pair: Row) -> tuple[str, str, str]:
+    """Return shared heads, their share of the first role's, and those by chance, with their ranges."""
+    both = with_range(str(pair.both), count_text(pair.both_low), count_text(pair.both_high))
+    return both, with_range(*map(share, (pair.share, pair.share_low, pair.share_high))), expected_text(pair)
+
+
+def pair_sentences(summary: Summary) -> list[str]:
+    """Return the most notable pairs in words, with and without the contrasts."""
+    sentences = []
+    for found, bare in notable_pairs(summary)[:MOST]:
+        name, other = isolate(found.first), isolate(found.second)
+        text, (_, part, by_chance) = f"No head is {name}.", overlap_texts(found)
+        if found.heads_first:
+            text = (
+                f"Of {plural(found.heads_first, name + ' head')}, {found.both} ({part}) "
+                f"{_is(found.both)} also {other}; by chance {by_chance} would be."
+            )
+        if bare is not None:
+            _, part, by_chance = overlap_texts(bare)
+            shared = f"of {bare.heads_first}, {bare.both} ({part}); by chance {by_chance}"
+            alone = shared if bare.heads_first else f"no head is {name}"
+            text += f" Without the contrast beyond distance: {alone}."
+        sentences.append(text)
+    return sentences
+
+
+def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Return the words that the report of a run uses, each with its meaning in a sentence or two."""
+    contrast = any(role.contrast and role.control != CONTROLS[VALUES] for role in summary.roles)
+    stronger = sorted({role.stronger for role in summary.roles if role.tally.strong})
+    terms = [
+        ("score", "How far a head attends to the keys of a role beyond what even attention would give."),
+        ("threshold", "Chance plus a margin. A mean below it is too small to count."),
+        (
+            "role",
+            f"The mean lies significantly above the threshold{', and so does the contrast' * contrast}.",
+        ),
+    ]
+    if contrast:
+        terms += [
+            (
+                "contrast",
+                "The score against keys at the same distance or position. Nearness alone cannot pass it.",
+            ),
+            (
+                "explained by distance or position",
+                "The mean lies significantly above the threshold, but the contrast significantly below its "
+                "margin. Nearness or position alone gives the score.",
+            ),
+        ]
+    if any(role.control == CONTROLS[VALUES] for role in summary.roles):
+        terms += [
+            (
+                "parked",
+                "The mean lies significantly above the threshold, but significantly below it where attention "
+                "is weighted by the norms of the values that it moves. Norms are relative to the other "
+                "values of the head: a head whose values are all small is not parked for that.",
+            ),
+            (
+                TAKES,
+                "Both means lie significantly above the threshold: relative to its other values, the head "
+                "takes more there. All of its values may be small, or the same at every token.",
+            ),
+        ]
+    terms += [
+        (f"beyond {kind}", f"A strong role: it holds beyond {kind}, too.{BEYOND.get(kind, '')}")
+        for kind in stronger
+    ]
+    few = f"Fewer than {ENOUGH_FOR_NOT} units never show that."
+    terms.append(("not", f"The mean lies significantly below the threshold. {few}"))
+    if any(role.bounded for role in summary.roles):
+        terms.append(("absent", f"The mean lies significantly within ± {ABSENT:g} of chance."))
+    terms += [
+        ("undetermined", "The inputs do not decide, or a label would depend on few units."),
+        ("untestable", "Fewer than two units have a score, or scores have no spread or no known bounds."),
+        (
+            "interval",
+            "A 95\u00a0% interval of the mean, not adjusted for selection. "
+            "That of the strongest head is a little high.",
+        ),
+    ]
+    if any(support.steady is not None for support in summary.supports):
+        terms.append(
+            (
+                "stable",
+                f"A fresh sample of as many units gives the label again with a probability of at least "
+                f"{share(STEADY)}. It is no probability of being true.",
+            )
+        )
+    if summary.supports:
+        size = "The smallest (mean − threshold) / standard deviation"
+        terms.append(("detectable effect", f"{size} that a t test finds with power {POWER}."))
+    return (*terms, ("error rate", promise(summary.decision)))
