@@ -6,7 +6,16 @@ of a record, so the page follows the code. ``tests/structure/test_reference.py``
 
 from dataclasses import dataclass, fields
 
-from headroles.records import assessment, clusters, comparison, findings, probes, replication, surface
+from headroles.records import (
+    assessment,
+    clusters,
+    comparison,
+    findings,
+    kept_maps,
+    probes,
+    replication,
+    surface,
+)
 from headroles.records.atlas import across, atlas
 from headroles.records.causal import ablation, origins, pruning
 from headroles.records.shown.meanings import field_meanings
@@ -83,20 +92,7 @@ EVERY = (
         ),
     ),
     File(names.MOMENTS, "Sums over random groups of inputs, of runs with more than `--keep` inputs."),
-    File(
-        names.TYPICAL,
-        "Typical inputs of heads.",
-        "an input of a head",
-        None,
-        (
-            ("sieve", "The role; empty for inputs of a head without a role."),
-            *PLACE,
-            ("rank", "Place among the inputs shown: the most typical first, then the least typical."),
-            ("example", "Name of the input."),
-            ("score", "Score of the head on it."),
-            ("map", "Row of its attention in `maps.parquet`; empty where no map is kept."),
-        ),
-    ),
+    described(kept_maps.TYPICAL_INPUTS),
     File(
         names.SHOWN,
         "Tokens of the typical inputs. **This is text of your inputs.** `--maps 0` keeps none.",

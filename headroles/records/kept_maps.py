@@ -10,6 +10,7 @@ from headroles.errors import BadInput
 from headroles.records.arrays import read_only
 from headroles.records.example import Example
 from headroles.records.shown.brief import brief
+from headroles.records.table import HEAD, LAYER, Column, Table, counted
 
 MOST_TYPICAL, LEAST_TYPICAL = 3, 2
 """Examples per role and head: with the highest scores, and with the lowest."""
@@ -38,6 +39,23 @@ class TypicalInput:
     map: int
 
     __repr__ = brief
+
+
+TYPICAL_INPUTS = Table(
+    "typical.csv",
+    "Typical inputs of heads",
+    "an input of a head",
+    (
+        Column("sieve", "The role; empty for inputs of a head without a role.", str),
+        LAYER,
+        HEAD,
+        Column("rank", "1, 2, 3 for the highest scores; −1, −2 for the lowest.", int),
+        Column("example", "Name of the input.", str),
+        Column("score", "Score of the head on it; empty without a role."),
+        counted("map", "Row of its attention in `maps.parquet`, from 0."),
+    ),
+)
+"""Typical inputs of roles and heads, and inputs of heads without a role."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

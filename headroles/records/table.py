@@ -372,7 +372,9 @@ def head_cell(row: Row) -> Cell:
     return MISSING if row.layer < 0 else Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
 
 
-LAYER = Column("layer", "Position of the layer in the model, from 0.", int, within=COUNT)
+LAYER = Column(
+    "layer", "Position of the layer in the model, from 0; layers without attention count.", int, within=COUNT
+)
 HEAD = Column(
     "head", "Head in the layer, from 0.", int, "head", cell=head_cell, terminal="narrow", within=COUNT
 )

@@ -32,27 +32,26 @@ TOGETHER, SETS, DEPTH, SEVERAL = "together.csv", "sets.csv", "depth.csv", "sever
 VALUES = "values.csv"
 TABLES = (FINDINGS, LABELS, PRECISION, SENSITIVITY, TOGETHER, SETS, DEPTH, SEVERAL, VALUES)
 """Tables of any run; that of values is there where a role asks for norm-weighted attention."""
-BEST, BASELINES, CONDITIONS = "best.csv", "baselines.csv", "conditions.csv"
-TRAINED, CONTESTS, WEIGHTS, TALLIES = "trained.csv", "contests.csv", "weights.csv", "tallies.parquet"
-PROBE_FILES = (BEST, BASELINES, CONDITIONS, TRAINED, CONTESTS, WEIGHTS, TALLIES)
+TALLIES = "tallies.parquet"
+PROBE_FILES = (
+    "best.csv", "baselines.csv", "conditions.csv", "trained.csv", "contests.csv", "weights.csv", TALLIES,
+)  # fmt: skip
 """Files that only runs of probes have; each is there when it is not empty."""
-LAYERS, NOOP = "layers.csv", "noop.csv"
-SURFACE_FILES = (LAYERS, NOOP)
+LAYERS = "layers.csv"
+SURFACE_FILES = (LAYERS, "noop.csv")
 """Files that only runs of surface statistics have."""
-DIVERGENCE, CLUSTERS, CHOICES = "divergence.npz", "clusters.csv", "choices.csv"
-CLAIMS, NEIGHBOURS = "claims.csv", "neighbours.csv"
-CLUSTER_FILES = (DIVERGENCE, CLUSTERS, CHOICES, CLAIMS, NEIGHBOURS)
+DIVERGENCE = "divergence.npz"
+CLUSTER_FILES = (DIVERGENCE, "clusters.csv", "choices.csv", "claims.csv", "neighbours.csv")
 """Files that only runs that cluster heads have."""
 DAMAGE, HELD, SITES, REMOVALS = "damage.csv", "held.npz", "sites.csv", "removals.csv"
 PREDICTION, GROUPS, MARGINS, HEAD_SETS = "prediction.csv", "groups.csv", "margins.csv", "sets.npz"
 ABLATION_FILES = (DAMAGE, HELD, SITES, REMOVALS, PREDICTION, GROUPS, MARGINS, HEAD_SETS)
 """Files that only runs that take heads out have; all but the first and ``margins.csv`` where not empty."""
-ORIGINS, DIMENSIONS, KNOCKOUTS = "origins.csv", "dimensions.csv", "knockouts.csv"
 PRODUCTS = "origins.npz"
-ORIGIN_FILES = (ORIGINS, DIMENSIONS, KNOCKOUTS, PRODUCTS)
+ORIGIN_FILES = ("origins.csv", "dimensions.csv", "knockouts.csv", PRODUCTS)
 """Files that only runs have that ask what makes heads attend; ``knockouts.csv`` where not empty."""
-TYPICAL, SHOWN, MAPS, CELLS = "typical.csv", "shown.parquet", "maps.parquet", "cells.parquet"
-KEPT_MAP_FILES = (TYPICAL, SHOWN, MAPS, CELLS)
+SHOWN, MAPS, CELLS = "shown.parquet", "maps.parquet", "cells.parquet"
+KEPT_MAP_FILES = ("typical.csv", SHOWN, MAPS, CELLS)
 """Files of runs of sieves that keep attention maps; ``shown.parquet`` has the text of inputs, and
 ``cells.parquet`` is there where sieves count cells."""
 FIGURES, FIGURE_ENDINGS = "figures", frozenset({".svg", ".pdf", ".png"})
@@ -95,12 +94,12 @@ COMPARISON = Kind("comparison", frozenset({MANIFEST, DIFFERENCES, LABELS, LAYERS
 AGREEMENT, CONSENSUS, TRENDS = "agreement.csv", "consensus.csv", "trends.csv"
 """Files that only atlases have, besides tables of their own named as those of runs."""
 ATLAS = Kind("atlas", frozenset({MANIFEST, FINDINGS, SEVERAL, AGREEMENT, CONSENSUS, TRENDS, REPORT, FIGURES}))
-PRUNED, CERTIFICATE, STEPS, PRUNE_UNITS = "pruned.json", "certificate.json", "steps.csv", "units.npz"
+PRUNED, CERTIFICATE, PRUNE_UNITS = "pruned.json", "certificate.json", "units.npz"
 PRUNED_MODEL = "model"
 """Folder of the checkpoint without the removed heads."""
 PRUNING = Kind(
     "pruning",
-    frozenset({MANIFEST, PRUNED, CERTIFICATE, STEPS, PRUNE_UNITS, PRUNED_MODEL, REPORT, FIGURES}),
+    frozenset({MANIFEST, PRUNED, CERTIFICATE, "steps.csv", PRUNE_UNITS, PRUNED_MODEL, REPORT, FIGURES}),
 )
 KINDS = (RUN, COMPARISON, ATLAS, PRUNING)
 """All kinds of output folders."""

@@ -21,15 +21,17 @@ from headroles.records.kept_maps import (
     ANY_INPUT,
     LEAST_TYPICAL,
     MOST_TYPICAL,
+    TYPICAL_INPUTS,
     KeptMaps,
     TypicalInput,
     WantedMaps,
 )
 from headroles.records.layers import Stack
+from headroles.records.table import Table
 from headroles.storage.arrow.arrays import blobs, lists, numbers, texts
 from headroles.storage.arrow.files import parquet_bytes, read_parquet
-from headroles.storage.folder import CELLS, MAPS, SHOWN, TYPICAL
-from headroles.storage.tables import csv_text, read_records
+from headroles.storage.folder import CELLS, MAPS, SHOWN
+from headroles.storage.tables import read_table
 
 RANKS = (*range(1, MOST_TYPICAL + 1), *range(-1, -LEAST_TYPICAL - 1, -1))
 """Ranks in the order of keeping maps: most typical examples first."""
@@ -264,29 +266,6 @@ COUNTS = ("left", "limit", "rows")
 """Numbers in the metadata of ``maps.parquet``; the last is the number of rows of ``typical.csv``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Row of ``typical.csv``: a typical input of a role and head, or an input of a head without a role.
-
-    Attributes:
-        sieve: The role; empty for a head without one.
-        layer: Layer of the head.
-        head: The head.
-        rank: 1, 2, 3 for the highest scores; −1, −2 for the lowest.
-        example: Key of the example.
-        score: Score of the head on it; empty without a role.
-        map: Row of ``maps.parquet``, from 0.
-    """
-
-    sieve: str
-    layer: int
-    head: int
-    rank: int
-    example: str
-    score: float
-    map: int
-
-
 def kept_map_files(exhibited: KeptMaps, stack: Stack) -> dict[str, str | bytes]:
     """Return every file by its name.
 
@@ -301,27 +280,18 @@ def kept_map_files(exhibited: KeptMaps, stack: Stack) -> dict[str, str | bytes]:
         stack: The layers of the run; ``maps.parquet`` has their positions.
     """
     files: dict[str, str | bytes] = {
-        TYPICAL: csv_text(Row, _rows(exhibited)),
+        TYPICAL_INPUTS.file: _typical(exhibited).csv(),
         SHOWN: _examples_bytes(exhibited),
         MAPS: _maps_bytes(exhibited, stack),
     }
     return files | ({CELLS: _cells_bytes(exhibited)} if exhibited.counted else {})
 
 
-def _rows(exhibited: KeptMaps) -> list[Row]:
+def _typical(exhibited: KeptMaps) -> Table:
     keys = [exhibited.examples[example].key for example in exhibited.places[:, 0].tolist()]
-    return [
-        Row(
-            typical.sieve,
-            typical.layer,
-            typical.head,
-            typical.rank,
-            keys[typical.map],
-            typical.score,
-            typical.map,
-        )
-        for typical in exhibited.exhibits
-    ]
+    names = ("sieve", "layer", "head", "rank", "score", "map")
+    columns = {name: [getattr(typical, name) for typical in exhibited.exhibits] for name in names}
+    return TYPICAL_INPUTS.of(example=[keys[place] for place in columns["map"]], **columns)
 
 
 def _examples_bytes(exhibited: KeptMaps) -> bytes:
@@ -382,9 +352,9 @@ def read_kept_maps(folder: Path, scores: Scores) -> KeptMaps:
         raise ValueError(f"the maps of {MAPS} are larger than any run keeps")
     weights = tuple(_unpack_map(content, size) for content, size in zip(table["weights"], sizes, strict=True))
     left, limit, count = _read_counts(folder / MAPS)
-    rows: list[Row] = read_records(Row, folder / TYPICAL)
+    rows = read_table(TYPICAL_INPUTS, folder / TYPICAL_INPUTS.file)
     if len(rows) != count:
-        raise ValueError(f"{TYPICAL} has {len(rows)} rows, but {MAPS} says {count}")
+        raise ValueError(f"{TYPICAL_INPUTS.file} has {len(rows)} rows, but {MAPS} says {count}")
     exhibits = tuple(
         TypicalInput(row.sieve, row.layer, row.head, row.rank, row.score, row.map) for row in rows
     )
@@ -436,28 +406,32 @@ def _check_places(places: Int[np.ndarray, "maps 3"], shape: tuple[int, int, int]
 
 
 def _check_rows(
-    rows: list[Row], examples: tuple[Example, ...], places: Int[np.ndarray, "maps 3"], scores: Scores
+    rows: Table, examples: tuple[Example, ...], places: Int[np.ndarray, "maps 3"], scores: Scores
 ) -> None:
     """Check that every row agrees with maps and scores, and has each rank of a role and head once."""
     if len({(row.sieve, row.layer, row.head, row.rank) for row in rows}) < len(rows):
-        raise ValueError(f"{TYPICAL} has a rank of a role and head twice")
+        raise ValueError(f"{TYPICAL_INPUTS.file} has a rank of a role and head twice")
     sieves, same_key = (*scores.sieves, ANY_INPUT), dict[str, list[int]]()
     for place, key in enumerate(scores.examples):
         same_key.setdefault(key, []).append(place)
     for row in rows:
         known = row.sieve in sieves and row.rank in RANKS and 0 <= row.map < len(places)
         if not known:
-            raise ValueError(f"{TYPICAL} has a sieve, rank or map that is not there")
+            raise ValueError(f"{TYPICAL_INPUTS.file} has a sieve, rank or map that is not there")
         example, layer, head = places[row.map].tolist()
         if (row.example, row.layer, row.head) != (examples[example].key, layer, head):
-            raise ValueError(f"{TYPICAL} names a map of {MAPS} that belongs to another example or head")
+            raise ValueError(
+                f"{TYPICAL_INPUTS.file} names a map of {MAPS} that belongs to another example or head"
+            )
         if row.sieve == ANY_INPUT:
             if not np.isnan(row.score) or row.rank < 1:
-                raise ValueError(f"{TYPICAL} has a score or a low rank, but no role")
+                raise ValueError(f"{TYPICAL_INPUTS.file} has a score or a low rank, but no role")
             continue
         head_scores = scores.values[scores.sieves.index(row.sieve), :, layer, head]
         if row.score not in head_scores[same_key[row.example]].tolist():
-            raise ValueError(f"{TYPICAL} has a score of {row.example!r} that is not that of the run")
+            raise ValueError(
+                f"{TYPICAL_INPUTS.file} has a score of {row.example!r} that is not that of the run"
+            )
 
 
 def _unpack_map(content: Any, size: int) -> UInt8[np.ndarray, "queries keys"]:

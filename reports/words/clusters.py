@@ -128,6 +128,7 @@ def choice_rule(choices: Table) -> str:
     """Return the rule that chose the number of clusters, without a full stop; "" where one was tried.
 
     Example:
+        >>> from headroles.records.clusters import CHOICES
         >>> tried = CHOICES.of(clusters=[2, 3], silhouette=[0.33, 0.3], stability=[1.0, 0.5], chosen=[0, 1])
         >>> choice_rule(tried).split("; ")[-1]
         'none of the others is that stable, so the most stable of them was taken'

@@ -16,6 +16,7 @@ import pytest
 
 import headroles
 from headroles import Labelling
+from headroles.records import Table
 from headroles.storage import RUN, finish_pruning, load_atlas, load_comparison, load_pruning
 from tests.support.folders import assert_same, contents, names, verify
 
@@ -179,15 +180,14 @@ NUMBERS = (0.1 + 0.2, float("nan"), float("inf"), -float("inf"), 5e-324, -0.0, 1
 def test_hostile_texts_and_numbers_come_back(made: Callable[[str], Labelling], tmp_path: Path) -> None:
     texts, numbers = cycle([text for text in HOSTILE if text != "\x00"]), cycle(NUMBERS)
 
-    def changed(record: Any) -> Any:
-        values = {field.name: getattr(record, field.name) for field in fields(record)}
-        new: dict[type, Iterator[Any]] = {str: texts, float: numbers}
-        given = {name: next(new[type(value)]) for name, value in values.items() if type(value) in new}
-        return replace(record, **given)
+    def changed(table: Table) -> Table:
+        new: dict[Any, Iterator[Any]] = {str: texts, float: numbers}
+        free = [column for column in table.columns if column.kind in new and not column.words]
+        return table.replace(**{one.name: [next(new[one.kind]) for _ in table] for one in free})
 
     probe: Any = made("probe")
     tables = ("best", "baselines", "gaps", "trained", "contests", "weights")
-    hostile = {name: tuple(map(changed, getattr(probe.probed, name))) for name in tables}
+    hostile = {name: changed(getattr(probe.probed, name)) for name in tables}
     probed = replace(probe.probed, **hostile)
     headroles.save(replace(probe, probed=probed), tmp_path / "probe")
     assert_same(headroles.load(tmp_path / "probe").probed, probed)
