@@ -7,8 +7,7 @@ from markupsafe import Markup
 
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.numbers import plural
-from headroles.records.shown.looks import looks_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import looks_of, phrase_of
 from headroles.reports.answer.atlas import answer_of, short_model
 from headroles.reports.document import NO_FINDINGS
 from headroles.reports.figures.atlas import atlas_panels, largest_means

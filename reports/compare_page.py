@@ -10,7 +10,7 @@ from markupsafe import Markup
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.records.findings import Findings
 from headroles.records.numbers import with_range
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.figures.compare import plots
 from headroles.reports.files import comparison_files, files_json

@@ -7,9 +7,7 @@ from markupsafe import Markup
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
-from headroles.records.shown.controls import explained_list
-from headroles.records.shown.looks import parts_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import explained_list, parts_of, phrase_of
 from headroles.reports.answer.label import answer_of
 from headroles.reports.figures.run import figures
 from headroles.reports.files import files_json, files_of

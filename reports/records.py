@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import Assessment
 from headroles.records.layers import Stack
+from headroles.records.roles import explained_words
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.controls import explained_words
 
 MANY = 24
 """Roles above which a page counts them and lets one be chosen, instead of marking each."""

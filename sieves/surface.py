@@ -5,6 +5,7 @@ from jaxtyping import Bool, Int
 
 from headroles.plans.plan import Plan, SurfacePlan
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.records.rules.rule import Rule
 from headroles.sieves.built_in.punctuation import mark_keys
 from headroles.sieves.settings import USUAL, check_marks
@@ -36,9 +37,35 @@ ENTROPIES = {
     "surface:entropy-first": "of the first or class token",
 }
 """Columns of entropy in nats, and whose rows each counts."""
+WORDS = {
+    "surface:first": ("first token", "looks at the first token"),
+    "surface:separator": ("separators", "looks at separators"),
+    "surface:separator→separator": ("separators → separators", "looks from separators to separators"),
+    "surface:other→separator": ("other tokens → separators", "looks from other tokens to separators"),
+    "surface:punctuation": ("punctuation", "looks at punctuation"),
+    "surface:previous": ("previous token", "looks at the previous token"),
+    "surface:next": ("next token", "looks at the next token"),
+    "surface:self": ("the token itself", "looks at the token itself"),
+    "surface:first→first": ("first token → itself", "looks from the first token to itself"),
+    "surface:first→separator": ("first token → separators", "looks from the first token to separators"),
+    "surface:first→text": ("first token → texts", "looks from the first token to the texts"),
+    "surface:separator→first": ("separators → first token", "looks from separators to the first token"),
+    "surface:separator→self": ("separators → themselves", "looks from separators to themselves"),
+    "surface:separator→own-text": ("separators → own text", "looks from separators to the text they end"),
+    "surface:separator→other-text": ("separators → other text", "looks from separators to the other text"),
+    "surface:entropy": ("entropy of all rows", "spreads its attention"),
+    "surface:entropy-first": ("entropy of the first row", "spreads the attention of the first token"),
+}
+"""Title of each column, and what a head does where it lies above even attention."""
 COLUMNS = (*MASSES, *ENTROPIES)
 IMPORTANCES = {"gradient": "|∂loss/∂attention|", "attention×gradient": "|attention × ∂loss/∂attention|"}
 """Measures of importance, the first parts of their columns' names, and the formulas that are averaged."""
+
+
+def column_words(statistic: str) -> RoleWords | None:
+    """Return the words of a statistic, the column without "surface:"; None of another name."""
+    words = WORDS.get(f"surface:{statistic}")
+    return RoleWords(*words, works=("clark2019what",)) if words else None
 
 
 def kinds(example: Example, marks: str = USUAL) -> dict[str, Bool[np.ndarray, " tokens"]]:

@@ -23,9 +23,9 @@ from headroles.records.kept_maps import KeptMaps
 from headroles.records.layers import Stack
 from headroles.records.moments import Moments
 from headroles.records.probes import ProbeResults
+from headroles.records.roles import controls_of, explained_words
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.brief import brief
-from headroles.records.shown.controls import controls_of, explained_words
 from headroles.records.shown.heads import Head, RoleMap, head_of
 from headroles.records.shown.kernel import display, in_notebook
 from headroles.records.shown.results import labelling_text

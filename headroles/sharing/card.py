@@ -5,7 +5,7 @@ from typing import Any
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.print.writers import as_markdown, markdown_text
 from headroles.reports.records import Interval
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell

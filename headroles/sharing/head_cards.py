@@ -5,7 +5,7 @@ from typing import Any
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.terminal.answers import MARKS, title_of
 from headroles.terminal.facts import without_nan
 

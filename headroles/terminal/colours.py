@@ -7,7 +7,7 @@ from functools import cache
 from rich.console import Console
 from rich.style import Style
 
-from headroles.records.shown.looks import CATEGORIES, SHADES
+from headroles.records.roles import CATEGORIES, SHADES
 from headroles.reports.document import template
 
 MIDDLE = 0.179

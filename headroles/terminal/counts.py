@@ -8,9 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headroles.records.numbers import isolate, join_names, plural
-from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
-from headroles.records.shown.looks import without_wholes
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import CONTROLS, TAKES, VALUES, phrase_of, without_wholes
 from headroles.reports.records import Role, Summary
 from headroles.reports.words.words import interval
 from headroles.terminal.colours import chip, ink

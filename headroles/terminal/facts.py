@@ -14,8 +14,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
-from headroles.records.shown.looks import role_marks
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of, role_marks
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer

@@ -9,8 +9,8 @@ from jaxtyping import Bool
 from headroles.records.assessment import Assessment, RoleOverlap
 from headroles.records.layers import Stack
 from headroles.records.numbers import two_decimals
+from headroles.records.roles import CONTROLS, TAKES, VALUES
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary, Support
 from headroles.reports.summary.verdicts import counts_beyond
 from headroles.reports.words.words import (

@@ -6,9 +6,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.records.numbers import exact, isolate, join_names, mean, plural
-from headroles.records.shown.controls import CONTROLS, TAKES, VALUES, explained_words
-from headroles.records.shown.looks import without_wholes
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import CONTROLS, TAKES, VALUES, explained_words, phrase_of, without_wholes
 from headroles.reports.records import Role, Summary
 from headroles.reports.words.words import STEADY
 

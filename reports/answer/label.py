@@ -8,9 +8,16 @@ from jaxtyping import Bool, Int
 
 from headroles.records.layers import Stack
 from headroles.records.numbers import isolate, join_names, mean, plural
-from headroles.records.shown.controls import CONTROLS, VALUES, explained_list
-from headroles.records.shown.looks import FAMILIES, family_of, parts_of, without_wholes
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import (
+    CONTROLS,
+    FAMILIES,
+    VALUES,
+    explained_list,
+    family_of,
+    parts_of,
+    phrase_of,
+    without_wholes,
+)
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.records import Role, Summary
 from headroles.reports.words.words import error_rate

@@ -9,7 +9,7 @@ from headroles.records.causal.ablation import VERDICTS, RoleTest
 from headroles.records.causal.columns import LOSS, parse_column
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, share
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import (
     INTERFERING,

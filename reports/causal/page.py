@@ -11,8 +11,7 @@ from markupsafe import Markup
 
 from headroles.records.causal.ablation import VERDICTS, Ablation
 from headroles.records.findings import Labelling
-from headroles.records.shown.looks import looks_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import looks_of, phrase_of
 from headroles.reports.causal.answer import answer_of, head_sentence
 from headroles.reports.causal.figures import LOOKS, damage_panels, margins_panel, scores_panels, screen_panel
 from headroles.reports.causal.forests import cells_panel, groups_panel, prediction_panel, sites_panel

@@ -5,7 +5,7 @@ import numpy as np
 from headroles.records.causal.ablation import VERDICTS
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.causal.figures import DAMAGE, LOOKS, SCORES, SCREENED, ablation_panels
 from headroles.reports.causal.forests import CELLS, GROUPS, PREDICTION, SITES
 from headroles.reports.causal.words import (

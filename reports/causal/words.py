@@ -31,8 +31,8 @@ from headroles.records.causal.columns import (
 from headroles.records.findings import Labelling
 from headroles.records.layers import Stack, by_position
 from headroles.records.numbers import isolate, number, plural, share
+from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.phrases import phrase_of
 
 NEEDED, NEGLIGIBLE, UNDETERMINED, UNTESTABLE, INTERFERING = range(len(VERDICTS))
 """Codes of the verdicts."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headroles.records.numbers import count, plural, with_range
-from headroles.records.shown.looks import parts_of
+from headroles.records.roles import parts_of
 from headroles.reports.figures.drawing import (
     ACCENT,
     FAINT,

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.records.numbers import exact, number
-from headroles.records.shown.controls import CONTROLS, VALUES, control_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,

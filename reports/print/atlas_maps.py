@@ -7,8 +7,7 @@ import numpy as np
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.layers import plain_stack
 from headroles.records.numbers import plural
-from headroles.records.shown.looks import looks_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import looks_of, phrase_of
 from headroles.reports.figures.atlas import largest_means
 from headroles.reports.figures.drawing import INK, Figure, blank
 from headroles.reports.figures.panel import plain

@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import Stack
 from headroles.records.numbers import plural
-from headroles.records.shown.controls import explained_list
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import explained_list, phrase_of
 from headroles.reports.figures.drawing import (
     GAP,
     INK,

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.records.numbers import plural
-from headroles.records.shown.looks import without_wholes
+from headroles.records.roles import without_wholes
 from headroles.reports.figures.drawing import (
     INK,
     RULE,

@@ -9,7 +9,7 @@ import numpy as np
 from headroles.records.assessment import SeveralRoles, count_extreme_p
 from headroles.records.atlas.atlas import Agreement, Atlas
 from headroles.records.numbers import count, mean, p_text, share, two_decimals
-from headroles.records.shown.looks import looks_of, without_wholes
+from headroles.records.roles import looks_of, without_wholes
 from headroles.reports.answer.atlas import kappa_text
 from headroles.reports.sections.several_sheets import P_COLUMNS, P_HEADER, p_cells, p_numbers, several_sheet
 from headroles.reports.sheets import (

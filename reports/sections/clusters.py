@@ -14,7 +14,7 @@ from markupsafe import Markup
 from headroles.records.clusters import Claim, ClusterResults, Neighbours
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
 from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
 from headroles.reports.figures.drawing import SYMBOLS

@@ -9,7 +9,7 @@ import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison, RoleChange
 from headroles.records.numbers import count, mean, number, p_text, with_range
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.records import Interval
 from headroles.reports.sheets import (
     ENDS,

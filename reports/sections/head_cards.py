@@ -10,7 +10,7 @@ from jaxtyping import Int, UInt16
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import ANY_INPUT, MOST_TYPICAL, KeptMaps, TypicalInput
 from headroles.records.numbers import exact, plural
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.answer.heads import head_sentences
 from headroles.reports.records import Role, Summary
 from headroles.reports.sections.map_data import pack, tokens_of

@@ -10,8 +10,7 @@ from jaxtyping import Float
 
 from headroles.records.arrays import key_groups
 from headroles.records.findings import COLUMNS, DECISIONS
-from headroles.records.shown.looks import family_of, parts_of, tone_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import family_of, parts_of, phrase_of, tone_of
 from headroles.reports.records import Summary
 
 

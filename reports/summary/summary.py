@@ -17,8 +17,7 @@ from headroles.records.findings import (
     absent_heads,
     stronger_roles,
 )
-from headroles.records.shown.controls import control_of
-from headroles.records.shown.looks import Look, looks_of
+from headroles.records.roles import Look, control_of, looks_of
 from headroles.reports.records import Combination, Interval, Role, Strongest, Summary, Table, Tally
 from headroles.reports.summary.account import account
 from headroles.reports.summary.verdicts import supports_of

@@ -9,7 +9,7 @@ from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.records.layers import Stack
 from headroles.records.numbers import isolate
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.records import Role, Summary
 from headroles.reports.views.panels import EDGE, ROW, SIZE, SOFT, Panel, at
 from headroles.reports.views.svg import line_group, token_column

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.shown.looks import family_of, without_wholes
+from headroles.records.roles import family_of, without_wholes
 from headroles.records.view import Maps, View
 
 MOSTLY = 0.5

@@ -21,7 +21,7 @@ from headroles.records.causal.origins import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, plural, two_decimals
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.causal.words import damage_text, role_title
 from headroles.reports.summary.account import account

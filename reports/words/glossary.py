@@ -1,7 +1,7 @@
 """The words of a report, each explained once."""
 
 from headroles.records.numbers import share
-from headroles.records.shown.controls import CLASS, CONTROLS, TAKES, VALUES
+from headroles.records.roles import CLASS, CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary
 from headroles.reports.words.words import ABSENT, ENOUGH_FOR_NOT, POWER, STEADY, promise
 

@@ -17,8 +17,8 @@ from headroles.records.comparison import Comparison
 from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS, Findings, Labelling
 from headroles.records.numbers import isolate, join_names, plural
+from headroles.records.roles import CONTROLS, VALUES, control_of
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.controls import CONTROLS, VALUES, control_of
 from headroles.records.stops.look import stop_sentences
 from headroles.reports.causal.methods import ablation_sentences
 from headroles.reports.why.methods import origin_sentences

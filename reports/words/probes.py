@@ -14,8 +14,8 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.layers import by_position
 from headroles.records.numbers import isolate, plural, two_decimals
 from headroles.records.probes import BestHead, ConditionGap, ProbeResults, TrainedProbe
+from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.phrases import phrase_of
 
 TITLES = {
     "dependency": "Dependency relations",

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from headroles.records.assessment import ValueDrop
+from headroles.records.roles import VALUES
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.controls import VALUES
 from headroles.stats.columns import Column, Columns
 from headroles.stats.engine import column_interval
 from headroles.stats.families import contrast_pairs

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import MIDDLE, SeveralRoles
 from headroles.records.layers import Stack
+from headroles.records.roles import without_wholes
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.looks import without_wholes
 from headroles.stats.columns import Columns
 from headroles.stats.decision import BETTING
 from headroles.stats.draws import bootstrap_counts

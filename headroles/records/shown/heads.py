@@ -11,9 +11,9 @@ import numpy as np
 
 from headroles.errors import UnknownName
 from headroles.records.numbers import mean
+from headroles.records.roles import phrase_of
 from headroles.records.shown.brief import brief_lines
 from headroles.records.shown.notebook import counts_table, escape_name, model_name, paragraph
-from headroles.records.shown.phrases import phrase_of
 
 if TYPE_CHECKING:
     import pandas as pd

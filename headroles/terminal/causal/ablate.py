@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from headroles.records.findings import Labelling
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.causal.answer import answer_of
 from headroles.reports.causal.sheets import (
     arms_sheet,

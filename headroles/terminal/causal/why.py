@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from headroles.records.findings import Labelling
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.sheets import ENDS, Sheet
 from headroles.reports.why.answer import answer_of
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet

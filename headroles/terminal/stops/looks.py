@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.records.findings import DECISIONS
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.records.stops.look import Look
 
 MARKS = {"role": ("█", "bold blue"), "not": ("·", "dim"), "explained": ("~", "yellow"), "open": ("?", "red")}
