@@ -21,8 +21,7 @@ from headroles.reports.sections.across_sheets import (
 )
 from headroles.reports.sections.atlas_sheets import heads_sheet, models_of, roles_sheet, runs_sheet
 from headroles.reports.summary.embedded import manifest_json
-from headroles.reports.words.citations import citation_bibtex
-from headroles.reports.words.methods import methods_text
+from headroles.reports.works import citation_bibtex, methods_text
 from headroles.storage.atlas.folder import atlas_texts
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")

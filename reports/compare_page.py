@@ -19,9 +19,8 @@ from headroles.reports.sections.compare_sheets import changed_sheet, layers_shee
 from headroles.reports.summary.embedded import manifest_json, script_json
 from headroles.reports.summary.two_runs import run_rows
 from headroles.reports.words import compare
-from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.compare import run_names, sieve_verdict
-from headroles.reports.words.methods import methods_text
+from headroles.reports.works import citation_bibtex, methods_text
 
 SCRIPTS = ("heads/maps.js", "shared/sheets.js", "shared/files.js", "compare/compare.js", "compare/maps.js")
 STYLES = (

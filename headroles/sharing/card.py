@@ -9,8 +9,8 @@ from headroles.records.roles import phrase_of
 from headroles.reports.print.writers import as_markdown, markdown_text
 from headroles.reports.records import Interval
 from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, word_cell
-from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.words import error_rate, interval
+from headroles.reports.works import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
 from headroles.terminal.answers import title_of
 from headroles.terminal.facts import run_facts

@@ -12,7 +12,7 @@ from headroles.records.numbers import isolate, share
 from headroles.records.rules.rule import Decision
 from headroles.reports.document import template
 from headroles.reports.records import Summary
-from headroles.reports.words.words import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHARES = ("fdr_bh", "fdr_by", "fdr_tsbh", "none")
 """Corrections whose error is the share of false labels; the error of the others is any false label."""

@@ -13,12 +13,12 @@ from headroles.reports.records import Account, Line
 from headroles.reports.words.words import (
     BOTH,
     FAMILIES,
-    TESTS,
     correction_words,
     heads_in_layers,
     interval_name,
     layers_read,
     uses_resamples,
+    words_of_test,
 )
 
 DECISION = "how it was decided"
@@ -158,7 +158,7 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
     )
     resamples = Line(DECISION, "resamples", f"{decision.resamples:,}, seed {decision.seed}")
     return [
-        Line(DECISION, "test", TESTS.get(decision.test, decision.test)),
+        Line(DECISION, "test", words_of_test(decision.test)),
         Line(DECISION, "correction", correction_words(decision.test, decision.correction)),
         Line(DECISION, "family", family),
         Line(DECISION, "alpha", f"{decision.alpha:g}, for every decision by itself"),

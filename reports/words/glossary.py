@@ -3,7 +3,8 @@
 from headroles.records.numbers import share
 from headroles.records.roles import CLASS, CONTROLS, TAKES, VALUES
 from headroles.reports.records import Summary
-from headroles.reports.words.words import ABSENT, ENOUGH_FOR_NOT, POWER, STEADY, promise
+from headroles.reports.words.words import ABSENT, POWER, STEADY, promise
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 BEYOND = {
     CONTROLS[CLASS]: (

@@ -16,7 +16,7 @@ from headroles.records.numbers import isolate, join_names, mean, number, plural
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import OUTCOMES, LayerMean, NoOp
 from headroles.reports.records import Interval
-from headroles.reports.words.words import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 GROUP = "surface"
 MEASURES = {
