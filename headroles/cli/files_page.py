@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 
 from headroles.records import assessment, clusters, comparison, findings, probes, replication, surface
 from headroles.records.atlas import across, atlas
+from headroles.records.brief import field_meanings
 from headroles.records.causal import ablation, origins, pruning
-from headroles.records.shown.meanings import field_meanings
 from headroles.records.table import Table
 from headroles.sharing.atlas_schema import FINDING_COLUMNS
 from headroles.storage import folder as names

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.arrays import read_only
-from headroles.records.shown.brief import brief
+from headroles.records.brief import brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
+from headroles.records.brief import brief
 from headroles.records.rules.names import WAYS
-from headroles.records.shown.brief import brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from headroles.records.brief import brief
 from headroles.records.findings import Findings, HeadGrid
 from headroles.records.layers import Stack, stored_stack
+from headroles.records.prompt import comparison_text
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.brief import brief
 from headroles.records.shown.notebook import comparison_html
-from headroles.records.shown.results import comparison_text
 
 if TYPE_CHECKING:
     import pandas as pd

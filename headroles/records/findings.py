@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from headroles.errors import BadInput, shorten
 from headroles.records.arrays import key_groups, read_only
 from headroles.records.assessment import Assessment, Precision
+from headroles.records.brief import brief
 from headroles.records.causal.ablation import Ablation
 from headroles.records.causal.origins import Origins
 from headroles.records.clusters import ClusterResults
@@ -23,12 +24,10 @@ from headroles.records.kept_maps import KeptMaps
 from headroles.records.layers import Stack
 from headroles.records.moments import Moments
 from headroles.records.probes import ProbeResults
+from headroles.records.prompt import Head, RoleMap, dataset_of, head_of, labelling_text
 from headroles.records.roles import controls_of, explained_words
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.brief import brief
-from headroles.records.shown.heads import Head, RoleMap, head_of
 from headroles.records.shown.kernel import display, in_notebook
-from headroles.records.shown.results import labelling_text
 from headroles.records.surface import SurfaceResults
 
 if TYPE_CHECKING:
@@ -293,8 +292,6 @@ class Labelling:
             ``decision`` in words (sieve × layer × head). Coordinates name ``sieve``, ``input``, ``layer``,
             ``head``, the ``unit`` and the ``tokens`` of each input, and whether a sieve can be a ``role``.
         """
-        from headroles.records.shown.dataset import dataset_of
-
         return dataset_of(self)
 
     def evidence(self) -> pd.DataFrame:

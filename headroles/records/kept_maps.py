@@ -8,8 +8,8 @@ from jaxtyping import Bool, Int, UInt8
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
+from headroles.records.brief import brief
 from headroles.records.example import Example
-from headroles.records.shown.brief import brief
 
 MOST_TYPICAL, LEAST_TYPICAL = 3, 2
 """Examples per role and head: with the highest scores, and with the lowest."""

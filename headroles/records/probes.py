@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from headroles.records.brief import brief
 from headroles.records.documents import Choices, Window
-from headroles.records.shown.brief import brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from headroles.records.prompt import replication_text
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import replication_html
-from headroles.records.shown.results import replication_text
 
 if TYPE_CHECKING:
     import pandas as pd

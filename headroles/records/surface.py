@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headroles.records.shown.brief import brief
+from headroles.records.brief import brief
 
 OUTCOMES = ("less important", "not less", "undetermined", "untestable")
 """Decisions of ``NoOp``, in the order of ``records.findings.DECISIONS``."""

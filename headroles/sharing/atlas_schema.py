@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 from headroles.records.assessment import SeveralRoles
 from headroles.records.atlas.across import Consensus, StepTrend
 from headroles.records.atlas.atlas import NUMBERS, Agreement, AtlasRun
-from headroles.records.shown.meanings import field_meanings
+from headroles.records.brief import field_meanings
 
 TYPES: Mapping[type, dict[str, Any]] = {
     int: {"type": "integer"},

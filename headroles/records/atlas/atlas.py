@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import SeveralRoles
 from headroles.records.atlas.across import Consensus, StepTrend
+from headroles.records.brief import brief, brief_lines
 from headroles.records.layers import Stack, StackLayer
-from headroles.records.shown.brief import brief, brief_lines
 from headroles.records.shown.notebook import answer_html
 
 if TYPE_CHECKING:

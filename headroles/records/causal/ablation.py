@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.records.arrays import seal_arrays
-from headroles.records.shown.brief import brief
+from headroles.records.brief import brief
 
 VERDICTS = ("needed", "negligible", "undetermined", "untestable", "interfering")
 """What a test says of a head, by code: those of ``records.findings.DECISIONS`` in the same order."""

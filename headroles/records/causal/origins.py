@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.arrays import seal_arrays
+from headroles.records.brief import brief
 from headroles.records.causal.ablation import HeldRoles
-from headroles.records.shown.brief import brief
 
 VERTICAL, BY_QUERY, UNDETERMINED, UNTESTABLE = "vertical", "by query", "undetermined", "untestable"
 """Verdicts on the part that all queries share."""

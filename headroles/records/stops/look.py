@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.records.arrays import read_only
+from headroles.records.brief import brief
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import Stack, plain_stack
-from headroles.records.shown.brief import brief
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(len(DECISIONS))
 SHOWN = 8
