@@ -14,14 +14,14 @@ from headroles.kinds import kind_of
 from headroles.records.assessment import MIDDLE, NEAR
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
-from headroles.records.causal.columns import EVEN, WHOLE, parse_column
+from headroles.records.causal.columns import EVEN, WHOLE, arm_name, parse_column
 from headroles.records.comparison import Comparison
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.stops.look import stop_sentences
-from headroles.reports.causal import words as damage
+from headroles.reports.ablate import Measured
 from headroles.reports.why.words import noun, origins_of, pairs
 from headroles.reports.words import words as written
 from headroles.reports.words.cluster_facts import NOISE
@@ -313,7 +313,8 @@ def _clusters(run: Labelling) -> list[str]:
 
 def _ablation(run: Labelling) -> list[str]:
     """Return what was taken out, what damage is, its threshold, and how roles were tested."""
-    ablated = damage.ablation_of(run)
+    measured = Measured(run)
+    ablated = measured.ablated
     names = ablated.damage.arms
     arms = [parse_column(arm) for arm in names]
     what = [name for name in WHOLE if any(arm.what == name for arm in arms)]
@@ -331,9 +332,9 @@ def _ablation(run: Labelling) -> list[str]:
     sentences = [
         f"We took out one head at a time [@michel2019sixteen; @voita2019analyzing]: {', or '.join(acts)}.",
         means,
-        f"Damage is the {join_names([damage.measure_of(run, arm) for arm in [*firsts][::-1]])}.",
+        f"Damage is the {join_names([measured.measure(arm) for arm in [*firsts][::-1]])}.",
         "The smallest damage that counts was "
-        f"{join_names([f'{damage.threshold_text(run, arm)} for {damage.arm_name(arm)}' for arm in names])}.",
+        f"{join_names([f'{measured.threshold(arm)} for {arm_name(arm)}' for arm in names])}.",
         "A head is needed if its damage lies significantly above this threshold, interfering if it lies "
         "below minus the threshold, and negligible if two one-sided tests show it within both "
         "[@schuirmann1987comparison].",
@@ -368,10 +369,11 @@ def _ablation(run: Labelling) -> list[str]:
             "Attention on the cells of a role was removed and compared with removing the same mass from "
             "other cells at the same offsets."
         )
-    if groups := damage.rows_of(ablated.groups, damage.arm_of(run)):
+    groups = measured.rows(ablated.groups)
+    if len(groups):
         sentences.append(
-            f"All heads of a role were taken out together and compared with {groups[0].sets} random sets of "
-            "as many heads in each layer and in each half of its norms, beyond the line of damage by norm."
+            f"All heads of a role were taken out together and compared with {groups['sets'][0]} random sets "
+            "of as many heads in each layer and in each half of its norms, beyond the line of damage by norm."
         )
     return sentences
 

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadSieve, shorten
 from headroles.plans.masks import Same
+from headroles.records.brief import brief
 from headroles.records.example import Example
 from headroles.records.roles import RoleWords
-from headroles.records.shown.brief import brief
 
 NEEDS = frozenset({"words", "arcs", "mentions", "likeness", "frequencies"})
 """Annotation a sieve can ask for: words alone, dependency arcs between them, mentions of entities, lemmas or

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Span, Text
 
 from headroles.errors import CONTROL, visible
-from headroles.reports.sheets import Sheet
+from headroles.records.table import Sheet
 
 PIPED = 140
 """Columns of a table where output goes to a file or a pipe."""

@@ -7,6 +7,7 @@ from rich.console import Console
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
 from headroles.reports.sheets import ENDS, Sheet
+from headroles.reports.terminal import WIDE
 from headroles.reports.why.answer import answer_of
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
 from headroles.reports.why.words import FAMILIES, glossary, origins_of
@@ -20,7 +21,6 @@ from headroles.terminal.answers import (
     show_title,
     title_of,
 )
-from headroles.terminal.causal.ablate import WIDE
 from headroles.terminal.console import SHORT, Detail, terminal_table
 from headroles.terminal.label import show_account
 from headroles.terminal.phrases import describe_test

@@ -61,18 +61,3 @@ document.addEventListener("filter", ({ detail }) => {
   if (!detail || ablation.roles.some(({ name }) => name === detail.sieve)) showMain();
 });
 showMain();
-
-/* Scores of one role at a time. */
-const scoreChoice = document.getElementById("score-choice");
-if (scoreChoice) {
-  const pick = scoreChoice.querySelector("select");
-  const showScores = () => {
-    for (const figure of document.getElementById("score-figures").children) {
-      figure.hidden = figure.id !== pick.value;
-      for (const plot of figure.hidden ? [] : figure.querySelectorAll(".plot")) if (drawnPlots.has(plot)) Plotly.Plots.resize(plot);
-    }
-  };
-  pick.addEventListener("input", showScores);
-  scoreChoice.hidden = false;
-  showScores();
-}
