@@ -117,7 +117,7 @@ def stated_words(name: str) -> object:
     if parameter and root in MEASURED:
         return import_object(MEASURED[root])(parameter)
     installed = installed_plugins()
-    points = installed.get(name) or installed.get(root, ())
+    points = installed.get(name) or installed.get(root) or []
     try:
         stated = getattr(points[0].load(), "words", None) if len(points) == 1 else None
         return stated(parameter) if callable(stated) else stated

@@ -63,8 +63,7 @@ from headroles.reports.report import (
 )
 from headroles.reports.summary.embedded import findings_json, script_json
 from headroles.reports.summary.summary import summarise
-from headroles.terminal.answers import all_notes, title_of
-from headroles.terminal.phrases import describe_test
+from headroles.terminal.facts import all_notes, describe_test, title_of
 
 LOOKS = {
     "needed": Look(1, "diamond"), "negligible": Look(7), "undetermined": Look(4, "square"),

@@ -533,7 +533,7 @@ def _comparison(comparison: Comparison) -> list[str]:
     about = f", both of {models[0]}," if same and models[0] else ""
     sides = f"{first} (A) and {second} (B){about}" if first and second else "two runs (A and B)"
     test = _test(decision.test).removeprefix("a ").replace("one-sided ", "")
-    label_test, swaps = manifest.get("label_test"), _part(manifest, "settings").get("swaps")
+    label_test, swaps = str(manifest.get("label_test") or ""), _part(manifest, "settings").get("swaps")
     labels = TESTS[label_test].sentence if label_test in TESTS else label_test
     return [
         f"We compared {sides} over {size}{_version(manifest)}.",

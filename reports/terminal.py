@@ -4,8 +4,14 @@ from rich.console import Console
 from rich.text import Text
 
 from headroles.reports.report import Detail, Grid, Named, Report, Words
-from headroles.terminal.answers import named_line, show_notes, show_report, show_sentences, show_title
-from headroles.terminal.console import terminal_table
+from headroles.terminal.console import (
+    named_line,
+    show_notes,
+    show_report,
+    show_sentences,
+    show_title,
+    terminal_table,
+)
 
 WIDE = 120
 """Width of the terminal from which more columns are shown, two spaces apart."""
