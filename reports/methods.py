@@ -21,8 +21,6 @@ from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.stops.look import stop_sentences
-from headroles.reports.ablate import Measured
-from headroles.reports.why.words import noun, origins_of, pairs
 from headroles.reports.words import words as written
 from headroles.reports.words.cluster_facts import NOISE
 from headroles.reports.words.clusters import METHODS
@@ -313,6 +311,8 @@ def _clusters(run: Labelling) -> list[str]:
 
 def _ablation(run: Labelling) -> list[str]:
     """Return what was taken out, what damage is, its threshold, and how roles were tested."""
+    from headroles.reports.ablate import Measured
+
     measured = Measured(run)
     ablated = measured.ablated
     names = ablated.damage.arms
@@ -380,6 +380,8 @@ def _ablation(run: Labelling) -> list[str]:
 
 def _origins(run: Labelling) -> list[str]:
     """Return how contrasts were decomposed, and how parts and removals were tested."""
+    from headroles.reports.why.words import noun, origins_of, pairs
+
     origins = origins_of(run)
     products, held, number = origins.products, origins.held, _references(run, "why")
     roles = [*dict.fromkeys(products.roles)]

@@ -15,7 +15,6 @@ from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
 from headroles.reports.methods import correction_work, methods_sentences
-from headroles.reports.print.writers import latex_text
 from headroles.stats.decision import TESTS
 
 Result = Labelling | Comparison | Atlas
@@ -108,6 +107,8 @@ def methods_document(result: Result, form: str = "markdown") -> str:
         listed = sorted(works_cited(result), key=lambda work: work.fields["author"])
         lines = "".join(f"- {work.line}\n" for work in listed)
         return f"{methods_text(result)}\n\nReferences\n\n{lines}"
+    from headroles.reports.print.writers import latex_text
+
     text = _with_works(
         latex_text(_paragraph(result)),
         lambda named: f"\\citep{{{','.join(work.key for work in named)}}}",

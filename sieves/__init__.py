@@ -59,7 +59,7 @@ MEASURED = {
     "dependency": "headroles.sieves.probes.dependency:row_words",
     "coreference": "headroles.sieves.probes.coreference:row_words",
     "trees": "headroles.sieves.probes.trees:row_words",
-    "surface": "headroles.sieves.surface:column_words",
+    "surface": "headroles.sieves.statistics:column_words",
 }
 """Words of the rows of probes and of statistics of attention, by what stands before the colon."""
 
