@@ -16,7 +16,8 @@ from headroles.sieves.base import MaskSieve, Sieve, annotation_of
 from headroles.sieves.selection import STATISTICS, Selection, select
 from headroles.sieves.settings import USUAL
 from headroles.sieves.spread import entropies
-from headroles.sieves.surface import COLUMNS, MASSES, lay_surface
+from headroles.sieves.statistics import COLUMNS, MASSES
+from headroles.sieves.surface import lay_surface
 from headroles.sieves.weights.reference import apply
 
 ROUNDING = 5e-3

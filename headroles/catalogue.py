@@ -1,6 +1,5 @@
 """Sieves by name: built in, of a family, from an installed plug-in, or from a file."""
 
-import importlib
 import importlib.util
 import json
 import os
@@ -14,7 +13,15 @@ from typing import Any
 
 from headroles.addresses import no_such_file
 from headroles.errors import BadInput, BadSieve, UnknownName, shorten
-from headroles.plugins import OURS, Installed, installed_plugins, is_built_in, owner_of, unknown_sieve
+from headroles.plugins import (
+    OURS,
+    Installed,
+    import_object,
+    installed_plugins,
+    is_built_in,
+    owner_of,
+    unknown_sieve,
+)
 from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, PATTERNS, PUBLISHED
 from headroles.sieves.base import MARGIN, NEEDS, Contrast, MaskSieve, Scorer, Sieve, check_margin
 from headroles.sieves.families import SieveFamily
@@ -102,14 +109,14 @@ def _sieve_of(name: str, preset: str, installed: Installed | None) -> Sieve:
     installed = installed_plugins() if installed is None else installed
     refuse_clash(name, installed)
     if preset == "published" and name in PUBLISHED:
-        return _check_offer(_import(PUBLISHED[name]), name, "headroles")
+        return _check_offer(import_object(PUBLISHED[name]), name, "headroles")
     if name in OURS and preset != "published":
-        return _check_offer(_import(OURS[name]), name, "headroles")
+        return _check_offer(import_object(OURS[name]), name, "headroles")
     if name in installed:
         return _single(load_plugin(installed[name][0]), name)
     family, _, parameter = name.partition(":")
     if family in FAMILIES and preset != "published" and (parameter or family not in OURS):
-        return _of_family(_import(FAMILIES[family]), parameter)
+        return _of_family(import_object(FAMILIES[family]), parameter)
     if preset == "published" and is_built_in(name):
         raise BadSieve(
             f"the preset 'published' has the released notebooks' sieves only ({', '.join(PUBLISHED)}), "
@@ -182,7 +189,7 @@ def entries(part: str | None = None) -> list[Entry]:
         raise UnknownName("part of the sieves", part, PARTS)
     installed = installed_plugins()
     names = sorted(OURS, key=lambda name: (name not in BUILT_IN, name in PATTERNS, name))
-    listed = [_entry(_import(OURS[name]), "headroles") for name in names if name not in installed]
+    listed = [_entry(import_object(OURS[name]), "headroles") for name in names if name not in installed]
     listed += [_entry(family_of(name), "headroles") for name in FAMILIES]
     listed += [_plugin_entry(name, installed) for name in sorted(installed)]
     return [entry for entry in listed if part is None or part in entry.parts]
@@ -349,7 +356,7 @@ def load_plugin(point: EntryPoint) -> Offer:
 
 def family_of(name: str) -> SieveFamily:
     """Return a built-in family of sieves, such as ``local``."""
-    family: SieveFamily = _import(FAMILIES[name])
+    family: SieveFamily = import_object(FAMILIES[name])
     return family
 
 
@@ -385,11 +392,6 @@ def _of_family(family: SieveFamily, parameter: str) -> Sieve:
             f"{family.listed}, as in {family.name}:{family.example}"
         )
     return check_usable(family.sieve(parameter))
-
-
-def _import(target: str) -> Any:
-    module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(module), attribute)
 
 
 def _check_offer(given: object, name: str, origin: str) -> Sieve:

@@ -216,7 +216,7 @@ def methods(run: Labelling | Comparison | Atlas | Where, form: str = "markdown")
             f"methods() describes a run or a comparison, but got {describe_object(run)}; give one, or its "
             f"folder"
         )
-    from headroles.reports.print.methods import methods_document
+    from headroles.reports.works import methods_document
 
     return methods_document(result, form)
 

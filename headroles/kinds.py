@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headroles.shards.survey import Survey
     from headroles.shards.work import Engine, Facts, ShardWork
     from headroles.storage.places import Place
-    from headroles.viewing import Viewed
+    from headroles.viewing.viewed import Viewed
 
 KINDS = ("label", "cluster", "surface", "probe", "ablate", "why")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""

@@ -1,13 +1,18 @@
-"""Names of sieves: built in, and offered by installed plug-ins; a name is refused without importing numpy."""
+"""Names of sieves, built in and of installed plug-ins, and the words that their definitions state.
+
+A name is refused without importing numpy.
+"""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from headroles.errors import UnknownName
-from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, ON_REQUEST, PATTERNS, PUBLISHED
+from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, MEASURED, ON_REQUEST, PATTERNS, PUBLISHED
 
 GROUP = "headroles.sieves"
 OURS = BUILT_IN | PATTERNS | ON_REQUEST
@@ -88,3 +93,33 @@ def check_names(named: Sequence[object], preset: str) -> None:
             continue
         if {name, name.partition(":")[0]}.isdisjoint(installed_plugins()):
             raise unknown_sieve(name, preset)
+
+
+def import_object(target: str) -> Any:
+    """Return what an address such as ``module:object`` names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def stated_words(name: str) -> object:
+    """Return the words that the definition of a role states; None where there is none here, or it has none.
+
+    Only the module that defines the role is imported. A plug-in that cannot be loaded has no words.
+
+    Args:
+        name: Of a sieve, of a row of a probe with its direction, or of a statistic of attention.
+    """
+    root, _, parameter = name.partition(":")
+    if name in OURS:
+        return import_object(OURS[name]).words
+    if parameter and root in FAMILIES:
+        return import_object(FAMILIES[root]).words(parameter)
+    if parameter and root in MEASURED:
+        return import_object(MEASURED[root])(parameter)
+    installed = installed_plugins()
+    points = installed.get(name) or installed.get(root) or []
+    try:
+        stated = getattr(points[0].load(), "words", None) if len(points) == 1 else None
+        return stated(parameter) if callable(stated) else stated
+    except (Exception, SystemExit):  # a third party's module may raise anything
+        return None

@@ -25,8 +25,8 @@ from headroles.records.causal.columns import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, share, with_range
+from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.phrases import phrase_of
 from headroles.records.table import Row, Table
 from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence

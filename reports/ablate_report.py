@@ -12,8 +12,7 @@ from headroles.records.causal.ablation import VERDICTS, VERDICTS_BY_ARM
 from headroles.records.causal.columns import LOSS, MEAN, OUTCOME_WORDS, SCREEN, Column, arm_name, parse_column
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, plural
-from headroles.records.shown.looks import looks_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import looks_of, phrase_of
 from headroles.records.table import Column as TableColumn
 from headroles.records.table import Row, Table, counted
 from headroles.reports.ablate import (
@@ -41,9 +40,10 @@ from headroles.reports.marks import (
     is_steep,
     layers_axis,
 )
-from headroles.reports.papers import caption, captioned, findings_paper
+from headroles.reports.papers import caption, captioned
 from headroles.reports.print.figures import file_names
 from headroles.reports.print.legend import with_legend
+from headroles.reports.print.run_tables import findings_table
 from headroles.reports.print_maps import CellLook, add_verdicts, map_frames, map_title
 from headroles.reports.recorded import account_lines, last_sections
 from headroles.reports.report import (
@@ -121,7 +121,7 @@ def report(run: Labelling) -> Report:
         "verdicts": lambda: note(verdicts_by_arm(measured)),
         "damage": lambda: note(_with_roles(measured), leave=() if measured.held else ("roles",)),
         **{name: partial(note, table) for name, table in tests.items() if len(table)},
-        "findings": partial(findings_paper, run),
+        "findings": partial(findings_table, run),
     }
     return Report(
         "headroles ablate",

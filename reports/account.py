@@ -10,15 +10,14 @@ from headroles.records.comparison import Comparison
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import exact, isolate, plural
 from headroles.records.rules.rule import Decision
+from headroles.records.shown.notebook import BOTH, FAMILIES
 from headroles.reports.words.words import (
-    BOTH,
-    FAMILIES,
-    TESTS,
     correction_words,
     heads_in_layers,
     interval_name,
     layers_read,
     uses_resamples,
+    words_of_test,
 )
 
 DECISION = "how it was decided"
@@ -190,7 +189,7 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
         texts += [f"{margin} for {listed}"] if margin != usual else []
     together = any(rule.together for rule in findings.rules)
     lines = {
-        "test": TESTS.get(decision.test, decision.test),
+        "test": words_of_test(decision.test),
         "correction": correction_words(decision.test, decision.correction),
         "family": FAMILIES.get(decision.family, decision.family) + BOTH * together,
         "alpha": f"{decision.alpha:g}, for every decision by itself",

@@ -7,8 +7,7 @@ from markupsafe import Markup
 
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.numbers import plural
-from headroles.records.shown.looks import looks_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import looks_of, phrase_of
 from headroles.reports.answer.atlas import answer_of, short_model
 from headroles.reports.document import NO_FINDINGS
 from headroles.reports.embedded import LARGEST, files_json, manifest_json
@@ -26,8 +25,7 @@ from headroles.reports.sections.atlas_sheets import (
     roles_sheet,
     runs_table,
 )
-from headroles.reports.words.citations import citation_bibtex
-from headroles.reports.words.methods import methods_text
+from headroles.reports.works import citation_bibtex, methods_text
 from headroles.storage.atlas.folder import atlas_texts
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")

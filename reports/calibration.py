@@ -10,7 +10,7 @@ import numpy as np
 from headroles.records.numbers import isolate, share
 from headroles.reports.document import template
 from headroles.reports.summary import Summary
-from headroles.reports.words.words import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHARES = ("fdr_bh", "fdr_by", "fdr_tsbh", "none")
 """Corrections whose error is the share of false labels; the error of the others is any false label."""

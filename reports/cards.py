@@ -13,7 +13,7 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import ANY_INPUT, MOST_TYPICAL, KeptMaps, TypicalInput
 from headroles.records.numbers import exact, plural
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.embedded import pack, script_json, tokens_of
 from headroles.reports.label import head_sentences
 from headroles.reports.summary import Role, Summary

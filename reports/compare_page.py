@@ -10,7 +10,7 @@ from markupsafe import Markup
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
 from headroles.records.findings import Findings
 from headroles.records.numbers import with_range
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.account import rows_of_two
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.embedded import comparison_files, files_json, manifest_json, script_json
@@ -18,9 +18,8 @@ from headroles.reports.figures.compare import plots
 from headroles.reports.framed import framed_page
 from headroles.reports.sections.compare_sheets import changed_sheet, layers_sheet, outcome_sheets
 from headroles.reports.words import compare
-from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.compare import run_names, sieve_verdict
-from headroles.reports.words.methods import methods_text
+from headroles.reports.works import citation_bibtex, methods_text
 
 SCRIPTS = ("heads/maps.js", "shared/sheets.js", "shared/files.js", "compare/compare.js", "compare/maps.js")
 STYLES = (

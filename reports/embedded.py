@@ -15,8 +15,7 @@ from headroles.records.comparison import Comparison
 from headroles.records.example import Example
 from headroles.records.findings import COLUMNS, DECISIONS, Labelling
 from headroles.records.layers import number_layers
-from headroles.records.shown.looks import family_of, parts_of, tone_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import family_of, parts_of, phrase_of, tone_of
 from headroles.reports.summary import Summary
 from headroles.reports.words.words import visible_pieces
 from headroles.storage.tables import summary_texts

@@ -13,7 +13,7 @@ from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.records.layers import Stack
 from headroles.records.numbers import plural
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import tone
 from headroles.reports.pictures import (

@@ -12,8 +12,7 @@ from headroles.reports.embedded import script_json
 from headroles.reports.figures.drawing import figure_json
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
 from headroles.reports.words import words
-from headroles.reports.words.citations import citation_bibtex
-from headroles.reports.words.methods import methods_text
+from headroles.reports.works import citation_bibtex, methods_text
 
 STYLES = ("shared/page.css", "frame/frame.css")
 SCRIPTS = ("frame/frame.js", "shared/page.js", "shared/plots.js")

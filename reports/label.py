@@ -20,13 +20,23 @@ from headroles.records.numbers import (
     two_decimals,
     with_range,
 )
-from headroles.records.shown.controls import CLASS, CONTROLS, TAKES, VALUES, explained_list
-from headroles.records.shown.looks import FAMILIES, family_of, parts_of, without_wholes
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import (
+    CLASS,
+    CONTROLS,
+    FAMILIES,
+    TAKES,
+    VALUES,
+    explained_list,
+    family_of,
+    parts_of,
+    phrase_of,
+    without_wholes,
+)
 from headroles.records.table import Row
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.summary import Combination, Role, Summary, Support
-from headroles.reports.words.words import ABSENT, ENOUGH_FOR_NOT, POWER, STEADY, error_rate, promise
+from headroles.reports.words.words import ABSENT, POWER, STEADY, error_rate, promise
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(5)
 NAMED = 4

@@ -9,9 +9,7 @@ from jaxtyping import Bool, Float
 
 from headroles.records.assessment import MIDDLE, NEAR, TOGETHER, count_extreme_p
 from headroles.records.numbers import exact, isolate, join_names, number, p_text, percent_text, plural
-from headroles.records.shown.controls import CONTROLS, VALUES, control_of
-from headroles.records.shown.looks import parts_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import CONTROLS, VALUES, control_of, parts_of, phrase_of
 from headroles.records.table import Row
 from headroles.reports.figures import drawing
 from headroles.reports.figures.drawing import ACCENT, FAINT, INK, RULE, SOFT, SYMBOLS, Figure, set_axis

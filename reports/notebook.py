@@ -15,10 +15,8 @@ from markupsafe import Markup
 
 from headroles.kinds import kind_of
 from headroles.records.findings import DECISIONS, Labelling, stronger_roles
-from headroles.records.shown.controls import explained_list
-from headroles.records.shown.looks import parts_of, without_wholes
+from headroles.records.roles import explained_list, parts_of, phrase_of, without_wholes
 from headroles.records.shown.notebook import answer_html, labelling_html, paragraph
-from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.records import Answer
 from headroles.reports.document import environment, policy, template
 from headroles.reports.embedded import script_json

@@ -6,9 +6,7 @@ from markupsafe import Markup
 from headroles.kinds import kind_of
 from headroles.records.assessment import VALUES
 from headroles.records.findings import Labelling
-from headroles.records.shown.controls import explained_list
-from headroles.records.shown.looks import parts_of
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import explained_list, parts_of, phrase_of
 from headroles.reports.calibration import calibration_note
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
 from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json

@@ -5,10 +5,7 @@ from collections.abc import Mapping
 from headroles.records.findings import Labelling
 from headroles.records.table import Table
 from headroles.reports.print.captions import decision_sentence, inputs_text, units_of
-from headroles.reports.print.run_tables import findings_table as findings_paper
 from headroles.reports.report import Paper
-
-__all__ = ["caption", "captioned", "findings_paper"]
 
 
 def caption(run: Labelling, title: str, families: Mapping[str, str], more: str = "") -> str:

@@ -13,9 +13,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import Stack, plain_stack
 from headroles.records.numbers import plural
-from headroles.records.shown.controls import explained_list
-from headroles.records.shown.looks import looks_of, without_wholes
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import explained_list, looks_of, phrase_of, without_wholes
 from headroles.reports.figures.atlas import largest_means
 from headroles.reports.figures.drawing import (
     GAP,

@@ -6,8 +6,7 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.reports.account import account
 from headroles.reports.report import Command, Fold, Methods, Named, Points, Recorded, Section, Text
-from headroles.reports.words.citations import citation_bibtex
-from headroles.reports.words.methods import methods_text
+from headroles.reports.works import citation_bibtex, methods_text
 
 
 def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> list[Section]:

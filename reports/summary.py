@@ -13,9 +13,8 @@ from headroles.kinds import kind_of
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import COLUMNS, DECISIONS, Labelling, absent_heads, stronger_roles
 from headroles.records.layers import Stack
+from headroles.records.roles import control_of, controls_of, explained_words, looks_of
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.controls import control_of, controls_of, explained_words
-from headroles.records.shown.looks import looks_of
 from headroles.reports.account import Account, account
 from headroles.reports.words.words import HALF, STEADY, Interval
 

@@ -32,6 +32,7 @@ from headroles.reports.words.surface import (
     noop_of,
     noop_sentences,
 )
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SCRIPTS = (
     "heads/maps.js", "surface/surface.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
@@ -97,6 +98,7 @@ def surface_page(labelling: Labelling) -> str:
         skipped=labelling.skipped,
         precision=bool(summary.precision),
         noop=bool(labelling.surface and labelling.surface.noop),
+        enough_for_not=ENOUGH_FOR_NOT,
         findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
         layers=Markup(_layers_json(labelling)),
         manifest=Markup(manifest_json(labelling.manifest)),

@@ -13,9 +13,7 @@ from markupsafe import Markup
 
 from headroles.errors import UnknownName
 from headroles.records.numbers import plural
-from headroles.records.shown.controls import explained_words
-from headroles.records.shown.looks import family_of, looks_of, tone_of, without_wholes
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import explained_words, family_of, looks_of, phrase_of, tone_of, without_wholes
 from headroles.records.view import CROSS, DECODER, ENCODER, SELF, Maps, Neurons, View, ViewOrigins, ViewRoles
 from headroles.reports.document import environment, policy, template
 from headroles.reports.embedded import pack, script_json, tokens_of

@@ -55,5 +55,13 @@ FAMILIES = {
 }
 """Families of built-in sieves with a parameter, ``name:parameter``, as ``module:object``."""
 
+MEASURED = {
+    "dependency": "headroles.sieves.probes.dependency:row_words",
+    "coreference": "headroles.sieves.probes.coreference:row_words",
+    "trees": "headroles.sieves.probes.trees:row_words",
+    "surface": "headroles.sieves.statistics:column_words",
+}
+"""Words of the rows of probes and of statistics of attention, by what stands before the colon."""
+
 PUBLISHED = {name: f"headroles.sieves.built_in.published:{name.replace(':', '_')}" for name in BUILT_IN}
 """Sieves of the same names as the released notebooks compute them (preset ``published``)."""

@@ -10,8 +10,9 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadSieve, shorten
 from headroles.plans.masks import Same
+from headroles.records.brief import brief
 from headroles.records.example import Example
-from headroles.records.shown.brief import brief
+from headroles.records.roles import RoleWords
 
 NEEDS = frozenset({"words", "arcs", "mentions", "likeness", "frequencies"})
 """Annotation a sieve can ask for: words alone, dependency arcs between them, mentions of entities, lemmas or
@@ -130,6 +131,7 @@ class MaskSieve:
             cells; None where a role says nothing about values. Its column holds minus that selectivity.
         lowest: Lowest selectivity that can occur, −c/(1 − c) at a chance c, as the test ``betting`` needs it
             before any data. That test leaves out inputs that could score lower: those with a larger c.
+        words: What outputs say about the role; None: its name.
     """
 
     name: str
@@ -147,6 +149,7 @@ class MaskSieve:
     swap: "Swap | None" = None
     values_below: float | None = None
     lowest: float = LOWEST
+    words: RoleWords | None = None
 
     __repr__ = brief
 
@@ -193,7 +196,9 @@ class Swap:
 
 @runtime_checkable
 class Scorer(Protocol):
-    """A sieve that needs attention itself; optional members: question, source, margin, low, high, contrast.
+    """A sieve that needs attention itself.
+
+    Optional members: question, source, words, margin, low, high, contrast.
 
     ``low`` and ``high`` are the smallest and largest possible score; without them constant scores are
     untestable. A ``Contrast`` is what a role must also pass, as for a mask sieve. Two further members are
@@ -239,6 +244,7 @@ def sieve(
     margin: float = MARGIN,
     question: str = "",
     source: str = "",
+    words: RoleWords | None = None,
 ) -> Callable[[MaskFunction], MaskSieve]:
     """Turn a mask function into a sieve.
 
@@ -263,6 +269,7 @@ def sieve(
         margin: Default margin: how far beyond chance counts as a role.
         question: Its question; when empty, the first line of the docstring.
         source: The source of the idea; when empty, the module.
+        words: What pages and other outputs say about the role; None: its name.
 
     Raises:
         BadSieve: For an empty name, annotation that does not exist, a margin that is no number, or a contrast
@@ -305,6 +312,7 @@ def sieve(
             specials=specials,
             margin=check_margin(margin, name),
             contrast=beyond,
+            words=words,
         )
 
     return make

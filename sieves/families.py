@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from headroles.errors import BadSieve, HeadrolesError, shorten
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import MaskSieve, Scorer, Sieve
 
 
@@ -20,6 +21,7 @@ class SieveFamily:
         example: A parameter that works.
         question: The question of the sieves, in words, with the parameter unnamed.
         source: The source of the idea.
+        words: Returns what outputs say about the role of a parameter; None: its name.
     """
 
     name: str
@@ -28,6 +30,7 @@ class SieveFamily:
     example: str
     question: str = ""
     source: str = ""
+    words: Callable[[str], RoleWords] | None = None
 
     def __post_init__(self) -> None:
         """Check the names.
@@ -91,7 +94,13 @@ class SieveFamily:
 
 
 def sieve_family(
-    name: str, *, parameter: str, example: str, question: str = "", source: str = ""
+    name: str,
+    *,
+    parameter: str,
+    example: str,
+    question: str = "",
+    source: str = "",
+    words: Callable[[str], RoleWords] | None = None,
 ) -> Callable[[Callable[[str], Sieve]], SieveFamily]:
     """Turn a function that makes a sieve from a parameter into a family of sieves.
 
@@ -101,6 +110,7 @@ def sieve_family(
         example: A parameter that works.
         question: The question of the sieves; the first line of the docstring when empty.
         source: The source of the idea; the module when empty.
+        words: Returns what pages and other outputs say about the role of a parameter; None: its name.
 
     Raises:
         BadSieve: For a name that cannot stand before a colon.
@@ -126,6 +136,7 @@ def sieve_family(
             example=example,
             question=question or (first[0] if first else ""),
             source=source or function.__module__,
+            words=words,
         )
 
     return make

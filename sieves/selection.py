@@ -13,8 +13,8 @@ from headroles.plans.masks import Mask
 from headroles.plans.plan import LongPlan, Plan
 from headroles.plans.word_pairs import WordPairs
 from headroles.records.example import Example
+from headroles.records.roles import MATCHED, SWAP
 from headroles.records.rules.rule import Rule
-from headroles.records.shown.controls import MATCHED, SWAP
 from headroles.sieves.base import MARGIN, Contrast, MaskSieve, Scorer, Sieve, Swap
 from headroles.sieves.bounds import UNSTATED, bounds_before_data
 from headroles.sieves.weights.batch import sieve_layout, sieve_masks

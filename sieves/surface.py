@@ -5,40 +5,10 @@ from jaxtyping import Bool, Int
 
 from headroles.plans.plan import Plan, SurfacePlan
 from headroles.records.example import Example
-from headroles.records.rules.rule import Rule
 from headroles.sieves.built_in.punctuation import mark_keys
 from headroles.sieves.settings import USUAL, check_marks
 from headroles.sieves.spread import even_entropy
-
-KINDS = ("first", "separator", "punctuation", "other")
-"""Kinds of token."""
-
-MASSES = {
-    "surface:first": "to the first or class token",
-    "surface:separator": "to separators",
-    "surface:separator→separator": "from separators to separators",
-    "surface:other→separator": "from all other tokens to separators",
-    "surface:punctuation": "to punctuation marks",
-    "surface:previous": "to the previous token",
-    "surface:next": "to the next token",
-    "surface:self": "to the token itself",
-    "surface:first→first": "from the first or class token to itself",
-    "surface:first→separator": "from the first or class token to separators",
-    "surface:first→text": "from the first or class token to the texts",
-    "surface:separator→first": "from separators to the first or class token",
-    "surface:separator→self": "from separators to themselves",
-    "surface:separator→own-text": "from separators to the text that they end",
-    "surface:separator→other-text": "from separators to the other text",
-}
-"""Columns of mean attention, and the cells that each counts."""
-ENTROPIES = {
-    "surface:entropy": "over all queries",
-    "surface:entropy-first": "of the first or class token",
-}
-"""Columns of entropy in nats, and whose rows each counts."""
-COLUMNS = (*MASSES, *ENTROPIES)
-IMPORTANCES = {"gradient": "|∂loss/∂attention|", "attention×gradient": "|attention × ∂loss/∂attention|"}
-"""Measures of importance, the first parts of their columns' names, and the formulas that are averaged."""
+from headroles.sieves.statistics import COLUMNS, MASSES
 
 
 def kinds(example: Example, marks: str = USUAL) -> dict[str, Bool[np.ndarray, " tokens"]]:
@@ -73,57 +43,6 @@ def kinds(example: Example, marks: str = USUAL) -> dict[str, Bool[np.ndarray, " 
     text = ~first & ~separator
     marked = mark_keys(example, marks)
     return {"first": first, "separator": separator, "punctuation": text & marked, "other": text & ~marked}
-
-
-def rules(longest: int) -> tuple[Rule, ...]:
-    """Return the rules that judge the columns against attention that is even over the visible keys.
-
-    The null is that of each example (``SurfacePlan.even``) and the margin 0, so that "role" reads "above even
-    attention" and "not" reads "below even attention".
-
-    Args:
-        longest: Most tokens an input may have, which bounds the entropies.
-
-    Example:
-        >>> [rule.high for rule in rules(128)][-2:] == [np.log(128)] * 2
-        True
-    """
-    masses = [
-        Rule(
-            name,
-            f"Is mean attention {counts} above what even attention gives?",
-            margin=0.0,
-            low=0.0,
-            high=1.0,
-        )
-        for name, counts in MASSES.items()
-    ]
-    spread = float(np.log(longest))
-    return (
-        *masses,
-        *(Rule(name, _spread(whose), margin=0.0, low=0.0, high=spread) for name, whose in ENTROPIES.items()),
-    )
-
-
-def importance_rules() -> tuple[Rule, ...]:
-    """Return the rules of the columns of importance, which are not judged: even attention gives no null.
-
-    Example:
-        >>> [rule.sieve for rule in importance_rules()][3:5]
-        ['gradient:other', 'attention×gradient:first']
-    """
-    return tuple(
-        Rule(f"{measure}:{kind}", f"{formula} on the cells of {kind} tokens", margin=0.0, role=False, low=0.0)
-        for measure, formula in IMPORTANCES.items()
-        for kind in KINDS
-    )
-
-
-def _spread(whose: str) -> str:
-    return (
-        f"Is the mean entropy {whose} other than that of even attention? It cannot lie above, so that only "
-        f"'below' is a finding, and hardly a surprising one."
-    )
 
 
 def lay_surface(

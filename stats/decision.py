@@ -1,21 +1,102 @@
-"""Names of tests, corrections, families and intervals, and checks of decisions and plans without numpy."""
+"""Tests, corrections, families and intervals: names, words, and checks of decisions, without numpy."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.rules.rule import Decision, Rule
 
-CORRECTIONS = ("fdr_bh", "fdr_by", "fdr_tsbh", "holm", "holm-sidak", "bonferroni", "sidak", "none")
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A test or a correction in words.
+
+    Attributes:
+        short: As tables and captions say it.
+        sentence: The same in a sentence: a test after "tested by", a correction after "the method of".
+        work: Key of the work behind it, in ``reports/works.bib``; "" for none.
+        interval: The interval that findings by a test show, unless the run chose another; "" of corrections.
+        resamples: Whether it draws resamples.
+    """
+
+    short: str
+    sentence: str = ""
+    work: str = ""
+    interval: str = ""
+    resamples: bool = False
+
+
+CORRECTIONS: Mapping[str, Words] = {
+    "fdr_bh": Words("Benjamini–Hochberg", "Benjamini-Hochberg", "benjamini1995controlling"),
+    "fdr_by": Words("Benjamini–Yekutieli", "Benjamini-Yekutieli", "benjamini2001control"),
+    "fdr_tsbh": Words("two-stage Benjamini–Hochberg", "two-stage Benjamini-Hochberg"),
+    "holm": Words("Holm", "Holm", "holm1979simple"),
+    "holm-sidak": Words("Holm–Šidák", "Holm-Šidák"),
+    "bonferroni": Words("Bonferroni", "Bonferroni"),
+    "sidak": Words("Šidák", "Šidák"),
+    "none": Words("none"),
+}
 """The corrections that need p values only; ``maxT`` needs the scores (``stats.max_t``)."""
-ALL_CORRECTIONS = (*CORRECTIONS, "maxT")
+ALL_CORRECTIONS: Mapping[str, Words] = {
+    **CORRECTIONS,
+    "maxT": Words(
+        "step-down max-t, heads resampled together", "step-down max-t", "romano2005exact", resamples=True
+    ),
+}
 FAMILIES = ("sieve", "run", "layer")
 """Families: the heads of one sieve (default), all roles and heads of the run, or one layer of one sieve.
 
 Sieves whose rules name one family (``Rule.together``), such as both directions of a relation, count as one.
 """
-TESTS = ("t-skew", "t", "bootstrap-t", "sign-flip", "wilcoxon", "sign", "betting", "t-published")
-"""Names of the tests, those of ``METHODS`` in ``methods/names.py``."""
+SKEW = "Hall's t, corrected for skew"
+TESTS: Mapping[str, Words] = {
+    "t-skew": Words(
+        "one-sided one-sample t with Hall's correction for skew",
+        "a one-sided one-sample t test with Hall's correction for skew",
+        "hall1992removal",
+        f"{SKEW} (that of the test)",
+    ),
+    "t": Words(
+        "one-sided one-sample t",
+        "a one-sided one-sample t test",
+        interval="Student's t (that of the test)",
+    ),
+    "bootstrap-t": Words(
+        "one-sided studentised bootstrap of the mean",
+        "a one-sided studentised bootstrap of the mean",
+        interval="studentised bootstrap (that of the test)",
+        resamples=True,
+    ),
+    "sign-flip": Words(
+        "one-sided sign flips of score − θ, unit by unit",
+        "one-sided sign flips of score minus threshold",
+        interval=f"{SKEW} (sign flips give none)",
+        resamples=True,
+    ),
+    "wilcoxon": Words(
+        "one-sided Wilcoxon signed ranks, of the pseudo-median",
+        "the one-sided Wilcoxon signed-rank test",
+        interval=f"{SKEW} (the test is one of the pseudo-median)",
+    ),
+    "sign": Words(
+        "one-sided sign test, of the median",
+        "the one-sided sign test",
+        interval=f"{SKEW} (the test is one of the median)",
+    ),
+    "betting": Words(
+        "one-sided test of the mean by betting, valid at every look",
+        "a one-sided test by betting, which holds at every look",
+        "waudbysmith2024estimating",
+        "means that no capital has refuted, valid at every look (that of the test)",
+    ),
+    "t-published": Words(
+        "one-sided one-sample t, spread divided by n",
+        "a one-sided t test with the spread divided by n",
+        interval="Student's t, spread divided by n (that of the test)",
+    ),
+}
+"""The tests in words, by the names of ``METHODS`` in ``methods/names.py``."""
 BETTING = "betting"
 """The test that may be looked at after every unit."""
 INTERVALS = ("test", "t", "bca")

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import headroles
 from headroles.records.example import Scores
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.stats.engine import judge
 
 mpl.use("svg")

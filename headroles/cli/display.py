@@ -12,10 +12,11 @@ from rich.text import Text
 
 from headroles.catalogue import Entry
 from headroles.records.numbers import plural
+from headroles.records.shown.notebook import FAMILIES
 from headroles.records.table import Cell, Sheet
 from headroles.reports.pictures import shorten
 from headroles.reports.sieve_picture import describe_cells
-from headroles.reports.words.words import FAMILIES, visible_pieces
+from headroles.reports.words.words import visible_pieces
 from headroles.showing import ShownSieve, key_line
 from headroles.tasks import TASKS
 from headroles.terminal.console import terminal_table

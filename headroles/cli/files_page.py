@@ -17,8 +17,8 @@ from headroles.records import (
     surface,
 )
 from headroles.records.atlas import across, atlas
+from headroles.records.brief import field_meanings
 from headroles.records.causal import ablation, origins, pruning
-from headroles.records.shown.meanings import field_meanings
 from headroles.records.table import Table
 from headroles.storage import folder as names
 

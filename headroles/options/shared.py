@@ -125,9 +125,9 @@ ALPHA = Option("Rate of errors that every correction allows.", "Decision", above
 MARGIN = Option(
     "How far a mean must lie beyond chance, or beyond no damage.", "Decision", least=0, below=INFINITY
 )
-TEST = Option("Test of every mean.", "Decision", choices=TESTS)
+TEST = Option("Test of every mean.", "Decision", choices=tuple(TESTS))
 CORRECTION = Option(
-    "Correction for the number of tests.", "Decision", choices=ALL_CORRECTIONS, default="fdr_bh"
+    "Correction for the number of tests.", "Decision", choices=tuple(ALL_CORRECTIONS), default="fdr_bh"
 )
 FAMILY = Option(
     "Which tests are corrected together: those of a sieve, of the run, or of a layer.",

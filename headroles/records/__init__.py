@@ -30,7 +30,7 @@ __getattr__, __dir__, __all__ = public_names(
         "passage": "Passage Words",
         "probes": "BEST_HEADS BaselineCounts CONDITION_GAPS ProbeResults",
         "rules.rule": "Decision Rule",
-        "shown.looks": "FAMILIES looks_of without_wholes",
+        "roles": "FAMILIES RoleWords looks_of phrase_of without_wholes",
         "surface": "SurfaceResults",
         "table": "Row Table",
         "view": "Carriers Maps Neurons View ViewOrigins ViewRoles",

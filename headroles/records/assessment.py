@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.arrays import read_only
+from headroles.records.brief import brief
 from headroles.records.numbers import count, mean, share, two_decimals
-from headroles.records.shown.brief import brief
 from headroles.records.table import (
     COUNT,
     ENDS,

@@ -15,9 +15,9 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
+from headroles.records.brief import brief
 from headroles.records.numbers import isolate, plural, three_decimals, two_decimals
 from headroles.records.rules.names import WAYS
-from headroles.records.shown.brief import brief
 from headroles.records.table import (
     COUNT,
     ENDS,

@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.assessment import NAME
+from headroles.records.brief import brief
 from headroles.records.findings import Findings, HeadGrid
 from headroles.records.layers import Stack, stored_stack
 from headroles.records.numbers import mean
+from headroles.records.prompt import comparison_text
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.brief import brief
 from headroles.records.shown.notebook import comparison_html
-from headroles.records.shown.results import comparison_text
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Table, chance, counted
 
 if TYPE_CHECKING:

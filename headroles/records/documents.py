@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.records.arrays import read_only
+from headroles.records.brief import brief
 from headroles.records.example import Mention as Mention
-from headroles.records.shown.brief import brief
 
 PRONOUN_LAYOUTS = ("gap", "winobias")
 """Layouts in which one pronoun is resolved among given mentions, wherever these stand."""

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
+from headroles.records.brief import brief
 from headroles.records.layers import Stack, plain_stack
-from headroles.records.shown.brief import brief
 
 
 @dataclass(frozen=True, slots=True, eq=False)

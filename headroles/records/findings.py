@@ -17,6 +17,7 @@ from headroles.errors import BadInput, shorten
 from headroles.progress import in_notebook
 from headroles.records.arrays import key_groups, read_only
 from headroles.records.assessment import NAME, Assessment, Precision
+from headroles.records.brief import brief
 from headroles.records.causal.ablation import Ablation
 from headroles.records.causal.origins import Origins
 from headroles.records.clusters import ClusterResults
@@ -26,11 +27,9 @@ from headroles.records.layers import Stack
 from headroles.records.moments import Moments
 from headroles.records.numbers import mean
 from headroles.records.probes import ProbeResults
+from headroles.records.prompt import Head, RoleMap, dataset_of, head_of, labelling_text
+from headroles.records.roles import controls_of, explained_words
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.brief import brief
-from headroles.records.shown.controls import controls_of, explained_words
-from headroles.records.shown.heads import Head, RoleMap, head_of
-from headroles.records.shown.results import labelling_text
 from headroles.records.surface import SurfaceResults
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, SHARE, Column, Table, chance, counted
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from headroles.viewing import Viewed
+    from headroles.viewing.viewed import Viewed
 
 DECISIONS = ("role", "not", "undetermined", "untestable", "explained")
 """Decisions by code."""
@@ -312,8 +311,6 @@ class Labelling:
             ``decision`` in words (sieve × layer × head). Coordinates name ``sieve``, ``input``, ``layer``,
             ``head``, the ``unit`` and the ``tokens`` of each input, and whether a sieve can be a ``role``.
         """
-        from headroles.records.shown.dataset import dataset_of
-
         return dataset_of(self)
 
     def evidence(self) -> pd.DataFrame:

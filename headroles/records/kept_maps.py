@@ -8,8 +8,8 @@ from jaxtyping import Bool, Int, UInt8
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
+from headroles.records.brief import brief
 from headroles.records.example import Example
-from headroles.records.shown.brief import brief
 from headroles.records.table import HEAD, LAYER, Column, Table, counted
 
 MOST_TYPICAL, LEAST_TYPICAL = 3, 2

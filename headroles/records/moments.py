@@ -21,10 +21,10 @@ from jaxtyping import Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import seal_arrays
+from headroles.records.brief import brief
 from headroles.records.example import Scores
 from headroles.records.passage import plain_spelling
 from headroles.records.rules.rule import Rule
-from headroles.records.shown.brief import brief
 
 GROUPS = 256
 """Random groups: 255 degrees of freedom, with which a t test loses almost no power against millions."""

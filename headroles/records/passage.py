@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from headroles.records.brief import brief
 from headroles.records.example import Mention
-from headroles.records.shown.brief import brief
 
 
 def plain_spelling(text: str) -> str:

@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from headroles.records.brief import brief
 from headroles.records.documents import Choices, Window
 from headroles.records.numbers import percent, points, two_decimals
-from headroles.records.shown.brief import brief
 from headroles.records.table import (
     ENDS,
     HEAD,

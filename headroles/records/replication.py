@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from headroles.records.numbers import percent, points, two_decimals
+from headroles.records.prompt import replication_text
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import replication_html
-from headroles.records.shown.results import replication_text
 from headroles.records.table import (
     HEAD,
     LAYER,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from headroles.records.brief import brief
 from headroles.records.numbers import isolate, two_decimals
-from headroles.records.shown.brief import brief
 from headroles.records.table import ENDS, LAYER, Cell, Column, Table, chance, counted, interval_ends
 
 OUTCOMES = ("less important", "not less", "undetermined", "untestable")

@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float, Float32, Int, UInt8
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only, seal_arrays
+from headroles.records.brief import brief
 from headroles.records.example import Example
-from headroles.records.shown.brief import brief
 
 SELF, ENCODER, DECODER, CROSS = "self", "encoder", "decoder", "cross"
 KINDS = (SELF, ENCODER, DECODER, CROSS)

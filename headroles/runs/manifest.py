@@ -16,9 +16,9 @@ from headroles.records.arrays import shared_keys_note
 from headroles.records.example import Scores
 from headroles.records.moments import GROUPS, Moments
 from headroles.records.numbers import number
+from headroles.records.roles import SWAP
 from headroles.records.rules.names import SUMS
 from headroles.records.rules.rule import Rule
-from headroles.records.shown.controls import SWAP
 from headroles.records.stops.look import stop_record, stop_words
 from headroles.runs.scored import ScoredRun
 from headroles.shards.identity import version_of

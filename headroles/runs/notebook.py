@@ -10,7 +10,7 @@ from headroles.storage.folder import REPORT
 
 if TYPE_CHECKING:
     from headroles.records.findings import Labelling
-    from headroles.viewing import Viewed
+    from headroles.viewing.viewed import Viewed
 
 
 class NotebookRun(RunKind):
@@ -41,6 +41,6 @@ class NotebookRun(RunKind):
 
     def view(self, labelling: Labelling, text: str | None, text_b: str | None, **options: Any) -> Viewed:
         """Return the attention of the run's model over a text, with the roles of its heads."""
-        from headroles.viewing import view
+        from headroles.viewing.read import view
 
         return view(text, text_b, run=labelling, **options)

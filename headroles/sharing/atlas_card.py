@@ -6,7 +6,7 @@ from headroles.reports.print.writers import as_markdown, markdown_text
 from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet
 from headroles.reports.sections.atlas_sheets import roles_sheet
 from headroles.reports.sheets import Sheet
-from headroles.reports.words.citations import citation_bibtex
+from headroles.reports.works import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
 from headroles.terminal.console import MARKS
 

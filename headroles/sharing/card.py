@@ -5,12 +5,12 @@ from typing import Any
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.records.table import ENDS, MISSING, Cell
 from headroles.reports.print.writers import as_markdown, markdown_text
 from headroles.reports.sheets import Sheet, count_cell, word_cell
-from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.words import Interval, error_rate, interval
+from headroles.reports.works import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
 from headroles.terminal.facts import run_facts, title_of
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.terminal.console import MARKS
 from headroles.terminal.facts import title_of, without_nan
 

@@ -16,15 +16,15 @@ from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
+from headroles.records.roles import phrase_of, role_marks
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.looks import role_marks
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.shown.notebook import BOTH, FAMILIES
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
 from headroles.reports.sections.across_sheets import counts_sheet
 from headroles.reports.words.probes import probes_of
-from headroles.reports.words.words import BOTH, FAMILIES, uses_resamples
+from headroles.reports.words.words import uses_resamples
 from headroles.tasks import TASKS
 from headroles.terminal.causal.prune import pruning_facts
 from headroles.terminal.console import MARKS

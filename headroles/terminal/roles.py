@@ -15,9 +15,7 @@ from rich.text import Text
 
 from headroles.records.assessment import Assessment
 from headroles.records.numbers import isolate, join_names, plural, two_decimals
-from headroles.records.shown.controls import CONTROLS, TAKES, VALUES
-from headroles.records.shown.looks import CATEGORIES, SHADES, without_wholes
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import CATEGORIES, CONTROLS, SHADES, TAKES, VALUES, phrase_of, without_wholes
 from headroles.reports.document import template
 from headroles.reports.label import counts_beyond
 from headroles.reports.summary import Role, Summary, Support

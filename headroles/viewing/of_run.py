@@ -17,7 +17,7 @@ from headroles.records.findings import Labelling
 from headroles.records.kept_maps import TypicalInput
 from headroles.records.objects import ModelObject
 from headroles.records.passage import Passage
-from headroles.records.shown.controls import control_of
+from headroles.records.roles import control_of
 from headroles.records.view import (
     DECODER,
     ENCODER,

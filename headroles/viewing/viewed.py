@@ -11,7 +11,7 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.options.values import parse_numbers
 from headroles.options.view import ViewOptions
-from headroles.records.shown.brief import brief_lines, describe
+from headroles.records.brief import brief_lines, describe
 from headroles.records.view import Maps, View
 from headroles.storage.folder import (
     KINDS,

@@ -2,7 +2,7 @@
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.words.surface import ENTROPIES, ROWS
 
 ABOVE = 0

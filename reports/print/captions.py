@@ -6,7 +6,8 @@ from typing import Any
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.rules.rule import Decision
-from headroles.reports.words.words import BOTH, FAMILIES, TESTS, correction_words
+from headroles.records.shown.notebook import BOTH, FAMILIES
+from headroles.reports.words.words import correction_words, words_of_test
 
 
 def decision_sentence(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:
@@ -26,7 +27,7 @@ def decision_sentence(decision: Decision, units: int, families: Mapping[str, str
     if decision.correction != "none":
         correction += f" over {over}"
     return (
-        f"Test: {TESTS.get(decision.test, decision.test)}; correction: {correction}; "
+        f"Test: {words_of_test(decision.test)}; correction: {correction}; "
         f"alpha {decision.alpha:g}; {plural(units, 'unit')}."
     )
 

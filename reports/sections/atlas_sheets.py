@@ -10,7 +10,7 @@ import numpy as np
 from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.numbers import count, percent_text, share, two_decimals
-from headroles.records.shown.looks import looks_of, without_wholes
+from headroles.records.roles import looks_of, without_wholes
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, SHARE, Cell, Column, Row, Table, counted
 from headroles.reports.sections.several_sheets import (
     P_OF_RUNS,

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from headroles.records.clusters import ClusterResults, Neighbours
 from headroles.records.example import Scores
 from headroles.records.numbers import plural, three_decimals, two_decimals
-from headroles.records.table import Column, Row, Table
+from headroles.records.table import MISSING, Cell, Column, Row, Table
 from headroles.reports.figures.drawing import (
     INK,
     add_note,
@@ -20,7 +20,7 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import Panel
-from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, range_cell, word_cell
+from headroles.reports.sheets import ENDS, Sheet, count_cell, range_cell, word_cell
 from headroles.reports.summary import Summary
 from headroles.reports.words.cluster_facts import Group, head_names
 from headroles.reports.words.clusters import (

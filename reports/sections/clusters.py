@@ -14,7 +14,7 @@ from markupsafe import Markup
 from headroles.records.clusters import ClusterResults, Neighbours, about_roles
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.records.table import Sheet
 from headroles.reports.embedded import script_json
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views

@@ -8,7 +8,7 @@ import numpy as np
 
 from headroles.records.comparison import LAYERS, OUTCOMES, Comparison
 from headroles.records.numbers import count, mean, number, p_text, with_range
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Sheet, Table, counted
 from headroles.reports import sheets
 from headroles.reports.words.compare import swap_p

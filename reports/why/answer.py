@@ -19,7 +19,7 @@ from headroles.records.causal.origins import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, plural, two_decimals
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.records.table import Row, Table
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.account import account

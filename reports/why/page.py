@@ -25,7 +25,6 @@ from headroles.reports.why.figures import (
     shares_panel,
     strips_panel,
 )
-from headroles.reports.why.methods import sure_sentences
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
 from headroles.reports.why.words import (
     FAMILIES,
@@ -40,6 +39,7 @@ from headroles.reports.why.words import (
     origins_of,
     pairs,
     share_text,
+    sure_sentences,
 )
 
 SCRIPTS = (

@@ -5,7 +5,7 @@ import numpy as np
 from headroles.records.causal.origins import UNDETERMINED, UNTESTABLE, VERTICAL
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 from headroles.reports.figures.drawing import INK, SOFT, SYMBOLS, Figure, tone
 from headroles.reports.print.figures import with_sentence
 from headroles.reports.print.legend import Entry, with_legend

@@ -251,3 +251,40 @@ def glossary(labelling: Labelling) -> tuple[tuple[str, str], ...]:
         ("error rate", promise(labelling.decision)),
     ]  # fmt: skip
     return tuple(terms)
+
+
+def sure_sentences(labelling: Labelling) -> tuple[str, ...]:
+    """Return the conditions under which the verdicts of the page hold, one sentence each.
+
+    Args:
+        labelling: Of a run that asks where roles come from.
+    """
+    origins = origins_of(labelling)
+    sentences = [
+        f"Units are split into groups that never overlap: {plural(len(origins.held.units), 'unit')} decided "
+        f"the roles, {len(origins.products.units):,} measured where they come from"
+        + (f", and {len(origins.knocked.units):,} the removals." if origins.knocked is not None else "."),
+        f"Fewer than {FEWEST_UNITS} units decide nothing.",
+        "A vertical part says what the mean query does. It does not say where in the model the key got it.",
+    ]
+    if origins.products.redealt.shape[1]:
+        sentences.append(
+            "The number of directions is no test where many queries share a key, as with special tokens: any "
+            "shared key has such a direction. What their removal does is tested."
+        )
+    if origins.products.free.all():
+        sentences.append(
+            "Dimensions of a head have no meaning of their own: any rotation gives the same attention. So a "
+            "found dimension is a neuron of the role only where rotations spread the contrast more. Even "
+            "then, dimensions of unequal scale are enough: they concentrate all roles of a head alike."
+        )
+    else:
+        sentences.append(
+            "Rotary positions turn dimensions in pairs, so a pair is what can carry a role. Random rotations "
+            "of the space would change the attention."
+        )
+    if origins.knockouts:
+        sentences.append(
+            "A removal changes one head, and its own score. It says nothing about the output of the model."
+        )
+    return tuple(sentences)

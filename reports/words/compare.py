@@ -16,8 +16,9 @@ from headroles.records.numbers import (
     with_range,
 )
 from headroles.records.rules.rule import Decision
+from headroles.records.shown.notebook import FAMILIES
 from headroles.records.table import Row
-from headroles.reports.words.words import FAMILIES, Interval, interval
+from headroles.reports.words.words import Interval, interval
 
 
 def label_changes_by_layer(comparison: Comparison) -> Counter[int]:

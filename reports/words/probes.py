@@ -15,8 +15,8 @@ import numpy as np
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, percent, plural, points, with_range
 from headroles.records.probes import ProbeResults, best_head_cell
+from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.phrases import phrase_of
 from headroles.records.table import Row, Table
 
 TITLES = {

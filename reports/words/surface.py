@@ -15,7 +15,8 @@ from headroles.records.numbers import isolate, join_names, mean, number, plural,
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import LAYER_MEANS, NO_OPS, OUTCOMES, kind_name
 from headroles.records.table import Row, Table
-from headroles.reports.words.words import ENOUGH_FOR_NOT, Interval
+from headroles.reports.words.words import Interval
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 GROUP = "surface"
 MEASURES = {

@@ -11,9 +11,7 @@ from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import BOTH as BOTH
 from headroles.records.shown.notebook import FAMILIES as FAMILIES
 from headroles.records.table import Row, Table
-
-ENOUGH_FOR_NOT = 50
-"""Units below which the engine never decides "not"; stated on the page."""
+from headroles.stats.decision import ALL_CORRECTIONS, TESTS
 
 ABSENT = 0.02
 """Bound around chance within which a mean is absent; the assessment's, stated on the page."""
@@ -26,40 +24,6 @@ RELABELLINGS = 500
 STEADY = 0.9
 """Least probability that a fresh sample gives a label again for it to count as stable."""
 
-CORRECTIONS = {
-    "fdr_bh": "Benjamini–Hochberg (fdr_bh)",
-    "fdr_by": "Benjamini–Yekutieli (fdr_by)",
-    "fdr_tsbh": "two-stage Benjamini–Hochberg (fdr_tsbh)",
-    "holm": "Holm (holm)",
-    "holm-sidak": "Holm–Šidák (holm-sidak)",
-    "bonferroni": "Bonferroni (bonferroni)",
-    "sidak": "Šidák (sidak)",
-    "maxT": "step-down max-t, heads resampled together (maxT)",
-    "none": "none",
-}
-TESTS = {
-    "t-skew": "one-sided one-sample t with Hall's correction for skew (t-skew)",
-    "t": "one-sided one-sample t (t)",
-    "t-published": "one-sided one-sample t, spread divided by n (t-published)",
-    "bootstrap-t": "one-sided studentised bootstrap of the mean (bootstrap-t)",
-    "sign-flip": "one-sided sign flips of score − θ, unit by unit (sign-flip)",
-    "wilcoxon": "one-sided Wilcoxon signed ranks, of the pseudo-median (wilcoxon)",
-    "sign": "one-sided sign test, of the median (sign)",
-    "betting": "one-sided test of the mean by betting, valid at every look (betting)",
-}
-INTERVALS = {
-    "t-skew": "Hall's t, corrected for skew (that of the test)",
-    "t": "Student's t (that of the test)",
-    "t-published": "Student's t, spread divided by n (that of the test)",
-    "bootstrap-t": "studentised bootstrap (that of the test)",
-    "sign-flip": "Hall's t, corrected for skew (sign flips give none)",
-    "wilcoxon": "Hall's t, corrected for skew (the test is one of the pseudo-median)",
-    "sign": "Hall's t, corrected for skew (the test is one of the median)",
-    "betting": "means that no capital has refuted, valid at every look (that of the test)",
-}
-"""The interval that a finding shows, by its test, unless the run chose another."""
-RESAMPLING = ("bootstrap-t", "sign-flip")
-"""Tests that draw resamples."""
 CAPTION = (
     "A role with parts, such as delimiter, counts only where the head holds none of them. Whiskers: where "
     "the numbers lie in 95\u00a0% of fresh samples of as many inputs. Heads and layers are not a sample."
@@ -89,7 +53,18 @@ def correction_words(test: str, correction: str) -> str:
     """
     if is_e_bh(test, correction):
         return "e-BH: Benjamini–Hochberg over 1/E, under any dependence (fdr_bh)"
-    return CORRECTIONS.get(correction, correction)
+    words = ALL_CORRECTIONS.get(correction)
+    return correction if words is None or correction == "none" else f"{words.short} ({correction})"
+
+
+def words_of_test(test: str) -> str:
+    """Return a test in words, by its name; unknown names stay as they are.
+
+    Example:
+        >>> words_of_test("t")
+        'one-sided one-sample t (t)'
+    """
+    return f"{TESTS[test].short} ({test})" if test in TESTS else test
 
 
 def interval(value: Interval) -> str:
@@ -152,12 +127,15 @@ def interval_name(decision: Decision) -> str:
         "Student's t (t)"
     """
     names = {"t": "Student's t (t)", "bca": "bias-corrected and accelerated bootstrap (bca)"}
-    return names.get(decision.interval) or INTERVALS.get(decision.test, decision.interval)
+    own = TESTS[decision.test].interval if decision.test in TESTS else decision.interval
+    return names.get(decision.interval, own)
 
 
 def uses_resamples(decision: Decision) -> bool:
     """Return whether the test, the correction or the interval drew resamples."""
-    return decision.test in RESAMPLING or decision.correction == "maxT" or decision.interval == "bca"
+    test, correction = TESTS.get(decision.test), ALL_CORRECTIONS.get(decision.correction)
+    drawn = any(words is not None and words.resamples for words in (test, correction))
+    return drawn or decision.interval == "bca"
 
 
 def error_rate(decision: Decision, unit: str = "role", claims: str = "labels", claim: str = "label") -> str:

@@ -28,12 +28,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.plans.masks import Cells, Mask
 from headroles.plans.scorers import KeySets
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import MARGIN, Contrast, Swap, both_texts
 from headroles.sieves.built_in.block import SWAP, TEXTS, text_of
 from headroles.sieves.built_in.local import own_text
-from headroles.sieves.masks import Cells, Mask
 from headroles.sieves.weights.long.cells import count_visible, find_form
 from headroles.sieves.weights.plan import query_weights
 
@@ -54,6 +55,7 @@ class BagOfWords:
             constant scores are untestable.
         contrast: That of ``block``.
         swap: That of ``block``.
+        words: What outputs say about the role.
     """
 
     name: str = "bag-of-words"
@@ -67,6 +69,13 @@ class BagOfWords:
         margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of, most=TEXTS
     )
     swap: ClassVar[Swap] = SWAP
+    words: ClassVar[RoleWords] = RoleWords(
+        "many words of the own text",
+        "spreads over many words of its own text",
+        "sentence",
+        "Bw",
+        ("vig2019deconstructing",),
+    )
 
     def score(
         self, attention: Float[np.ndarray, "heads tokens tokens"], example: Example

@@ -9,11 +9,12 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headroles.plans.masks import Match
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import Contrast, MaskSieve, Swap, both_texts
 from headroles.sieves.built_in.local import own_text
 from headroles.sieves.language.spelling import spelling_of
-from headroles.sieves.masks import Match
 from headroles.sieves.settings import is_mark
 
 CONTRAST_MARGIN = 0.02
@@ -127,4 +128,7 @@ block = MaskSieve(
     contrast=Contrast(margin=CONTRAST_MARGIN, cells=own_text, scope=both_texts, groups=text_of, most=TEXTS),
     swap=SWAP,
     lowest=LOWEST,
+    words=RoleWords(
+        "own text of the pair", "stays in the query's own text", "sentence", "B", ("pande2021heads",)
+    ),
 )

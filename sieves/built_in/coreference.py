@@ -16,10 +16,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
+from headroles.plans.masks import Cells
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import Contrast, MaskSieve
 from headroles.sieves.built_in.syntactic import word_count
-from headroles.sieves.masks import Cells
 
 CONTRAST_MARGIN = 0.1
 """Twice that of the syntactic sieves, because of heads that look at pronouns from anywhere."""
@@ -122,6 +123,12 @@ coreference = MaskSieve(
     question="Does the head look from a mention at others of its entity, beyond what distance gives?",
     source="Clark et al. 2019, section 4.2, as a mask; compared among all other mentions",
     needs=frozenset({"mentions"}),
+    words=RoleWords(
+        "other mentions of the entity",
+        "looks from mentions to others of their entity",
+        mark="C",
+        works=("clark2019what",),
+    ),
     scope=_scope,
     groups=_groups,
     arcs=True,

@@ -3,20 +3,29 @@
 import re
 
 from headroles.errors import BadSieve
+from headroles.plans.masks import Band, Every, Same
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import MaskSieve
-from headroles.sieves.masks import Band, Every, Same
 
 WINDOW = 2
 LOWEST = -1.0
 """Lowest selectivity for the test ``betting``, which then takes texts of at least 9 tokens. Of 872 sentences
 of SST-2, 7 % are shorter. At −0.5, 20 % would be, and heads would need as many units to be decided."""
 SOURCE = "Pande et al. 2021, local sieve; compared within the query's own text"
+WORKS = ("pande2021heads",)
 
 
 def own_text(example: Example) -> Same:
     """Return the keys of the query's own text; special tokens belong to none."""
     return Same(example.segment)
+
+
+def words_of(window: str) -> RoleWords:
+    """Return the words of a local sieve with another window."""
+    return RoleWords(
+        f"neighbours (±{window})", f"looks at tokens at most {window} away", "position", works=WORKS
+    )
 
 
 def within(window: str) -> MaskSieve:
@@ -29,10 +38,10 @@ def within(window: str) -> MaskSieve:
         raise BadSieve(
             f"the window of 'local:{window:.40}' must be a whole number of tokens from 1, as in local:4"
         )
-    return _local(f"local:{window}", int(window))
+    return _local(f"local:{window}", int(window), words_of(window))
 
 
-def _local(name: str, window: int) -> MaskSieve:
+def _local(name: str, window: int, words: RoleWords) -> MaskSieve:
     def mask(example: Example) -> Every:
         return Every((Band(-window, window, example.size), own_text(example)))
 
@@ -43,7 +52,12 @@ def _local(name: str, window: int) -> MaskSieve:
         source=SOURCE,
         scope=own_text,
         lowest=LOWEST,
+        words=words,
     )
 
 
-local = _local("local", WINDOW)
+local = _local(
+    "local",
+    WINDOW,
+    RoleWords("neighbours (±2)", "looks at neighbouring tokens", "position", "L", WORKS, whole=False),
+)

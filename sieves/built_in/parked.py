@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import MARGIN, MaskSieve
 from headroles.sieves.built_in.positions import opening
 from headroles.sieves.built_in.punctuation import mark_keys
@@ -63,4 +64,11 @@ parked = MaskSieve(
     groups=asking,
     specials=True,
     values_below=MARGIN,
+    words=RoleWords(
+        "parked",
+        "parks attention: relative to its other values, it takes hardly more there",
+        "sinks",
+        "Pa",
+        ("clark2019what", "kobayashi2020attention"),
+    ),
 )

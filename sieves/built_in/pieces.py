@@ -13,9 +13,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadInput
+from headroles.plans.masks import Band, Every, Match, Same, Without
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import Contrast, MaskSieve, both_texts
-from headroles.sieves.masks import Band, Every, Match, Same, Without
 
 CONTRAST_MARGIN = 0.1
 """Twice that of other pairs, because of heads that look at near rare tokens."""
@@ -98,6 +99,12 @@ subword = MaskSieve(
     question="Does the head look at the other pieces of a word, beyond what distance gives?",
     source=SOURCE,
     needs=frozenset({"words"}),
+    words=RoleWords(
+        "other pieces of the word",
+        "looks at the other pieces of the word",
+        mark="W",
+        works=("vig2019deconstructing",),
+    ),
     contrast=Contrast(margin=CONTRAST_MARGIN, cells=subword_mask, scope=both_texts),
 )
 
@@ -107,5 +114,11 @@ completing = MaskSieve(
     question="Does the head look at the piece that completes the word, beyond what distance gives?",
     source=SOURCE,
     needs=frozenset({"words"}),
+    words=RoleWords(
+        "piece that completes the word",
+        "looks at the piece that completes the word",
+        mark="Wc",
+        works=("vig2019deconstructing",),
+    ),
     contrast=Contrast(margin=CONTRAST_MARGIN, cells=completing_mask, scope=both_texts),
 )

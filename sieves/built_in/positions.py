@@ -6,11 +6,18 @@ import numpy as np
 from jaxtyping import Bool
 
 from headroles.errors import BadSieve
+from headroles.plans.masks import Band
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import MaskSieve
-from headroles.sieves.masks import Band
 
 SOURCE = "Clark et al. 2019, section 3.1"
+WORKS = ("clark2019what",)
+
+
+def words_of(offset: str) -> RoleWords:
+    """Return the words of the sieve of an offset."""
+    return RoleWords(f"offset {offset}", f"looks at the token at offset {offset}", "position", works=WORKS)
 
 
 def at_offset(offset: str) -> MaskSieve:
@@ -42,17 +49,22 @@ def at_offset(offset: str) -> MaskSieve:
     tokens = abs(int(offset))
     side = "before" if int(offset) < 0 else "after"
     question = f"Does the head look at the key {tokens} token{'s' * (tokens > 1)} {side} the query?"
-    return _at(f"offset:{int(offset)}", int(offset), question)
+    return _at(f"offset:{int(offset)}", int(offset), question, words_of(offset))
 
 
-def _at(name: str, offset: int, question: str) -> MaskSieve:
+def _at(name: str, offset: int, question: str, words: RoleWords) -> MaskSieve:
     def mask(example: Example) -> Band:
         return Band(offset, offset, example.size)
 
-    return MaskSieve(name=name, mask=mask, question=question, source=SOURCE)
+    return MaskSieve(name=name, mask=mask, question=question, source=SOURCE, words=words)
 
 
-following = _at("next", 1, "Does the head look at the next token?")
+following = _at(
+    "next",
+    1,
+    "Does the head look at the next token?",
+    RoleWords("next token", "looks at the next token", "position", "N", WORKS),
+)
 """The next token; of six tokens without special ones, where the last asks nothing::
 
     . 1 . . . .
@@ -63,7 +75,12 @@ following = _at("next", 1, "Does the head look at the next token?")
     . . . . . .
 """
 
-previous = _at("previous", -1, "Does the head look at the previous token?")
+previous = _at(
+    "previous",
+    -1,
+    "Does the head look at the previous token?",
+    RoleWords("previous token", "looks at the previous token", "position", "P", WORKS),
+)
 """The previous token; of six tokens without special ones, where the first asks nothing::
 
     . . . . . .
@@ -74,7 +91,12 @@ previous = _at("previous", -1, "Does the head look at the previous token?")
     . . . . 1 .
 """
 
-itself = _at("self", 0, "Does the head look at the token itself?")
+itself = _at(
+    "self",
+    0,
+    "Does the head look at the token itself?",
+    RoleWords("the token itself", "looks at the token itself", "position", "Se", WORKS),
+)
 """The query's own place; of six tokens::
 
     1 . . . . .
@@ -114,4 +136,7 @@ first = MaskSieve(
     question="Does the head look at the first token of the input, whatever it is (a sink)?",
     source="Xiao et al. 2024 (attention sinks); Clark et al. 2019, section 3.2",
     specials=True,
+    words=RoleWords(
+        "first token", "looks at the first token", "sinks", "F", ("xiao2024sinks", "clark2019what")
+    ),
 )

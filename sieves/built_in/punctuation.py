@@ -5,6 +5,7 @@ from jaxtyping import Bool
 
 from headroles.errors import BadSieve
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import MaskSieve
 from headroles.sieves.language.spelling import spelling_of
 from headroles.sieves.settings import ALL, USUAL, is_mark
@@ -12,6 +13,12 @@ from headroles.sieves.settings import ALL, USUAL, is_mark
 JOINS = ";"
 """Joins the roles of a head in tables, so that no name may contain it."""
 SOURCE = "Clark et al. 2019, section 3.2 (periods and commas)"
+WORKS = ("clark2019what",)
+
+
+def words_of(wanted: str) -> RoleWords:
+    """Return the words of a punctuation sieve with other marks."""
+    return RoleWords(f"punctuation {wanted}", f"looks at the marks {wanted}", "sinks", works=WORKS)
 
 
 def marks(wanted: str) -> MaskSieve:
@@ -29,7 +36,7 @@ def marks(wanted: str) -> MaskSieve:
             f"punctuation:?!, or 'all' for every token that is only punctuation"
         )
     known = wanted if wanted == ALL else "".join(sorted(set(wanted)))
-    return _marks(f"punctuation:{known}", known)
+    return _marks(f"punctuation:{known}", known, words_of(known))
 
 
 def mark_keys(example: Example, wanted: str = USUAL) -> Bool[np.ndarray, " tokens"]:
@@ -57,13 +64,19 @@ def mark_keys(example: Example, wanted: str = USUAL) -> Bool[np.ndarray, " token
     return np.array(marked, dtype=np.bool_)
 
 
-def _marks(name: str, wanted: str) -> MaskSieve:
+def _marks(name: str, wanted: str, words: RoleWords) -> MaskSieve:
     def mask(example: Example) -> Bool[np.ndarray, " tokens"]:
         return mark_keys(example, wanted)
 
     what = "punctuation marks" if wanted == ALL else f"the marks {' '.join(wanted)}"
-    return MaskSieve(name=name, mask=mask, question=f"Does the head look at {what}?", source=SOURCE)
+    return MaskSieve(
+        name=name, mask=mask, question=f"Does the head look at {what}?", source=SOURCE, words=words
+    )
 
 
-punctuation = _marks("punctuation", USUAL)
+punctuation = _marks(
+    "punctuation",
+    USUAL,
+    RoleWords("periods and commas", "looks at periods and commas", "sinks", "Pu", WORKS, whole=False),
+)
 """Tokens that are ``.`` or ``,``; ``mark_keys`` draws an example."""

@@ -5,6 +5,7 @@ from jaxtyping import Bool
 
 from headroles.errors import BadInput
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import MaskSieve
 
 
@@ -55,4 +56,7 @@ rare = MaskSieve(
     question="Does the head look at the least frequent tokens of the input?",
     source="Voita et al. 2019, rare tokens; frequencies of the run's own inputs",
     needs=frozenset({"frequencies"}),
+    words=RoleWords(
+        "rarest tokens", "looks at the rarest tokens of the input", mark="R", works=("voita2019analyzing",)
+    ),
 )

@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
+from headroles.plans.masks import Same, Without
 from headroles.records.example import Example, Lexical
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import Contrast, MaskSieve, both_texts
 from headroles.sieves.built_in.repeats import other_text
 from headroles.sieves.built_in.syntactic import word_count
 from headroles.sieves.language.spelling import spelling_of
-from headroles.sieves.masks import Same, Without
 
 LIKE = 0.6
 """Smallest cosine of the vectors of two related words."""
@@ -126,5 +127,12 @@ related_other = MaskSieve(
     question="Does the head look at related words in the other text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), related words in the other sentence",
     needs=frozenset({"likeness"}),
+    words=RoleWords(
+        "related words in the other text",
+        "looks at related words in the other text",
+        "sentence",
+        "Ro",
+        ("vig2019deconstructing",),
+    ),
     contrast=Contrast(margin=CONTRAST_MARGIN, cells=related_other_mask, scope=both_texts, others=other_text),
 )

@@ -14,10 +14,11 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int
 
+from headroles.plans.masks import Band, Every, Match, Same, Without
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import Contrast, MaskSieve, both_texts
 from headroles.sieves.built_in.local import own_text
-from headroles.sieves.masks import Band, Every, Match, Same, Without
 
 CONTRAST_MARGIN = 0.05
 
@@ -151,6 +152,14 @@ identical = MaskSieve(
     mask=identical_mask,
     question="Does the head look at the same token elsewhere in its text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), identical words in the same sentence",
+    words=RoleWords(
+        "same token elsewhere",
+        "looks at the same token elsewhere in its text",
+        "sentence",
+        "Id",
+        ("vig2019deconstructing",),
+        whole=False,
+    ),
     contrast=Contrast(margin=CONTRAST_MARGIN, cells=identical_mask, scope=both_texts, others=own_text),
 )
 
@@ -159,6 +168,13 @@ identical_other = MaskSieve(
     mask=identical_other_mask,
     question="Does the head look at the same token in the other text, beyond what distance gives?",
     source="Vig 2019 (Deconstructing BERT), identical words in the other sentence",
+    words=RoleWords(
+        "same token in the other text",
+        "looks at the same token in the other text",
+        "sentence",
+        "Io",
+        ("vig2019deconstructing",),
+    ),
     contrast=Contrast(
         margin=CONTRAST_MARGIN, cells=identical_other_mask, scope=both_texts, others=other_text
     ),
@@ -169,6 +185,12 @@ duplicate = MaskSieve(
     mask=duplicate_mask,
     question="Does the head look at earlier occurrences of the token, beyond what distance gives?",
     source="Wang et al. 2023, duplicate token heads",
+    words=RoleWords(
+        "earlier copies of the token",
+        "looks at earlier copies of the token",
+        mark="Du",
+        works=("wang2023interpretability",),
+    ),
     contrast=Contrast(
         margin=CONTRAST_MARGIN, cells=duplicate_mask, scope=both_texts, others=earlier_in_texts
     ),
@@ -179,5 +201,11 @@ induction = MaskSieve(
     mask=induction_mask,
     question="Does the head look at what followed the token before, beyond what distance gives?",
     source="Olsson et al. 2022, induction heads",
+    words=RoleWords(
+        "what followed the token before",
+        "looks at what followed the token before",
+        mark="I",
+        works=("olsson2022induction",),
+    ),
     contrast=Contrast(margin=CONTRAST_MARGIN, cells=induction_mask, scope=both_texts),
 )

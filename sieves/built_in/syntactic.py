@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput, BadSieve
-from headroles.plans.masks import off_diagonal
+from headroles.plans.masks import Pairs, Without, off_diagonal
 from headroles.records.example import Example
+from headroles.records.roles import RoleWords
 from headroles.sieves.base import ClassContrast, Contrast, MaskSieve, Sieve
-from headroles.sieves.language.relations import LEFT_OUT, canonical, matches
-from headroles.sieves.masks import Pairs, Without
+from headroles.sieves.language.relations import LEFT_OUT, canonical, matches, relation_words
 
 _NUMBERS: dict[str, int] = {}
 """A number for every name of a relation so far, from 0 in order of appearance."""
@@ -125,6 +125,15 @@ relations, and for one. On EWT dev, 41 of 44 fakes of ``benchmarks/calibration/w
 0.2 over all relations, two tables of offsets 0.21 and 0.23, a head that changes its rule at 12 words 0.3.
 Heads that put half of their attention on the head word keep 0.48, and 0.18 to 0.94 of one relation."""
 SOURCE = "Pande et al. 2021, syntactic sieve; Clark et al. 2019, section 4"
+WORKS = ("pande2021heads", "clark2019what")
+MARKS = {"nsubj": "Sn", "obj": "So", "amod": "Sa", "advmod": "Sv"}
+"""Marks of single relations; of others they depend on the roles of a run."""
+
+
+def words_of(name: str) -> RoleWords:
+    """Return the words of the syntactic sieve of a relation."""
+    title, one = relation_words(name)
+    return RoleWords(title, one, "syntax", MARKS.get(name, ""), WORKS)
 
 
 def relation(name: str) -> MaskSieve:
@@ -141,7 +150,7 @@ def relation(name: str) -> MaskSieve:
             f"'syntactic:{name}' does not name a dependency relation; a relation is letters with an "
             f"optional subtype, other than punct and root, as in syntactic:nsubj or syntactic:nsubj:pass"
         )
-    return _syntactic(f"syntactic:{name}", name)
+    return _syntactic(f"syntactic:{name}", name, words_of(name))
 
 
 def named_relations(sieves: Iterable[str | Sieve]) -> tuple[str, ...]:
@@ -196,7 +205,7 @@ def word_count(example: Example) -> int:
     return int(example.word.max(initial=-1)) + 1
 
 
-def _syntactic(name: str, wanted: str | None) -> MaskSieve:
+def _syntactic(name: str, wanted: str | None, said: RoleWords) -> MaskSieve:
     def words(example: Example) -> Pairs:
         return arc_pairs(example, wanted)
 
@@ -220,6 +229,7 @@ def _syntactic(name: str, wanted: str | None) -> MaskSieve:
         word_class=ClassContrast(
             groups=sentences_of, share=CLASS_SHARE if wanted is None else RELATION_SHARE
         ),
+        words=said,
     )
 
 
@@ -231,7 +241,11 @@ def _others(example: Example) -> Without:
     return off_diagonal(word_count(example))
 
 
-syntactic = _syntactic("syntactic", None)
+syntactic = _syntactic(
+    "syntactic",
+    None,
+    RoleWords("word → its syntactic head", "looks from words to their syntactic head", "syntax", "S", WORKS),
+)
 syntactic_nsubj = relation("nsubj")
 syntactic_obj = relation("obj")
 syntactic_amod = relation("amod")

@@ -11,7 +11,8 @@ from jaxtyping import Int
 
 from headroles.errors import BadInput
 from headroles.records.arrays import read_only
-from headroles.records.documents import Document, Mention
+from headroles.records.documents import Document
+from headroles.records.example import Mention
 
 Agreement = tuple[str, str, str]
 """Number ("Sing", "Plur"), gender ("Masc", "Fem", "Neut") and person ("1" to "3"); "" where unknown."""

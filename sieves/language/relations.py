@@ -61,6 +61,33 @@ ONLY_CLEARNLP = frozenset({
 })  # fmt: skip
 """ClearNLP (and Stanford) names of arcs for which Universal Dependencies has no relation of its own."""
 
+WORDS = {
+    "nsubj": ("subject", "verb"), "obj": ("object", "verb"), "dobj": ("object", "verb"),
+    "iobj": ("indirect object", "verb"), "csubj": ("clausal subject", "verb"), "amod": ("adjective", "noun"),
+    "advmod": ("adverb", "head word"), "det": ("determiner", "noun"), "nummod": ("number", "noun"),
+    "compound": ("compound part", "head word"), "aux": ("auxiliary", "verb"), "cop": ("copula", "predicate"),
+    "mark": ("subordinator", "verb"), "case": ("preposition", "noun"), "cc": ("conjunction", "conjunct"),
+    "conj": ("conjunct", "first conjunct"), "nmod": ("noun modifier", "noun"), "poss": ("possessor", "noun"),
+    "obl": ("oblique", "verb"), "prep": ("preposition", "head word"), "pobj": ("object", "preposition"),
+    "appos": ("apposition", "noun"), "acl": ("clause", "noun"), "advcl": ("adverbial clause", "verb"),
+    "xcomp": ("open complement", "verb"), "ccomp": ("clausal complement", "verb"),
+    "nsubj:pass": ("passive subject", "verb"), "nsubjpass": ("passive subject", "verb"),
+    "csubj:pass": ("passive clausal subject", "verb"), "aux:pass": ("passive auxiliary", "verb"),
+    "auxpass": ("passive auxiliary", "verb"), "obl:unmarked": ("bare oblique", "verb"),
+    "obl:agent": ("agent", "verb"), "nmod:poss": ("possessor", "noun"),
+    "nmod:unmarked": ("bare modifier", "noun"), "acl:relcl": ("relative clause", "noun"),
+    "relcl": ("relative clause", "noun"),
+    "advcl:relcl": ("relative clause", "clause"), "compound:prt": ("verb particle", "verb"),
+    "prt": ("verb particle", "verb"), "det:predet": ("predeterminer", "noun"),
+    "cc:preconj": ("first conjunction", "conjunct"), "flat": ("later name part", "first name part"),
+    "fixed": ("later phrase part", "first phrase part"), "expl": ("expletive", "verb"),
+    "discourse": ("discourse word", "head word"), "parataxis": ("side clause", "verb"),
+    "vocative": ("vocative", "verb"), "list": ("list item", "first list item"),
+    "goeswith": ("split word part", "first word part"), "punct": ("punctuation mark", "head word"),
+    "pcomp": ("complement", "preposition"), "neg": ("negation", "head word"),
+}  # fmt: skip
+"""Dependent and head word of a relation, each in the singular."""
+
 _NAMED = UNIVERSAL | SUBTYPES | ONLY_CLEARNLP | CLEARNLP.keys() | {*CLEARNLP.values()}
 """Every relation of both schemes."""
 _RENAMED = {CLEARNLP[name]: name for name in CLEARNLP if name not in ("relcl", "dative", "intj")}
@@ -195,3 +222,34 @@ def relations_of(
         tuple(name for name in ordered if counts[name] >= least),
         tuple(name for name in ordered if counts[name] < least),
     )
+
+
+def relation_words(relation: str, direction: str = "→") -> tuple[str, str]:
+    """Return the title of a dependency, and what one head does that follows it.
+
+    Args:
+        relation: Its name in any scheme, or "all".
+        direction: "→" for looking from the dependent at its head word, "←" for the other way.
+
+    Example:
+        >>> relation_words("amod"), relation_words("obj", "←")[1]
+        (('adjective → noun', 'looks from adjectives to their noun'), 'looks from verbs to their objects')
+        >>> relation_words("xyz")
+        ('xyz → its head word', 'looks from xyz dependents to their head word')
+    """
+    if relation in WORDS:
+        dependent, head = WORDS[relation]
+        dependents, title = _plural(dependent), head
+    else:
+        dependent, dependents = (
+            ("word", "words") if relation == "all" else (relation, f"{relation} dependents")
+        )
+        head, title = "head word", "its head word"
+    if direction == "←":
+        return f"{dependent} ← {title}", f"looks from {_plural(head)} to their {dependents}"
+    return f"{dependent} → {title}", f"looks from {dependents} to their {head}"
+
+
+def _plural(noun: str) -> str:
+    """Return the plural of a noun."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

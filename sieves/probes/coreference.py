@@ -7,8 +7,16 @@ from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
 from headroles.records.documents import PRONOUN_LAYOUTS, Choices, Document, Window
+from headroles.records.roles import RoleWords
 from headroles.sieves.language.mentions import KINDS, MentionArrays, describe_mentions
 from headroles.sieves.probes.antecedents import BASELINES, NOBODY, choose_antecedents
+
+
+def row_words(kind: str) -> RoleWords:
+    """Return the words of the mentions of a kind, or of "all"."""
+    any_of, mentions = ("any mention", "mentions") if kind == "all" else (kind, f"{kind} mentions")
+    one = f"looks from {mentions} to an earlier mention"
+    return RoleWords(f"{any_of} → earlier mention", one, works=("clark2019what",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

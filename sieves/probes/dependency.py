@@ -9,7 +9,8 @@ from jaxtyping import Bool, Int
 
 from headroles.errors import BadInput
 from headroles.records.documents import Choices, Window
-from headroles.sieves.language.relations import LEFT_OUT, canonical, covers, name_in_scheme
+from headroles.records.roles import RoleWords
+from headroles.sieves.language.relations import LEFT_OUT, canonical, covers, name_in_scheme, relation_words
 from headroles.sieves.probes.choices import sentence_of
 from headroles.sieves.probes.published_heads import PUBLISHED_TABLE, published_head
 
@@ -20,6 +21,14 @@ PUBLISHED_OFFSETS = (-3, -2, -1, 0, 1, 2)
 """The offsets that the released code of Clark et al. (2019) tries."""
 
 _POSSESSIVE = frozenset({"'s", "s'"})
+
+
+def row_words(row: str) -> RoleWords:
+    """Return the words of a relation with its direction, such as "amod:→"; without one it keeps its name."""
+    if row[-2:] in (":→", ":←"):
+        return RoleWords(*relation_words(row[:-2], row[-1]), "syntax", works=("clark2019what",))
+    name = f"dependency:{row}"
+    return RoleWords(name, f"has the role {name}", "syntax", works=("clark2019what",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

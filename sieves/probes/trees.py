@@ -10,12 +10,18 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput, UnknownName
 from headroles.records.documents import Window
+from headroles.records.roles import RoleWords
 from headroles.sieves.language.relations import LEFT_OUT, canonical
 from headroles.sieves.probes.tree_decoding import arborescences, random_tree, spanning_trees
 from headroles.sieves.settings import ROOTS
 
 MEASURES = ("uuas", "uas")
 BASELINES = ("right-branching", "left-branching", "random tree")
+
+
+def row_words(measure: str) -> RoleWords:
+    """Return the words of a measure of trees, which has no better name than its own."""
+    return RoleWords(f"trees:{measure}", f"has the role trees:{measure}", works=("clark2019what",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.plans.plan import Plan
 from headroles.records.example import Example
-from headroles.records.shown.controls import CLASS, KEY, MATCHED, SWAP, VALUES
+from headroles.records.roles import CLASS, KEY, MATCHED, SWAP, VALUES
 from headroles.sieves.base import Contrast, MaskSieve, Sieve, Swap
 from headroles.sieves.weights.calls import SieveCalls
 from headroles.sieves.weights.contrast import profiles

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from headroles.records.assessment import VALUES
+from headroles.records.roles import VALUES as BY_VALUES
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.controls import VALUES as BY_VALUES
 from headroles.records.table import Table
 from headroles.stats.columns import Column, Columns
 from headroles.stats.engine import column_interval

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.assessment import MIDDLE, SEVERAL
 from headroles.records.layers import Stack
+from headroles.records.roles import without_wholes
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.looks import without_wholes
 from headroles.records.table import Table
 from headroles.stats.columns import Columns
 from headroles.stats.decision import BETTING

@@ -12,6 +12,7 @@ from headroles import Example, MaskSieve, sieve
 from headroles.arrays import selection_of
 from headroles.catalogue import entries, entries_of, sieve_of, sieves_of
 from headroles.errors import BadSieve, UnknownName
+from headroles.records import phrase_of
 from headroles.sieves import BUILT_IN, GROUPS, ON_REQUEST, PATTERNS, PUBLISHED
 from headroles.testing import check_sieve
 from tests.sieves import oracle
@@ -37,6 +38,18 @@ def found(parameter):
     "Does the head look so far?"
     distance = int(parameter)
     return sieve(f"ring:{distance}", margin=0.3)(lambda example: np.arange(example.size) == distance)
+"""
+
+TITLED = """
+from headroles import Same, sieve, sieve_family
+from headroles.records import RoleWords
+
+def words_of(letter):
+    return RoleWords(f"the letter {letter}", f"looks at the letter {letter}", works=("clark2019what",))
+
+@sieve_family("acme-letter", parameter="letter", example="a", words=words_of)
+def found(letter):
+    return sieve(f"acme-letter:{letter}")(lambda example: Same(example.segment))
 """
 
 
@@ -175,3 +188,22 @@ def test_a_file_gives_a_sieve_a_scorer_or_a_family_by_its_name_or_its_variable(t
         sieve_of(f"{other}:rung:5")
     (entry,) = entries_of(f"{other}:ring:3")
     assert (entry.name, entry.origin, entry.question) == ("ring:3", str(other), "Does the head look so far?")
+
+
+def test_every_sieve_of_headroles_states_the_words_of_its_role() -> None:
+    works = (Path(__file__).parents[2] / "reports" / "works.bib").read_text(encoding="utf-8")
+    words = {name: phrase_of(name) for name in OURS}
+    assert len({said.mark for said in words.values()} - {""}) == len(OURS)
+    for name, said in words.items():
+        assert said.title != name or name == "parked"
+        assert said.works
+        assert all(f"{{{key},\n" in works for key in said.works)
+
+
+def test_a_plugin_states_words_and_a_role_without_its_sieve_keeps_its_name(offer: Offer) -> None:
+    offer("acme-letters", "acme-letter", TITLED)
+    offer("acme-broken", "acme-broken", "raise SystemExit(3)")
+    assert phrase_of("acme-letter:q").many == "look at the letter q"
+    assert phrase_of("vertical:acme-letter:q").title == "the letter q, vertical"
+    for name in ("acme-broken", "acme-gone", "acme-gone:q"):
+        assert (phrase_of(name).title, phrase_of(name).one) == (name, f"has the role {name}")

@@ -52,7 +52,7 @@ NEVER: dict[str, set[str]] = {
     "headroles.stats": {"pandas", "plotly"} | MODELS | _but("stats"),
     "headroles.reports": {"scipy", "statsmodels", "pingouin", "headroles.storage.run"}
     | MODELS
-    | _but("reports", "storage"),
+    | _but("reports", "storage", "stats"),
     "headroles.extraction": {"plotly", "scipy", "statsmodels", "pingouin"} | _but("extraction"),
     "headroles.runs.probe.trained.models": SCORING | {"transformers", "spacy"} | _but("extraction", "runs"),
 }

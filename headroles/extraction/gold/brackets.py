@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from headroles.errors import BadInput
 from headroles.extraction.texts.lines import whole_number
-from headroles.records.documents import Mention
+from headroles.records.example import Mention
 
 BRACKET_NOTE = re.compile(r"\((?P<one>[^()|]+)\)|\((?P<opens>[^()|]+)|(?<![^()|])(?P<closes>[^()|]+)\)")
 PART = re.compile(r"(?P<entity>.+)\[(?P<part>\d+)/\d+\]")

@@ -13,7 +13,8 @@ from headroles.extraction.texts.files import Location, open_text
 from headroles.extraction.texts.lines import join_words, sentence_starts
 from headroles.extraction.texts.rows import read_json_objects
 from headroles.extraction.texts.trees import check_tree
-from headroles.records.documents import Document, Mention
+from headroles.records.documents import Document
+from headroles.records.example import Mention
 
 Span = tuple[int, int]
 

@@ -17,7 +17,8 @@ from jaxtyping import Int
 from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import sort_mentions
 from headroles.extraction.texts.lines import number_lines, whole_number
-from headroles.records.documents import Document, Mention
+from headroles.records.documents import Document
+from headroles.records.example import Mention
 
 WORD = re.compile(r"(?<=\w)['’]\w+|\w+|[^\w\s]")
 FEMININE = frozenset({"she", "her", "hers", "herself"})

@@ -11,7 +11,8 @@ from headroles.errors import BadInput
 from headroles.extraction.gold.brackets import BracketReader
 from headroles.extraction.texts.conllu import Sentence, read_sentences, rebuild_text
 from headroles.extraction.texts.lines import sentence_starts
-from headroles.records.documents import Document, Mention
+from headroles.records.documents import Document
+from headroles.records.example import Mention
 
 NONE = "_"
 IDENTIFIERS = ("GRP", "eid")

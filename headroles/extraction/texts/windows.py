@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Int
 
 from headroles.errors import BadInput
-from headroles.records.documents import Document, Mention, Window
+from headroles.records.documents import Document, Window
+from headroles.records.example import Mention
 from headroles.records.passage import Passage, Words
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from headroles.records.arrays import seal_arrays
+from headroles.records.brief import brief
 from headroles.records.causal.columns import arm_name
-from headroles.records.shown.brief import brief
 from headroles.records.table import (
     COUNT,
     SHARE,

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.arrays import seal_arrays
+from headroles.records.brief import brief
 from headroles.records.causal.ablation import HeldRoles
 from headroles.records.numbers import number, two_decimals
-from headroles.records.shown.brief import brief
 from headroles.records.table import (
     COUNT,
     ENDS,

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.arrays import seal_arrays
+from headroles.records.brief import brief
 from headroles.records.causal.columns import LOSS
 from headroles.records.layers import Stack, stored_stack
-from headroles.records.shown.brief import brief
 from headroles.records.table import ENDS, SHARE, Column, Row, Table, chance, counted, interval_ends
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.records.layers import Stack
 from headroles.records.numbers import mean
+from headroles.records.roles import control_of, role_marks
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.controls import control_of
-from headroles.records.shown.looks import role_marks
 from headroles.records.table import Table
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.records.arrays import read_only
+from headroles.records.brief import brief
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import Stack, plain_stack
-from headroles.records.shown.brief import brief
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
 
 UNDETERMINED, UNTESTABLE = DECISIONS.index("undetermined"), DECISIONS.index("untestable")
 STATES = ("role", "not", "explained", "untestable", "open")

@@ -13,7 +13,7 @@ from headroles.runs.manifest import (
     truncation_notes,
 )
 from headroles.runs.scored import ScoredRun
-from headroles.sieves.surface import MASSES
+from headroles.sieves.statistics import MASSES
 
 WARNING = (
     "The preset 'published' smooths every row by 0.0001 of even attention before it takes entropies, as the "

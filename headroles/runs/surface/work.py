@@ -32,7 +32,8 @@ from headroles.runs.surface.manifest import UNEQUAL
 from headroles.shards.engines import has_idle_processor
 from headroles.shards.work import Known, ShardResult, Task
 from headroles.shards.worker import result_of
-from headroles.sieves.surface import COLUMNS, importance_rules, kinds, lay_surface, rules
+from headroles.sieves.statistics import COLUMNS, importance_rules, rules
+from headroles.sieves.surface import kinds, lay_surface
 
 
 def importance_shards(

@@ -90,7 +90,7 @@ def with_knock_outs(origins: Origins, knocked: Knocked, decision: Decision) -> O
         knocked: Scores before and after removals.
         decision: Test, correction and level.
     """
-    from headroles.stats.why.judge import knockout_tests
+    from headroles.stats.why.knockouts import knockout_tests
 
     return replace(origins, knocked=knocked, knockouts=knockout_tests(origins.products, knocked, decision))
 

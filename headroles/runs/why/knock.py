@@ -66,7 +66,7 @@ def knock_out(
     Raises:
         HeadrolesError: When the model cannot be used, or an input cannot be scored.
     """
-    from headroles.stats.why.judge import removals_of
+    from headroles.stats.why.knockouts import removals_of
 
     origins = judged.origins
     assert origins is not None, "a run of this kind has them"

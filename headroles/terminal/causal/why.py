@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from headroles.records.findings import Labelling
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.roles import phrase_of
+from headroles.records.shown.notebook import FAMILIES as NAMES
 from headroles.records.table import Sheet
 from headroles.reports.terminal import WIDE
 from headroles.reports.why.answer import answer_of
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
 from headroles.reports.why.words import FAMILIES, glossary, origins_of
-from headroles.reports.words.words import FAMILIES as NAMES
 from headroles.terminal.console import (
     SHORT,
     Detail,

@@ -1,8 +1,11 @@
-"""Parts of a run by name: one head, ``run.head(2, 8)``, and one role, ``run.roles["local"]``."""
+"""A run at the prompt: its text, its heads and roles by name, and its arrays with named axes.
+
+``run.head(2, 8)`` is one head, ``run.roles["local"]`` the heads of one role. Texts have at most 20 lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -10,18 +13,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headroles.errors import UnknownName
+from headroles.records.brief import MOST_LINES, brief_lines, sentence_lines
 from headroles.records.numbers import mean
-from headroles.records.shown.brief import brief_lines
+from headroles.records.roles import phrase_of
+from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import counts_table, escape_name, model_name, paragraph
-from headroles.records.shown.phrases import phrase_of
+from headroles.records.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
     from headroles.records.findings import Labelling
+    from headroles.records.shown.notebook import DifferencesGrid, FindingsGrid
 
+MOST_ROLES = 10
+"""Most lines for the rows of a replication."""
 MOST_HEADS = 12
 """Heads of a role that are named in its text; more in its table."""
+TABLES = '.roles["name"], .head(layer, head), .to_pandas(), .to_xarray()'
+"""What a run offers at the prompt."""
+CHANGES = ("changed", "equivalent", "undetermined", "untestable")
+HEAD_AXES = ("sieve", "layer", "head")
+SCORE_AXES = ("sieve", "input", "layer", "head")
+INPUT_AXES = ("sieve", "input")
 Place = tuple[int, int]
 """Layer and head, both from 0."""
 
@@ -223,8 +238,7 @@ def head_of(run: Labelling, layer: int, head: int, sentence: str, link: str) -> 
     first = _first_outcome(run)
     order = (table["verdict"] != first).to_numpy().astype(int), -table["mean"].fillna(-np.inf).to_numpy()
     table = table.iloc[np.lexsort(order[::-1])].drop(columns=["layer", "head"]).reset_index(drop=True)
-    titles = [phrase_of(sieve).title for sieve in table["sieve"]]
-    table.insert(1, "title", titles)
+    table.insert(1, "title", [phrase_of(sieve).title for sieve in table["sieve"]])
     roles = tuple(table["sieve"][table["verdict"] == first])
     return Head(layer, head, model_name(run.manifest), sentence, roles, link, table)
 
@@ -272,3 +286,174 @@ def _contrast_text(row: Mapping[str, Any]) -> str:
     if np.isnan(row["contrast"]):
         return ""
     return f"{mean(row['contrast'])} ({mean(row['contrast_threshold'])})"
+
+
+def labelling_text(
+    findings: FindingsGrid,
+    decision: Decision,
+    manifest: Mapping[str, Any],
+    outcomes: Sequence[str],
+    notes: int,
+    folder: str | None,
+    answer: Sequence[str],
+) -> str:
+    """Return a run as text: model, inputs, decision, the answer, and counts of heads per role.
+
+    Args:
+        findings: Findings of the run.
+        decision: Test, correction and level that judged it.
+        manifest: The run's manifest; missing facts are left out.
+        outcomes: The decisions in words, in their order.
+        notes: Number of notes on what was left out.
+        folder: Folder of the run; None where it is not known, or nothing was written.
+        answer: What the run found, in sentences. Roles have the lines that these leave.
+    """
+    source, counts = manifest.get("source") or {}, manifest.get("counts") or {}
+    inputs = [str(name) for name in (manifest.get("task"), source.get("name")) if name]
+    inputs += [
+        f"{counts[name]:,} {name}" for name in ("examples", "units") if isinstance(counts.get(name), int)
+    ]
+    facts = {"model": _model(manifest), "inputs": ", ".join(inputs), "decision": _decision(decision)}
+    rows = {
+        rule.sieve: _counts(findings.decision[place], outcomes)
+        for place, rule in enumerate(findings.rules)
+        if rule.role
+    }
+    left_out = f"{notes} on what was left out (.skipped)" if notes else ""
+    after = {"notes": left_out, "folder": folder or "", "more": TABLES}
+    return _text(f"Labelling of {_heads(findings.decision)}", facts, rows, "role", after, answer)
+
+
+def comparison_text(
+    differences: DifferencesGrid,
+    decision: Decision,
+    bound: float,
+    manifest: Mapping[str, Any],
+    answer: Sequence[str],
+) -> str:
+    """Return a comparison as text: the answer, both models, decision, and counts of changed heads per sieve.
+
+    Args:
+        differences: Differences B − A.
+        decision: Test, correction and level that judged both.
+        bound: Differences within ± bound are equivalent.
+        manifest: The comparison's manifest; missing facts are left out.
+        answer: What changed, in sentences. Sieves have the lines that these leave.
+    """
+    facts = {f"run {name.upper()}": _model(manifest.get(name)) for name in ("a", "b")}
+    facts["decision"] = f"{_decision(decision)}; within ± {bound:g} is equivalent"
+    rows = {
+        rule.sieve: _counts(outcome, CHANGES)
+        for rule, outcome in zip(differences.rules, differences.outcome, strict=True)
+    }
+    after = {"tables": ".to_pandas(), .labels(), .by_layer(), .by_role()"}
+    return _text(f"Comparison of {_heads(differences.outcome)}", facts, rows, "sieve", after, answer)
+
+
+def replication_text(counts: Table, outcomes: Mapping[str, int], decision: Decision, notes: int) -> str:
+    """Return a replication as text: roles of run A by their decision in run B.
+
+    Args:
+        counts: Counts of roles per row, each with ``name``, ``roles`` and ``role``.
+        outcomes: Number of roles of A per decision in B.
+        decision: Test, correction and level that judged B.
+        notes: Number of remarks.
+    """
+    words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
+    facts = {"in run B": words, "decision": _decision(decision)}
+    rows = {row.name: f"{row.role} of {row.roles} roles again" for row in counts}
+    tables = ".frame(), .by_column(), .by_row(), .best_heads(), .condition_gaps()"
+    after = {"notes": f"{notes} (.notes)" if notes else "", "tables": tables}
+    title = f"Replication of {sum(outcomes.values())} roles of run A"
+    return _text(title, facts, rows, "row", after, most=MOST_ROLES)
+
+
+def _text(
+    title: str,
+    before: Mapping[str, str],
+    rows: Mapping[str, str],
+    noun: str,
+    after: Mapping[str, str],
+    answer: Sequence[str] = (),
+    most: int = MOST_LINES,
+) -> str:
+    """Return a result as text: facts, as many rows as there is room for, and further facts; "" is none.
+
+    Args:
+        title: The first line.
+        before: Facts by name, above the rows.
+        rows: Text of each row by name.
+        noun: What a row is, in the singular.
+        after: Facts by name, below the rows.
+        answer: Sentences above all facts.
+        most: Most lines of rows, the one that counts those left out included.
+    """
+    above, below = ([(name, text) for name, text in facts.items() if text] for facts in (before, after))
+    room = min(most, MOST_LINES - 1 - len(sentence_lines(answer)) - len(above) - len(below))
+    shown = [*rows.items()][: room if len(rows) <= room else room - 1]
+    left = len(rows) - len(shown)
+    more = [("…", f"{left} more {noun}{'s' * (left > 1)}")] if left else []
+    return brief_lines(title, [*above, *shown, *more, *below], answer)
+
+
+def _counts(codes: np.ndarray, words: Sequence[str]) -> str:
+    """Return how many heads have each decision, those without any left out."""
+    numbers = [(int((codes == code).sum()), word) for code, word in enumerate(words)]
+    return ", ".join(f"{number} {word}" for number, word in numbers if number) or "no head"
+
+
+def _heads(codes: np.ndarray) -> str:
+    layers, heads = codes.shape[1:]
+    return f"{layers} layers × {heads} heads"
+
+
+def _model(manifest: Any) -> str:
+    """Return the name of a run's model; "" where it is not known."""
+    model = manifest.get("model") if isinstance(manifest, Mapping) else None
+    return str(model.get("name") or "") if isinstance(model, Mapping) else ""
+
+
+def _decision(decision: Decision) -> str:
+    return f"{decision.test}, {decision.correction} over family {decision.family!r}, alpha {decision.alpha:g}"
+
+
+def dataset_of(run: Labelling) -> xr.Dataset:
+    """Return scores and findings of a run as a dataset. ``Labelling.to_xarray`` says what it holds."""
+    import xarray as xr
+
+    scores, findings = run.scores, run.findings
+    rows = [scores.sieves.index(name) for name in findings.sieves]
+    table = run.frame()
+    shape = findings.count.shape
+    variables: dict[str, Any] = {
+        "score": (SCORE_AXES, scores.values[rows]),
+        "chance": (INPUT_AXES, scores.null[rows]),
+        "queries": (INPUT_AXES, scores.cells[rows]),
+    }
+    for name in table.columns.drop(["sieve", "layer", "head"]):
+        values = table[name].to_numpy()
+        variables[name] = (
+            HEAD_AXES,
+            (values.astype(str) if values.dtype == object else values).reshape(shape),
+        )
+    coordinates: dict[str, Any] = {
+        "sieve": np.array(findings.sieves, dtype=str),
+        "input": np.array(scores.examples, dtype=str),
+        "layer": scores.stack.positions,
+        "head": np.arange(shape[2]),
+        "role": ("sieve", np.array([rule.role for rule in findings.rules])),
+        "unit": ("input", np.array(scores.units, dtype=str)),
+        "tokens": ("input", scores.tokens),
+    }
+    facts = {
+        "model": _model(run.manifest) or None,
+        "task": run.manifest.get("task"),
+        "headroles": run.manifest.get("headroles"),
+        "test": run.decision.test,
+        "correction": run.decision.correction,
+        "family": run.decision.family,
+        "alpha": run.decision.alpha,
+        "folder": run.folder,
+    }
+    stated = {name: value for name, value in facts.items() if isinstance(value, str | float)}
+    return xr.Dataset(variables, coords=coordinates, attrs=stated)

@@ -1,5 +1,7 @@
-"""The ``repr`` of records: a line for each fact, however many numbers a record holds."""
+"""The ``repr`` of records, a line for each fact, and what their fields mean."""
 
+import inspect
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from textwrap import wrap
@@ -96,26 +98,18 @@ def describe(value: object) -> str:
         return shorten(value)
     if isinstance(value, Table):
         return f"{len(value):,} rows" if value else "none"
-    if isinstance(value, Mapping | tuple | list | set | frozenset):
-        return _describe_items(value)
     if is_dataclass(value) and not isinstance(value, type):
         return f"{type(value).__name__} {shorten(name)}" if (name := _name(value)) else describe_object(value)
-    return shorten(value)
-
-
-def _describe_items(items: Mapping[Any, Any] | Iterable[Any]) -> str:
-    """Return the number of items, and their first names or their class."""
-    listed = [*items]
-    if not listed:
-        return "none"
-    names = [*dict.fromkeys(item if isinstance(item, str) else _name(item) for item in listed)]
-    if not all(names):
-        plain = all(isinstance(item, int | float) for item in listed)
-        if plain and len(listed) <= MOST_NAMES:
-            return ", ".join(map(str, listed))
-        return f"{len(listed):,} of {type(listed[0]).__name__}"
-    more = ", …" if len(names) > MOST_NAMES else ""
-    return f"{len(listed):,}: {', '.join(map(_cut, names[:MOST_NAMES]))}{more}"
+    if not isinstance(value, Mapping | tuple | list | set | frozenset):
+        return shorten(value)
+    items = [*value]
+    names = [*dict.fromkeys(item if isinstance(item, str) else _name(item) for item in items)]
+    if all(names):
+        more = ", …" if len(names) > MOST_NAMES else ""
+        return f"{len(items):,}: {', '.join(map(_cut, names[:MOST_NAMES]))}{more}" if items else "none"
+    if len(items) <= MOST_NAMES and all(isinstance(item, int | float) for item in items):
+        return ", ".join(map(str, items))
+    return f"{len(items):,} of {type(items[0]).__name__}"
 
 
 def _name(item: object) -> str:
@@ -125,3 +119,19 @@ def _name(item: object) -> str:
         if isinstance(name, str) and name:
             return name
     return ""
+
+
+def field_meanings(record: type) -> dict[str, str]:
+    """Return the documentation of every field of a record and of its bases.
+
+    Example:
+        >>> from headroles.records.atlas.across import StepTrend
+        >>> field_meanings(StepTrend)["layer"]
+        'Layer of the head, from 0.'
+    """
+    meanings = {}
+    for kind in reversed(record.__mro__):
+        lines = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+        for name, text in re.findall(r"^    (\w+): (.*(?:\n {6,}.*)*)", lines, re.M):
+            meanings[name] = " ".join(text.split()).replace("``", "`")
+    return meanings
