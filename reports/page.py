@@ -7,13 +7,15 @@ from markupsafe import Markup
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
+from headroles.records.numbers import plural
 from headroles.records.shown.controls import explained_list
-from headroles.records.shown.looks import parts_of
+from headroles.records.shown.looks import family_of, parts_of, tone_of, without_wholes
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.answer.label import answer_of
 from headroles.reports.figures.run import figures
 from headroles.reports.files import files_json, files_of
 from headroles.reports.framed import for_papers, framed_page
+from headroles.reports.maps import BEYOND, SCRIPT, STYLE, CellLook, HeadMap, HeadMaps, head_maps, largest_of
 from headroles.reports.records import Role, Summary
 from headroles.reports.sections.calibration import calibration_note
 from headroles.reports.sections.head_cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json, cards_of
@@ -31,11 +33,13 @@ from headroles.reports.summary.verdicts import support_sentence
 from headroles.reports.words.glossary import glossary
 
 SCRIPTS = (
-    "page/tip.js", "page/matrix.js", "page/maps.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
+    SCRIPT, "page/matrix.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
     *PANEL_SCRIPTS, "page/heads.js",
 )  # fmt: skip
-STYLES = ("page/page.css", "probes/probes.css", *PANEL_STYLES)
+STYLES = (STYLE, "page/page.css", "probes/probes.css", *PANEL_STYLES)
 
+MOST_NAMED = 12
+"""Heads with a role that the label of its map names."""
 SECTIONS = (
     ("answer", "Answer"), ("heads", "Heads"), ("sure", "How sure"), ("depth", "Depth"),
     ("together", "Overlap"), ("findings", "All numbers"), ("methods", "Methods"),
@@ -65,6 +69,7 @@ def page(labelling: Labelling) -> str:
         sections=SECTIONS,
         panels={panel.key: panel for panel in figures(summary)},
         glossary=glossary(summary),
+        head_maps=head_maps([_maps(summary)]),
         titles=[phrase_of(role.sieve).title for role in summary.roles],
         wholes=list(parts_of([role.sieve for role in summary.roles])),
         supports=[
@@ -87,6 +92,65 @@ def page(labelling: Labelling) -> str:
         **_embedded(labelling, summary),
         **_pairs(summary),
     )
+
+
+def _maps(summary: Summary) -> HeadMaps:
+    """Return a map per role that together fit the window; scores of the calibrated kind share one scale."""
+    table, size = summary.table, summary.table.layers * summary.table.heads
+    means = [
+        table.of("mean", role.position) - np.nan_to_num(table.of("null", role.position))
+        for role in summary.roles
+    ]
+    peaks = [largest_of(beyond) for beyond in means]
+    peak = max(peaks, default=0.0)
+    held = summary.held.reshape(len(summary.roles), size)
+    drawn = without_wholes([role.sieve for role in summary.roles], summary.held).reshape(held.shape)
+    maps = []
+    for number, role in enumerate(summary.roles):
+        strong, absent = summary.strong[number].ravel(), summary.absent[number].ravel()
+        whole = held[number] & ~drawn[number]
+        codes = np.select([whole & strong, whole, strong, absent], [7, 6, 5, 8], 0)
+        names = [
+            table.stack.name(*divmod(cell, table.heads)) for cell in np.flatnonzero(held[number]).tolist()
+        ]
+        count = plural(role.tally.role, "head")
+        listed = count if role.tally.role > MOST_NAMED else ", ".join(names) or "no head"
+        maps.append(
+            HeadMap(
+                name=role.sieve, title=phrase_of(role.sieve).title, note=count, column=role.position, shade=BEYOND,
+                largest=peak if peak <= 1 else peaks[number], tone=tone_of(family_of(role.sieve)), looks=_looks(role),
+                codes={int(cell): int(codes[cell]) for cell in np.flatnonzero(codes)},
+                label=f"{phrase_of(role.sieve).title}: {listed}. Arrow keys move between heads.",
+                lines=("{head} · {title}", "{mean |mean||no score}", "{word}"),
+            )
+        )  # fmt: skip
+    order = range(len(maps))
+    return HeadMaps(
+        id="map-grid",
+        maps=maps,
+        order=sorted(order, key=lambda number: -summary.roles[number].tally.role)
+        if summary.many
+        else [*order],
+        scale=f"darkest {peak:.2f}" if peak <= 1 else "darkest at the largest of each role",
+    )
+
+
+def _looks(role: Role) -> tuple[CellLook, ...]:
+    """Return the looks of a role by code.
+
+    After the decisions stand 5 for a strong role, 6 for a role that is marked where its part is, 7 for both,
+    and 8 for a head that is shown not to have the role.
+    """
+    strong, weak = (
+        (f"role, beyond {role.stronger}", f"role, beyond {role.control} only")
+        if role.stronger
+        else ("role", "role")
+    )
+    return (
+        CellLook(weak, "•", framed=True), CellLook("not"), CellLook("undetermined", hatched=True),
+        CellLook("untestable", "×"), CellLook(role.verdict, "~"), CellLook(strong, "•", framed=True),
+        CellLook(weak, "⋄", framed=True), CellLook(strong, "⋄", framed=True), CellLook("not, absent"),
+    )  # fmt: skip
 
 
 def _embedded(labelling: Labelling, summary: Summary) -> dict[str, Any]:

@@ -1,17 +1,15 @@
 """The page of a run that takes heads out: one self-contained HTML file."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from markupsafe import Markup
 
 from headroles.records.causal.ablation import VERDICTS, Ablation
+from headroles.records.causal.columns import NORM
 from headroles.records.findings import Labelling
-from headroles.records.shown.looks import looks_of
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.causal.answer import answer_of, head_sentence
 from headroles.reports.causal.figures import LOOKS, damage_panels, margins_panel, scores_panels, screen_panel
@@ -25,10 +23,14 @@ from headroles.reports.causal.sheets import (
     sites_sheet,
 )
 from headroles.reports.causal.words import (
+    CELL_LOOKS,
     FAMILIES,
+    INTERFERING,
     MARKS,
     NEEDED,
     NEGLIGIBLE,
+    UNDETERMINED,
+    UNTESTABLE,
     ablation_of,
     arm_name,
     arm_of,
@@ -39,17 +41,28 @@ from headroles.reports.causal.words import (
 )
 from headroles.reports.files import files_json, files_of
 from headroles.reports.framed import for_papers, framed_page
+from headroles.reports.maps import (
+    MEAN,
+    SCRIPT,
+    STYLE,
+    HeadMap,
+    HeadMaps,
+    HeadPanel,
+    Told,
+    head_maps,
+    largest_of,
+    short_number,
+)
 from headroles.reports.print.captions import decision_sentence, inputs_text, units_of
 from headroles.reports.records import Account
 from headroles.reports.summary.account import with_values
-from headroles.reports.summary.embedded import findings_json, manifest_json, script_json
+from headroles.reports.summary.embedded import findings_json, manifest_json
 from headroles.reports.summary.summary import summarise
 
 SCRIPTS = (
-    "heads/maps.js", "heads/verdicts.js", "causal/columns.js", "shared/files.js", "shared/table.js",
-    "shared/sheets.js", "causal/maps.js",
+    "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
 )  # fmt: skip
-STYLES = ("heads/maps.css", "probes/probes.css", "causal/causal.css")
+STYLES = (STYLE, "probes/probes.css", "causal/causal.css")
 MOST_ROWS = 2000
 """Rows of the table of damages that stand on the page; ``damage.csv`` has all."""
 MOST_SENTENCES = 2000
@@ -70,7 +83,7 @@ def ablation_page(labelling: Labelling) -> str:
     """
     summary, ablated, files = summarise(labelling), ablation_of(labelling), files_of(labelling)
     first, *others = damage_panels(labelling)
-    data = _data(labelling)
+    maps = _maps(labelling)
     sites, cells = sites_panel(labelling), cells_panel(labelling)
     damages, screened = damage_sheet(labelling), screen_panel(labelling)
     return framed_page(
@@ -81,7 +94,8 @@ def ablation_page(labelling: Labelling) -> str:
         answer=answer_of(labelling),
         sections=_sections(ablated, bool(sites or cells)),
         looks=[(code, *LOOKS[code], VERDICTS[code]) for code in LOOKS],
-        map_titles=_map_titles(data),
+        maps=maps,
+        head_maps=head_maps([maps], _panel(labelling)),
         arms=arms_sheet(labelling),
         damage=first,
         other_damages=[*others, *([screened] if screened else [])],
@@ -102,8 +116,7 @@ def ablation_page(labelling: Labelling) -> str:
         skipped=labelling.skipped,
         files=tuple(files),
         embedded=Markup(files_json(files)),
-        findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
-        ablation=Markup(script_json(json.dumps(data, separators=(",", ":"), ensure_ascii=False))),
+        findings=Markup(findings_json(summary, labelling.manifest.get("model"), **_terms(labelling))),
         manifest=Markup(manifest_json(labelling.manifest)),
         **for_papers(labelling)
         | {"numbers_caption": _caption(labelling)},
@@ -139,47 +152,124 @@ def _account(account: Account, labelling: Labelling) -> Account:
     return with_values(account, texts)
 
 
-def _data(labelling: Labelling) -> dict[str, Any]:
-    """Return what the maps and the panel of a head show: verdicts of all arms, and the heads of all roles."""
-    ablated, findings = ablation_of(labelling), labelling.findings
-    damage, held, main = ablated.damage, ablated.held, arm_of(labelling)
-    arms = [main, *(arm for arm in damage.arms if arm != main)]
-    heads = [(int(layer), int(head)) for layer, head in _places(findings.count.shape[1:])]
-    roles = [role for role in held.roles if held.heads(role).any()] if held else []
+def _terms(labelling: Labelling) -> dict[str, Any]:
+    """Return how the table of all numbers writes damages, with the verdicts of the arms as decisions.
+
+    Damages can be far below a thousandth: three digits then show what three decimals would not.
+    """
+    damage, findings = ablation_of(labelling).damage, labelling.findings
     return {
-        "verdicts": VERDICTS,
-        "marks": MARKS,
-        "columns": [_column_title(name) for name in findings.sieves],
-        "units": [unit_of(labelling, name).strip() if name != "norm" else "" for name in findings.sieves],
-        "arms": [
-            {
-                "column": findings.of(arm),
-                "name": arm,
-                "title": arm_name(arm),
-                "map": "Verdicts" if arm == main else f"Verdicts ({arm_name(arm)})",
-                "note": _note(labelling, arm),
-                "threshold": float(damage.threshold[damage.of(arm)]),
-                "codes": "".join(map(str, damage.verdict[damage.of(arm)].ravel().tolist())),
-            }
-            for arm in arms
-        ],
-        "roles": _roles(labelling, roles),
-        "sentences": [head_sentence(labelling, *place) for place in heads]
-        if len(heads) <= MOST_SENTENCES
-        else [],
+        "verdicts": [(findings.of(arm), damage.verdict[damage.of(arm)]) for arm in damage.arms],
+        "words": [*VERDICTS, "not tested"],
+        "fine": ["mean", "null", "low", "high", "margin", "mean_low", "mean_high"],
+        "noun": "column",
+        "first": arm_of(labelling),
     }
 
 
-def _map_titles(data: Mapping[str, Any]) -> list[str]:
-    """Return the titles of all maps in the order of the page's script."""
-    first, *others = [arm["map"] for arm in data["arms"]]
-    return [first, "Damage", *(role["title"] for role in data["roles"]), *others]
+def _arms(labelling: Labelling) -> list[str]:
+    """Return the arms, that of the answer first."""
+    main = arm_of(labelling)
+    return [main, *(arm for arm in ablation_of(labelling).damage.arms if arm != main)]
 
 
-def _places(shape: Sequence[int]) -> list[tuple[int, int]]:
-    """Return layer and head of every head, layer by layer."""
-    layers, heads = shape
-    return [(layer, head) for layer in range(layers) for head in range(heads)]
+def _damage(labelling: Labelling, column: str) -> str:
+    """Return the template of a number of a column with its unit."""
+    unit = unit_of(labelling, column) if column != NORM else ""
+    return f"{{|mean|{unit}}}" if unit else "{mean}"
+
+
+def _maps(labelling: Labelling) -> HeadMaps:
+    """Return a map of verdicts per arm, one of the damage, and one per role with the verdicts of its heads."""
+    ablated, findings, (main, *others) = ablation_of(labelling), labelling.findings, _arms(labelling)
+    column, text = findings.of(main), f"damage {_damage(labelling, main)}"
+    damages = findings.mean[column]
+    ends = (
+        [short_number(float(end(damages))) for end in (np.nanmin, np.nanmax)]
+        if np.isfinite(damages).any()
+        else []
+    )
+    codes = ablated.damage.verdict[ablated.damage.of(main)]
+
+    def verdicts(arm: str, title: str, hidden: bool = False) -> HeadMap:
+        return HeadMap(
+            name=arm, title=title, note=f"{verdict_counts(labelling, arm)[NEEDED]} needed", column=findings.of(arm),
+            looks=CELL_LOOKS, hidden=hidden,
+            lines=("{head} · {title}", f"damage {_damage(labelling, arm)}", "{word}"),
+        )  # fmt: skip
+
+    roles = [
+        HeadMap(
+            name=role, title=phrase_of(role).title, note=_negligible(codes[held.heads(role)]), column=column,
+            looks=CELL_LOOKS, heads=_heads(held.heads(role)),
+            lines=("{head} · {title}", text, "{word}; holds the role"),
+            outside=("{head} · {title}", text, "{word}; does not hold the role"),
+        )
+        for held in [ablated.held] if held
+        for role in _held_roles(labelling)
+    ]  # fmt: skip
+    damage = HeadMap(
+        name="damage", title="Damage", note=" to ".join(ends), column=column, shade=MEAN, looks=(),
+        largest=largest_of(damages), lines=("{head} · {title}", text, "{word}"),
+    )  # fmt: skip
+    return HeadMaps(
+        id="ablation-maps",
+        maps=[
+            verdicts(main, "Verdicts"), damage, *roles,
+            *(verdicts(arm, f"Verdicts ({arm_name(arm)})", hidden=True) for arm in others),
+        ],
+        first="verdicts, damage and all roles",
+        key=[(MARKS[code] or "▨", VERDICTS[code]) for code in (NEEDED, NEGLIGIBLE, INTERFERING, UNDETERMINED, UNTESTABLE)],
+        caption="The map of a role shows the verdicts of the heads that hold it; the other heads stay empty. In the map "
+        "of damage, darker is more.",
+    )  # fmt: skip
+
+
+def _panel(labelling: Labelling) -> HeadPanel:
+    """Return the panel of a head: its damage by every arm, its scores of roles, and the other columns."""
+    findings, held, arms = labelling.findings, ablation_of(labelling).held, _arms(labelling)
+    of_arms = [
+        Told(title=arm_name(arm), column=findings.of(arm), lines=(_damage(labelling, arm), "{word}"))
+        for arm in arms
+    ]
+    of_roles = [
+        Told(
+            title=f"score: {phrase_of(role).title}", heads=_heads(held.heads(role)),
+            values={"score": ["–" if math.isnan(score) else f"{score:z.3f}" for score in scores]},
+            lines=("{score}", "role"), outside=("{score}", "–"),
+        )
+        for role in _held_roles(labelling) if held
+        for scores in [held.score[held.roles.index(role)].ravel().tolist()]
+    ]  # fmt: skip
+    others = [
+        Told(
+            title=_column_title(name),
+            column=findings.of(name),
+            plain=True,
+            lines=(_damage(labelling, name), "–"),
+        )
+        for name in findings.sieves
+        if name not in arms
+    ]
+    places = [divmod(cell, findings.count.shape[2]) for cell in range(findings.count[0].size)]
+    return HeadPanel(
+        rows=[*of_arms, *of_roles, *others],
+        sentences=[head_sentence(labelling, *place) for place in places]
+        if len(places) <= MOST_SENTENCES
+        else (),
+        sentence="Damage with its 95 % interval, and the verdict.",
+    )
+
+
+def _held_roles(labelling: Labelling) -> list[str]:
+    """Return the roles that a head holds."""
+    held = ablation_of(labelling).held
+    return [role for role in held.roles if held.heads(role).any()] if held else []
+
+
+def _heads(chosen: Bool[np.ndarray, "layers heads"]) -> list[int]:
+    """Return the numbers of the chosen heads, counted layer by layer."""
+    return np.flatnonzero(chosen).tolist()
 
 
 def _column_title(name: str) -> str:
@@ -188,37 +278,6 @@ def _column_title(name: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _note(labelling: Labelling, arm: str) -> str:
-    """Return the count beside the title of a map."""
-    return f"{verdict_counts(labelling, arm)[NEEDED]} needed"
-
-
-def _roles(labelling: Labelling, roles: Sequence[str]) -> list[dict[str, Any]]:
-    """Return title, heads and scores of the roles that a head holds."""
-    ablated = ablation_of(labelling)
-    held, damage = ablated.held, ablated.damage
-    if held is None:
-        return []
-    codes = damage.verdict[damage.of(arm_of(labelling))]
-    looks = dict(zip(held.roles, looks_of(held.roles), strict=True))
-    return [
-        {
-            "name": role,
-            "title": phrase_of(role).title,
-            "tone": looks[role].tone,
-            "heads": [int(cell) for cell in held.heads(role).ravel().nonzero()[0]],
-            "note": _negligible(codes[held.heads(role)]),
-            "score": [_rounded(score) for score in held.score[held.roles.index(role)].ravel().tolist()],
-        }
-        for role in roles
-    ]
-
-
 def _negligible(codes: Int[np.ndarray, " heads"]) -> str:
     """Return how many heads of a role are negligible."""
     return f"{int((codes == NEGLIGIBLE).sum())} of {codes.size} negligible"
-
-
-def _rounded(score: float) -> float | None:
-    """Return a score with three decimals; None for NaN, because JSON has none."""
-    return None if math.isnan(score) else round(score, 3)

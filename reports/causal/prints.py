@@ -9,9 +9,8 @@ from headroles.records.shown.phrases import phrase_of
 from headroles.reports.causal.figures import DAMAGE, LOOKS, SCORES, SCREENED, ablation_panels
 from headroles.reports.causal.forests import CELLS, GROUPS, PREDICTION, SITES
 from headroles.reports.causal.words import (
-    MARKS,
+    CELL_LOOKS,
     NEGLIGIBLE,
-    UNDETERMINED,
     ablation_of,
     arm_name,
     arm_of,
@@ -21,7 +20,7 @@ from headroles.reports.causal.words import (
 from headroles.reports.figures.drawing import FAINT, INK, SOFT, SYMBOLS, Figure
 from headroles.reports.print.figures import file_names, with_sentence
 from headroles.reports.print.legend import Entry, with_legend
-from headroles.reports.print.maps import CellLook, add_verdicts, map_frames, map_title
+from headroles.reports.print.maps import add_verdicts, look_entry, map_frames, map_title
 
 MAPS = "verdicts"
 """Name of the figure of maps."""
@@ -53,17 +52,6 @@ ENTRIES = {
     ),
 }  # fmt: skip
 """Lines of the legend that follow those of verdicts or layers, by figure."""
-CELLS_OF = tuple(
-    CellLook(
-        word=word,
-        mark=MARKS[code],
-        colour=tone(LOOKS[code][1]) if code in LOOKS and code != UNDETERMINED else "",
-        faint=code == NEGLIGIBLE,
-        hatched=code == UNDETERMINED,
-    )
-    for code, word in enumerate(VERDICTS)
-)
-"""Looks of the cells of maps by code of the verdict."""
 
 
 def ablation_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
@@ -110,12 +98,12 @@ def maps_figure(labelling: Labelling, width: float) -> Figure:
     roles = [role for role in held.roles if held.heads(role).any()] if held else []
     roles = roles if len(roles) <= MOST_MAPS else []
     figure, frames = map_frames(labelling.scores.stack, codes.shape[1], 1 + len(roles), width)
-    add_verdicts(figure, codes, frames[0], CELLS_OF)
+    add_verdicts(figure, codes, frames[0], CELL_LOOKS)
     map_title(figure, "verdicts", plural(codes.size, "head"), frames[0])
     for role, frame in zip(roles, frames[1:], strict=True):
         assert held is not None
         own = np.where(held.heads(role), codes, -1)
-        add_verdicts(figure, own, frame, CELLS_OF)
+        add_verdicts(figure, own, frame, CELL_LOOKS)
         negligible = f"{int((own == NEGLIGIBLE).sum())} of {int((own >= 0).sum())}"
         map_title(figure, phrase_of(role).title, negligible, frame)
     counts = verdict_counts(labelling, arm)
@@ -125,4 +113,4 @@ def maps_figure(labelling: Labelling, width: float) -> Figure:
     figure["layout"]["meta"] = {
         "sentence": f"Verdicts of all heads ({arm_name(arm)}): {sentence}. Layers as rows.{beside}"
     }
-    return with_legend(figure, [CELLS_OF[code].entry for code in known])
+    return with_legend(figure, [look_entry(CELL_LOOKS[code]) for code in known])

@@ -33,6 +33,7 @@ from headroles.records.layers import Stack, by_position
 from headroles.records.numbers import isolate, number, plural, share
 from headroles.records.rules.rule import Decision
 from headroles.records.shown.phrases import phrase_of
+from headroles.reports.maps import CellLook
 
 NEEDED, NEGLIGIBLE, UNDETERMINED, UNTESTABLE, INTERFERING = range(len(VERDICTS))
 """Codes of the verdicts."""
@@ -84,6 +85,15 @@ RARE = 0.02
 """Share of inputs of a kind that the page tells how often a sample lacks."""
 MARKS = ("◆", "○", "", "×", "▼")
 """Marks of the verdicts in maps and tables; heads that stay undetermined are hatched."""
+
+CELL_LOOKS = (
+    CellLook(VERDICTS[NEEDED], MARKS[NEEDED], tone=1, shade=1),
+    CellLook(VERDICTS[NEGLIGIBLE], MARKS[NEGLIGIBLE], tone=7, faint=True, shade=1),
+    CellLook(VERDICTS[UNDETERMINED], MARKS[UNDETERMINED], hatched=True),
+    CellLook(VERDICTS[UNTESTABLE], MARKS[UNTESTABLE]),
+    CellLook(VERDICTS[INTERFERING], MARKS[INTERFERING], tone=0, shade=1),
+)
+"""Looks of the cells of maps, by code of the verdict."""
 
 Row = TypeVar("Row", SiteTest, RoleTest, GroupTest, MarginRow)
 

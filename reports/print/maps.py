@@ -28,6 +28,7 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import plain, tone
+from headroles.reports.maps import CellLook
 from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.matrix import step_of
@@ -89,29 +90,10 @@ class MapFrame:
     right: float
 
 
-@dataclass(frozen=True, slots=True)
-class CellLook:
-    """The look of a verdict in the cells of a map.
-
-    Attributes:
-        word: The verdict.
-        mark: Drawn in the cell; "" for none.
-        colour: Of the cell; "" for the ground.
-        faint: Whether the colour is faint.
-        hatched: Whether the cell is hatched.
-    """
-
-    word: str
-    mark: str = ""
-    colour: str = ""
-    faint: bool = False
-    hatched: bool = False
-
-    @property
-    def entry(self) -> Entry:
-        """Return the line of the verdict in a legend."""
-        words = f"{self.mark or '▨'}  {self.word}"
-        return Entry(words, self.colour, "square") if self.colour else Entry(words)
+def look_entry(look: CellLook) -> Entry:
+    """Return the line of a look in a legend."""
+    words = f"{look.mark or '▨'}  {look.word}"
+    return Entry(words) if look.tone is None else Entry(words, f"var(--tone-{look.tone})", "square")
 
 
 def add_verdicts(
@@ -129,11 +111,13 @@ def add_verdicts(
         rows, columns = np.nonzero(codes == code)
         if not rows.size:
             continue
+        colour = "" if look.tone is None else f"var(--tone-{look.tone})"
+        faint = look.faint and bool(colour)
         add_bar(
             figure, x=columns, base=rows - 0.5 + GAP / 2, y=np.full(rows.size, 1 - GAP), width=1 - GAP,
-            name=look.word, hoverinfo="skip", opacity=0.45 if look.faint else 1.0,
+            name=look.word, hoverinfo="skip", opacity=0.45 if faint else 1.0,
             marker={
-                "color": look.colour or "var(--panel)", "line": {"width": 0.7, "color": RULE},
+                "color": colour or "var(--panel)", "line": {"width": 0.7, "color": RULE},
                 "pattern": {
                     "shape": "/" if look.hatched else "", "fillmode": "overlay", "fgcolor": SOFT,
                     "size": 4, "solidity": 0.2,
@@ -145,7 +129,7 @@ def add_verdicts(
             add_scatter(
                 figure, x=columns, y=rows, mode="text", text=[look.mark] * rows.size, name=look.word,
                 textfont={
-                    "size": 9, "color": "var(--on-tone)" if look.colour and not look.faint else INK
+                    "size": 9, "color": "var(--on-tone)" if colour and not faint else INK
                 },
                 hoverinfo="skip", **frame.axes,
             )  # fmt: skip

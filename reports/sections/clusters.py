@@ -14,7 +14,6 @@ from markupsafe import Markup
 from headroles.records.clusters import Claim, ClusterResults, Neighbours
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
-from headroles.records.shown.phrases import phrase_of
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
 from headroles.reports.figures.cluster_tree import leaves, precision_note, scale_of, shrink, tree_figure
 from headroles.reports.figures.drawing import SYMBOLS
@@ -81,7 +80,6 @@ def clusters_json(
         "scale": {"low": low, "step": step, "factor": shrink(ordered)[1]},
         "views": views(clustered, summary, held),
         "symbols": [SYMBOLS[role.symbol] for role in summary.roles],
-        "titles": [phrase_of(role.sieve).title for role in summary.roles],
         "files": {"claims.csv": csv_text(Claim, clustered.claims)},
     }
     return script_json(json.dumps(content, separators=(",", ":")))

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,12 @@ def script_json(text: str) -> str:
     return text
 
 
-def findings_json(summary: Summary, model: object = None) -> str:
+def findings_json(
+    summary: Summary,
+    model: object = None,
+    verdicts: Sequence[tuple[int, np.ndarray]] = (),
+    **terms: Any,
+) -> str:
     """Return all findings by column: 64-bit floats, little-endian, base64.
 
     A column that is the same for all heads of a sieve is stored once per sieve. Where heads share keys
@@ -37,12 +42,21 @@ def findings_json(summary: Summary, model: object = None) -> str:
     Args:
         summary: Of the run.
         model: The manifest's entry on the model.
+        verdicts: Columns whose decisions are shown by codes of the page's own, with these codes; files have
+            the decisions of the tests.
+        terms: How the table of all numbers writes them. ``words`` are those of the codes, ``fine`` the columns
+            with three digits in place of three decimals, ``noun`` what a column is, ``chance`` what it is
+            compared with, ``tested`` what lies above and below that, ``first`` the column shown at first.
     """
     table = summary.table
     size = table.layers * table.heads
     names = [role.sieve for role in summary.roles]
     parts = parts_of(names)
     groups = key_groups(model, table.layers, table.heads)
+    tested = np.where(table.decision < 0, len(DECISIONS), table.decision).astype("u1")
+    shown = tested.copy()
+    for column, codes in verdicts:
+        shown[column * size : (column + 1) * size] = codes.ravel()
     content = {
         "layers": table.stack.numbers,
         "heads": table.heads,
@@ -52,7 +66,9 @@ def findings_json(summary: Summary, model: object = None) -> str:
         "names": COLUMNS,
         "precision": table.precision,
         "columns": {name: _column_text(table.columns[name], size) for name in (*COLUMNS, *table.precision)},
-        "decision": _base64(np.where(table.decision < 0, len(DECISIONS), table.decision).astype("u1")),
+        "decision": _base64(tested),
+        "shown": _base64(shown) if verdicts else "",
+        "words": [*DECISIONS, "contrast"],
         "roles": [
             {
                 "sieve": role.position,
@@ -74,6 +90,7 @@ def findings_json(summary: Summary, model: object = None) -> str:
             for role, strong, absent in zip(summary.roles, summary.strong, summary.absent, strict=True)
         ],
         "shared": [] if groups is None else groups.ravel().tolist(),
+        **terms,
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 

@@ -29,6 +29,7 @@ from headroles.records.findings import Labelling
 from headroles.records.layers import Stack, by_position
 from headroles.records.numbers import number, plural, share, two_decimals
 from headroles.records.rules.rule import Decision
+from headroles.reports.maps import CellLook
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")
 """Tests that are corrected together, whatever the family of the decision."""
@@ -38,6 +39,13 @@ MARKS = {VERTICAL: "▮", BY_QUERY: "◇", UNDETERMINED: "", UNTESTABLE: "×"}
 """Marks of the verdicts in maps; heads that stay undetermined are hatched."""
 LOOKS = {VERTICAL: (1, 1), BY_QUERY: (2, 0), UNDETERMINED: (0, 4)}
 """Symbol and colour of every verdict that is drawn."""
+CELL_LOOKS = (
+    CellLook(VERTICAL, MARKS[VERTICAL], tone=1, shade=1),
+    CellLook(BY_QUERY, MARKS[BY_QUERY], tone=0, shade=1),
+    CellLook(UNDETERMINED, MARKS[UNDETERMINED], hatched=True),
+    CellLook(UNTESTABLE, MARKS[UNTESTABLE], faint=True, shade=1),
+)
+"""Looks of the cells of maps, by code of the verdict."""
 REMOVED = {DIMENSIONS: "found dimensions", SUBSPACE: "subspace"}
 """Removals from queries, in words."""
 CONTRAST_COLUMN, VERTICAL_COLUMN = "contrast:", "vertical:"
