@@ -100,8 +100,9 @@ def _maps(labelling: Labelling, summary: Summary) -> list[HeadMaps]:
     roles = [
         HeadMap(
             name=role.sieve, title=phrase_of(role.sieve).title, note=f"{role.tally.role} heads",
-            column=role.position, shade=MEAN, largest=largest_of(findings.mean[role.position]), tone=role.tone,
-            looks=(*DECIDED, CellLook(), CellLook(mark="~")), lines=("{head} · {title}", "mean {mean}", "{word}"),
+            column=role.position, shade=MEAN, largest=largest_of(findings.mean[role.position]),
+            looks=(*DECIDED, CellLook(), CellLook(mark="~")), tone=role.tone,
+            lines=("{head} · {title}", "mean {mean}", "{word}"),
         )
         for role in summary.roles
     ]  # fmt: skip

@@ -47,11 +47,12 @@ LOOKS = tuple(
     for mark, told in (("", ""), ("+", ", role gained"), ("−", ", role lost"))
     for word, own in zip(OUTCOMES, ("●", "", "", "×"), strict=True)
 )
-"""Looks of cells: by outcome for heads that kept their label, then those that gained, and that lost the role."""
+"""Looks of cells by outcome: of heads that kept their label, that gained, and that lost the role."""
 HEADINGS = {
-    "mean_a": "mean A", "mean_b": "mean B", "p_equivalent": "p of equivalence", "q_equivalent": "q of equivalence"
+    "mean_a": "mean A", "mean_b": "mean B",
+    "p_equivalent": "p of equivalence", "q_equivalent": "q of equivalence",
 }  # fmt: skip
-"""Columns of the table of all numbers whose heading is not their name; test statistics stand in the file only."""
+"""Columns of the table of all numbers whose heading is not their name."""
 MOST = 15
 """Largest changes in the table on the page at most."""
 
@@ -157,14 +158,15 @@ def _maps(comparison: Comparison) -> HeadMaps:
     for column, rule in enumerate(differences.rules):
         outcome = differences.outcome[column].ravel()
         held = [run.decision[column].ravel() == 0 for run in (comparison.before, comparison.after)]
-        moved = len(OUTCOMES) * np.where(held[1], 1, 2) * (held[0] != held[1])
+        moved = len(OUTCOMES) * np.where(held[1], 1, 2) * (held[0] != held[1]) * rule.role
         maps.append(
             HeadMap(
-                name=rule.sieve, title=phrase_of(rule.sieve).title if rule.role else rule.sieve, column=column,
-                note=f"{int((outcome == 0).sum())} changed", hidden=not rule.role, shade=DIFFERENCE, looks=LOOKS,
-                codes={int(cell): int(outcome[cell] + moved[cell]) for cell in np.flatnonzero(moved)} if rule.role else {},
+                name=rule.sieve, title=phrase_of(rule.sieve).title if rule.role else rule.sieve,
+                note=f"{int((outcome == 0).sum())} changed", column=column, shade=DIFFERENCE, looks=LOOKS,
+                codes={int(cell): int(outcome[cell] + moved[cell]) for cell in np.flatnonzero(moved)},
                 largest=largest_of(np.abs(differences.difference[column]), comparison.bound),
                 lines=("{head} · {title}", "A {mean_a}, B {mean_b}; difference {difference}", "{word}"),
+                hidden=not rule.role,
             )
         )  # fmt: skip
     bound = numbers.exact(comparison.bound)
@@ -173,10 +175,11 @@ def _maps(comparison: Comparison) -> HeadMaps:
         maps=maps,
         first="all roles",
         key=(
-            ("●", "changed"), ("+", "role gained in B"), ("−", "role lost"), ("▨", "undetermined"), ("×", "untestable")
+            ("●", "changed"), ("+", "role gained in B"), ("−", "role lost"), ("▨", "undetermined"),
+            ("×", "untestable"),
         ),
-        caption="Orange: more in B; blue: less. The strongest shade of a map is its largest difference, at least "
-        f"{bound}. No mark: equivalent within ±{bound}.",
+        caption="Orange: more in B; blue: less. The strongest shade of a map is its largest difference, at "
+        f"least {bound}. No mark: equivalent within ±{bound}.",
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Maps of all heads and the panel of one head as data: one script draws them, whatever the kind of run.
 
-A map, and a row of the panel, tells of a head by small templates. ``{mean}`` is a column of the findings with its
-interval, ``{word}`` the word of the head's code, ``{head}`` and ``{title}`` are names, and other names are those of own
-values. ``{before|name|after|none}`` writes what stands around a value with it, and "none" where the value is missing.
+A map, and a row of the panel, tells of a head by small templates. ``{mean}`` is a column of the findings with
+its interval, ``{word}`` the word of the head's code, ``{head}`` and ``{title}`` are names; others are own
+values. ``{before|name|after|none}`` writes what stands around a value with it, or "none" without a value.
 """
 
 import json
@@ -23,7 +23,10 @@ SCRIPT, STYLE = "maps.js", "maps.css"
 MEAN, BEYOND, DIFFERENCE = "mean", "beyond", "difference"
 """What shades a cell: the mean, the mean beyond chance, or the signed difference of two runs."""
 SQUARE = "M{x:g} {y:g}h{s:g}v{s:g}h-{s:g}z"
-STRIPES = "M{x:g} {middle:g}L{across:g} {y:g}M{x:g} {down:g}L{right:g} {y:g}M{across:g} {down:g}L{right:g} {middle:g}"
+STRIPES = (
+    "M{x:g} {middle:g}L{across:g} {y:g}M{x:g} {down:g}L{right:g} {y:g}"
+    "M{across:g} {down:g}L{right:g} {middle:g}"
+)
 """A cell as a path, and the stripes of one that stays undetermined."""
 FEW_LABELS = 16
 """Layers or heads up to which each has its number."""
@@ -237,43 +240,37 @@ def still_map(
         signs: Heads with each mark; × is drawn, other marks are letters.
         small: Whether cells are small: without lines between them, with numbers at the ends only.
     """
-    cell, side, gap = (10, 16, 0.8) if small else (20, 24, 0)
-    rows, size = len(layers), cell - (1.6 if small else 2)
-    parts = []
-    if small:
-        parts.append(f'<path class="cell" d="M{side} 0h{cell * heads}v{cell * rows}h-{cell * heads}z"/>')
+    cell, side, gap, size = (10, 16, 0.8, 8.4) if small else (20, 24, 0.0, 18.0)
+    wide, high = cell * heads, cell * len(layers)
+    path = Markup('<path class="{}" fill-opacity="{:g}" d="{}"/>').format
+    text = Markup('<text class="{}" x="{:g}" y="{:g}"{}>{}</text>').format
+    parts = [path("cell", 1, f"M{side} 0h{wide}v{high}h-{wide}z")] if small else []
     for kind, opacity, chosen in drawn:
         form = STRIPES if kind == "open" else SQUARE
-        corners = [(x + gap, y + gap) for x, y in _corners(chosen, cell, side)]
-        path = "".join(
+        cells = [
             form.format(
-                x=x, y=y, s=size, right=x + size, down=y + size, across=x + size / 2, middle=y + size / 2
+                x=x + gap, y=y + gap, s=size, across=x + gap + size / 2, middle=y + gap + size / 2,
+                right=x + gap + size, down=y + gap + size,
             )
-            for x, y in corners
-        )
-        faint = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
-        parts += [f'<path class="{kind}"{faint} d="{path}"/>'] if path else []
+            for x, y in _corners(chosen, cell, side)
+        ]  # fmt: skip
+        parts += [path(kind, opacity, "".join(cells))] if cells else []
     for sign, chosen in signs.items():
+        corners = _corners(chosen, cell, side)
         if sign == "×":
-            path = "".join(f"M{x + 5} {y + 5}l8 8m0-8l-8 8" for x, y in _corners(chosen, cell, side))
-            parts += [f'<path class="cross" d="{path}"/>'] if path else []
+            parts += [path("cross", 1, "".join(f"M{x + 5} {y + 5}l8 8m0-8l-8 8" for x, y in corners))] * bool(
+                corners
+            )
         else:
-            parts += [
-                f'<text class="mark" x="{x + cell / 2:g}" y="{y + cell / 2:g}">{sign}</text>'
-                for x, y in _corners(chosen, cell, side)
-            ]
-    for layer in _numbered(rows, small):
-        parts.append(
-            f'<text class="axis" x="{side - 4}" y="{cell * layer + cell / 2 + 4:g}" text-anchor="end">{layers[layer]}</text>'
-        )
+            parts += [text("mark", x + cell / 2, y + cell / 2, "", sign) for x, y in corners]
+    end, middle = (Markup(f' text-anchor="{anchor}"') for anchor in ("end", "middle"))
+    for layer in _numbered(len(layers), small):
+        parts.append(text("axis", side - 4, cell * (layer + 0.5) + 4, end, layers[layer]))
     for head in _numbered(heads, small):
-        parts.append(
-            f'<text class="axis" x="{side + cell * head + size / 2:g}" y="{cell * rows + 11}" text-anchor="middle">{head}</text>'
-        )
-    box = f"0 -1 {side + cell * heads} {cell * rows + 15}"
-    return Markup('<svg viewBox="{}" role="img" aria-label="{}">{}</svg>').format(
-        box, label, Markup("".join(parts))
-    )
+        parts.append(text("axis", side + cell * head + size / 2, high + 11, middle, head))
+    box = f"0 0 {side + wide} {high + 12}" if small else f"0 -1 {side + wide} {high + 15}"
+    whole = Markup('<svg viewBox="{}" role="img" aria-label="{}">{}</svg>')
+    return whole.format(box, label, Markup("\n").join(parts))
 
 
 def _corners(chosen: Bool[np.ndarray, "layers heads"], cell: int, side: int) -> list[tuple[int, int]]:

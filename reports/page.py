@@ -117,9 +117,10 @@ def _maps(summary: Summary) -> HeadMaps:
         listed = count if role.tally.role > MOST_NAMED else ", ".join(names) or "no head"
         maps.append(
             HeadMap(
-                name=role.sieve, title=phrase_of(role.sieve).title, note=count, column=role.position, shade=BEYOND,
-                largest=peak if peak <= 1 else peaks[number], tone=tone_of(family_of(role.sieve)), looks=_looks(role),
+                name=role.sieve, title=phrase_of(role.sieve).title, note=count, column=role.position,
+                shade=BEYOND, largest=peak if peak <= 1 else peaks[number], looks=_looks(role),
                 codes={int(cell): int(codes[cell]) for cell in np.flatnonzero(codes)},
+                tone=tone_of(family_of(role.sieve)),
                 label=f"{phrase_of(role.sieve).title}: {listed}. Arrow keys move between heads.",
                 lines=("{head} · {title}", "{mean |mean||no score}", "{word}"),
             )

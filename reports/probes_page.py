@@ -99,16 +99,16 @@ def probe_maps(labelling: Labelling) -> HeadMaps:
         id="probe-maps",
         maps=[
             HeadMap(
-                name=name, title=_title(name), note=f"{count} beyond", column=column, shade=MEAN, percent=True,
-                largest=largest_of(findings.mean[column]), hidden=place not in first,
+                name=name, title=_title(name), note=f"{count} beyond", column=column, shade=MEAN,
+                largest=largest_of(findings.mean[column]), hidden=place not in first, percent=True,
                 lines=("{head} · {title}", f"right {RIGHT}", "{word}"),
             )
             for place, ((name, column), count) in enumerate(zip(columns, heads, strict=True))
         ],
         first="rows with a head beyond its baseline",
         key=(("•", "beyond the baseline"), ("▨", "undetermined")),
-        caption="Every head by itself, on all units; the stronger the shade, the more often it is right. Every map "
-        "has a scale of its own. →: the word attends; ←: it is attended to.",
+        caption="Every head by itself, on all units; the stronger the shade, the more often it is right. "
+        "Every map has a scale of its own. →: the word attends; ←: it is attended to.",
     )  # fmt: skip
 
 
@@ -126,7 +126,8 @@ def _panel(maps: Sequence[HeadMap]) -> HeadPanel:
         rows=[
             Told(title=map.title, column=map.column, percent=True, lines=(RIGHT, "{word}")) for map in maps
         ],
-        sentence=f"Beyond the baseline in {{held}} of {len(maps)} rows and directions, each tested by itself.",
+        sentence="Beyond the baseline in {held} of "
+        f"{len(maps)} rows and directions, each tested by itself.",
         ranked=True,
     )
 

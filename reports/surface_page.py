@@ -234,7 +234,7 @@ def _panel(maps: Sequence[HeadMap]) -> HeadPanel:
 
 
 def _every_head(labelling: Labelling) -> str:
-    """Return the columns of the table of heads: title, column of the findings, and whether it needs digits."""
+    """Return the columns of the table of heads: title, column of the findings, whether it needs digits."""
     columns = [
         (column_name(name), labelling.findings.of(name), name.partition(":")[0] in MEASURES)
         for name in _known(labelling)

@@ -26,7 +26,6 @@ from headroles.reports.causal.words import (
     CELL_LOOKS,
     FAMILIES,
     INTERFERING,
-    MARKS,
     NEEDED,
     NEGLIGIBLE,
     UNDETERMINED,
@@ -63,6 +62,8 @@ SCRIPTS = (
     "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
 )  # fmt: skip
 STYLES = (STYLE, "probes/probes.css", "causal/causal.css")
+KEY = (NEEDED, NEGLIGIBLE, INTERFERING, UNDETERMINED, UNTESTABLE)
+"""Order of the verdicts in the key of the maps."""
 MOST_ROWS = 2000
 """Rows of the table of damages that stand on the page; ``damage.csv`` has all."""
 MOST_SENTENCES = 2000
@@ -180,7 +181,7 @@ def _damage(labelling: Labelling, column: str) -> str:
 
 
 def _maps(labelling: Labelling) -> HeadMaps:
-    """Return a map of verdicts per arm, one of the damage, and one per role with the verdicts of its heads."""
+    """Return a map of verdicts per arm, one of the damage, and one per role with verdicts of its heads."""
     ablated, findings, (main, *others) = ablation_of(labelling), labelling.findings, _arms(labelling)
     column, text = findings.of(main), f"damage {_damage(labelling, main)}"
     damages = findings.mean[column]
@@ -193,8 +194,8 @@ def _maps(labelling: Labelling) -> HeadMaps:
 
     def verdicts(arm: str, title: str, hidden: bool = False) -> HeadMap:
         return HeadMap(
-            name=arm, title=title, note=f"{verdict_counts(labelling, arm)[NEEDED]} needed", column=findings.of(arm),
-            looks=CELL_LOOKS, hidden=hidden,
+            name=arm, title=title, note=f"{verdict_counts(labelling, arm)[NEEDED]} needed",
+            column=findings.of(arm), looks=CELL_LOOKS, hidden=hidden,
             lines=("{head} · {title}", f"damage {_damage(labelling, arm)}", "{word}"),
         )  # fmt: skip
 
@@ -219,9 +220,9 @@ def _maps(labelling: Labelling) -> HeadMaps:
             *(verdicts(arm, f"Verdicts ({arm_name(arm)})", hidden=True) for arm in others),
         ],
         first="verdicts, damage and all roles",
-        key=[(MARKS[code] or "▨", VERDICTS[code]) for code in (NEEDED, NEGLIGIBLE, INTERFERING, UNDETERMINED, UNTESTABLE)],
-        caption="The map of a role shows the verdicts of the heads that hold it; the other heads stay empty. In the map "
-        "of damage, darker is more.",
+        key=[(CELL_LOOKS[code].mark or "▨", VERDICTS[code]) for code in KEY],
+        caption="The map of a role shows the verdicts of the heads that hold it; the other heads stay empty. "
+        "In the map of damage, darker is more.",
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def _map(pruning: Pruning) -> Markup:
     """Return the map of the removed heads: faint cells with a cross."""
     layers, heads = pruning.removed.shape
     label = f"Map of {layers} layers with {heads} heads each; {int(pruning.removed.sum())} heads are removed."
-    cells = [("cell", 1.0, ~pruning.removed), ("cell gone", 1.0, pruning.removed)]
+    cells = [("cell kept", 1.0, ~pruning.removed), ("cell gone", 1.0, pruning.removed)]
     return still_map(pruning.stack.numbers, heads, label, cells, {"×": pruning.removed})
 
 

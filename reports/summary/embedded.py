@@ -44,9 +44,9 @@ def findings_json(
         model: The manifest's entry on the model.
         verdicts: Columns whose decisions are shown by codes of the page's own, with these codes; files have
             the decisions of the tests.
-        terms: How the table of all numbers writes them. ``words`` are those of the codes, ``fine`` the columns
-            with three digits in place of three decimals, ``noun`` what a column is, ``chance`` what it is
-            compared with, ``tested`` what lies above and below that, ``first`` the column shown at first.
+        terms: How the table of all numbers writes them. ``words`` are those of the codes, ``fine`` the
+            columns with three digits in place of three decimals, ``noun`` what a column is, ``chance`` what
+            it is compared with, ``tested`` what is above and below that, ``first`` the column shown at first.
     """
     table = summary.table
     size = table.layers * table.heads

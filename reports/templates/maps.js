@@ -1,11 +1,5 @@
 /* Maps of all heads, layers as rows and heads as columns, and the panel with the numbers of one head. What they show is
    data: columns of the findings or values of their own, looks by code, and what is told of a head as templates. */
-function shape(tag, attributes, text) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
 
 /* Lines beside what they are about: to its right, else to its left, else below or above it, never over it. */
 const tip = (() => {
@@ -161,7 +155,7 @@ const headMaps = (() => {
     if (look.fitted) title.title = map.name;
     heading.append(title, create("span", map.note, "count"));
     const label = map.label ?? `${map.title}: map of ${findings.layers.length} layers and ${findings.heads} heads; ${map.note}. Arrow keys read the heads.`;
-    const svg = shape("svg", { role: "application", "aria-label": label, tabindex: 0, ...(look.fitted ? { "aria-roledescription": "map of heads" } : {}) });
+    const svg = shape("svg", { role: "application", "aria-label": label, tabindex: look.fitted ? -1 : 0, ...(look.fitted ? { "aria-roledescription": "map of heads" } : {}) });
     if (map.tone !== undefined) svg.setAttribute("class", `toned tone-${map.tone}`);
     element.append(heading, svg);
     drawn.set(svg, { map, ...look });
@@ -195,6 +189,8 @@ const headMaps = (() => {
   }
 
   function focusMap(svg, cell) {
+    /* Maps that stand together are one stop of the tab key. */
+    if (drawn.get(svg).fitted) for (const other of svg.closest(".fitted").querySelectorAll("svg")) other.tabIndex = other === svg ? 0 : -1;
     point(cell);
     if (document.activeElement === svg) tellAt(svg, cell);
     else svg.focus();
@@ -277,6 +273,7 @@ const headMaps = (() => {
     function build() {
       const chosen = more && !more.hidden ? order.slice(0, FIRST) : order;
       replace(grid, chosen.map((number) => figure(null, maps[number], { unit: SMALLEST, side: NUMBERS, fitted: true })));
+      if (maps.length) grid.querySelector("svg").tabIndex = 0;
       size();
     }
     /* As few columns as let all maps stand in the window, as many as fit otherwise. */
@@ -301,6 +298,7 @@ const headMaps = (() => {
       const map = maps[Number(chooser.value)];
       const look = { unit, side: NUMBERS, fitted: true, numbers: unit >= 30 };
       if (drawn.get(large.querySelector("svg"))?.map !== map) replace(large, [figure(null, map, look)]);
+      large.querySelector("svg").tabIndex = 0;
       Object.assign(drawn.get(large.querySelector("svg")), look);
       paint(large.querySelector("svg"));
     }

@@ -144,7 +144,7 @@ def _codes(labelling: Labelling, one: RoleCounts) -> Int[np.ndarray, "layers hea
 
 
 def _terms(labelling: Labelling) -> dict[str, Any]:
-    """Return how the table of all numbers writes contrasts, with verdicts over all roles of heads as decisions."""
+    """Return how the table of all numbers writes contrasts, with verdicts over all roles as decisions."""
     counts, findings = counts_by_role(origins_of(labelling)), labelling.findings
     names = [f"{VERTICAL_COLUMN}{one.role}" for one in counts]
     columns = zip(names, counts, strict=True)
@@ -171,7 +171,8 @@ def _maps(labelling: Labelling, framed: bool) -> HeadMaps:
         name = f"{VERTICAL_COLUMN}{one.role}"
         maps.append(
             HeadMap(
-                name=name, title=role_title(one.role), note=f"{one.count(VERTICAL)} of {len(one.rows)} vertical",
+                name=name, title=role_title(one.role),
+                note=f"{one.count(VERTICAL)} of {len(one.rows)} vertical",
                 column=findings.of(name), looks=CELL_LOOKS, heads=sorted(cells), framed=few,
                 values={
                     "share": {cell: share_text(row) for cell, row in cells.items()},

@@ -21,6 +21,8 @@ MAPS_OF = {
     "ablate": "ablation-maps",
     "probe": "probe-maps",
 }
+
+
 def cells(paths: "Locator") -> int:
     """Return how many cells some paths of maps draw: a line around each, or three stripes."""
     drawn: list[str] = paths.evaluate_all("(all) => all.map((path) => path.getAttribute('d'))")

@@ -5,13 +5,6 @@ const evidenceOf = (data) => {
   const NUMBER_OF_DECISION = ["q", "q_not", "", "", "q_explained"];
   const SMALLEST = 1e-16;
 
-  function svg(tag, attributes, ...children) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  }
-
   const rowOfHead = (sieve, cell) => sieve * perSieve + cell;
   const thresholdOf = (row) => columns.null[row] + columns.margin[row];
   const isAbsent = (role, cell) => (role.absent instanceof Set ? role.absent.has(cell) : role.absent.includes(cell));
@@ -48,12 +41,12 @@ const evidenceOf = (data) => {
     const x = (value) => SIZE.edge + ((Math.min(Math.max(value, low), high) - low) / (high - low)) * (SIZE.width - 2 * SIZE.edge);
     const middle = SIZE.height / 2;
     const [mean, from, to] = ["mean", ...ENDS].map((name) => columns[name][row]);
-    const marks = [svg("line", { class: "card-axis", x1: 0, x2: SIZE.width, y1: middle, y2: middle })];
+    const marks = [shape("line", { class: "card-axis", x1: 0, x2: SIZE.width, y1: middle, y2: middle })];
     const limit = thresholdOf(row);
-    if (Number.isFinite(limit)) marks.push(svg("line", { class: "card-limit", x1: x(limit), x2: x(limit), y1: 1, y2: SIZE.height - 1 }));
-    if (Number.isFinite(from) && Number.isFinite(to)) marks.push(svg("line", { class: "card-interval", x1: x(from), x2: x(to), y1: middle, y2: middle }));
-    if (Number.isFinite(mean)) marks.push(svg("circle", { class: "card-dot", cx: x(mean), cy: middle, r: 3.5 }));
-    return svg("svg", { class: `card-strip tone-${tone}`, width: SIZE.width, height: SIZE.height, viewBox: `0 0 ${SIZE.width} ${SIZE.height}`, "aria-hidden": "true" }, ...marks);
+    if (Number.isFinite(limit)) marks.push(shape("line", { class: "card-limit", x1: x(limit), x2: x(limit), y1: 1, y2: SIZE.height - 1 }));
+    if (Number.isFinite(from) && Number.isFinite(to)) marks.push(shape("line", { class: "card-interval", x1: x(from), x2: x(to), y1: middle, y2: middle }));
+    if (Number.isFinite(mean)) marks.push(shape("circle", { class: "card-dot", cx: x(mean), cy: middle, r: 3.5 }));
+    return shape("svg", { class: `card-strip tone-${tone}`, width: SIZE.width, height: SIZE.height, viewBox: `0 0 ${SIZE.width} ${SIZE.height}`, "aria-hidden": "true" }, ...marks);
   }
 
   function measured(row, range, tone) {

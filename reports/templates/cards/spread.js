@@ -15,13 +15,6 @@ const spreadOf = (data) => {
     return { counts: new Counts(counts.slice().buffer), scored: new Uint32Array(scored.slice().buffer), five: new Uint16Array(five.slice().buffer) };
   }
 
-  function svg(tag, attributes, ...children) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  }
-
   /* Scores with the decimals of their column: three, as in the tables, unless its range asks for others. */
   function scoreOf(value) {
     const decimals = data.decimals[latest.number];
@@ -56,29 +49,29 @@ const spreadOf = (data) => {
 
   function axes({ x, y, width, range, most }) {
     const base = SIZE.height - SIZE.bottom;
-    const lines = ticks(0, most, 3).filter((count) => Number.isInteger(count)).map((count) => svg("g", {},
-      svg("line", { class: "card-grid", x1: SIZE.left, x2: width - SIZE.right, y1: y(count), y2: y(count) }),
-      svg("text", { x: SIZE.left - 6, y: y(count) + 4, "text-anchor": "end" }, String(count))));
-    const scale = ticks(...range, width > 420 ? 7 : 4).map((score) => svg("text", { x: x(score), y: base + 27, "text-anchor": "middle" }, shortNumber(Number(score.toPrecision(6)))));
-    const title = svg("text", { x: (SIZE.left + width - SIZE.right) / 2, y: SIZE.height - 3, "text-anchor": "middle" }, "score");
+    const lines = ticks(0, most, 3).filter((count) => Number.isInteger(count)).map((count) => shape("g", {},
+      shape("line", { class: "card-grid", x1: SIZE.left, x2: width - SIZE.right, y1: y(count), y2: y(count) }),
+      shape("text", { x: SIZE.left - 6, y: y(count) + 4, "text-anchor": "end" }, String(count))));
+    const scale = ticks(...range, width > 420 ? 7 : 4).map((score) => shape("text", { x: x(score), y: base + 27, "text-anchor": "middle" }, shortNumber(Number(score.toPrecision(6)))));
+    const title = shape("text", { x: (SIZE.left + width - SIZE.right) / 2, y: SIZE.height - 3, "text-anchor": "middle" }, "score");
     return [...lines, ...scale, title];
   }
 
   /* Bars, and under them the middle half of the inputs with its median. */
   function bars({ x, y, edges, counts, five }) {
     const base = SIZE.height - SIZE.bottom;
-    const drawn = [...counts].map((count, bin) => svg("rect", {
+    const drawn = [...counts].map((count, bin) => shape("rect", {
       class: "card-bar-of", x: x(edges[bin]) + 0.5, y: y(count), width: Math.max(x(edges[bin + 1]) - x(edges[bin]) - 1, 1), height: base - y(count),
-    }, svg("title", {}, `${edgeOf(edges[bin])} to ${edgeOf(edges[bin + 1])}: ${inputs(count)}`)));
-    const half = svg("rect", { class: "card-half", x: x(five[1]), y: base + 5, width: Math.max(x(five[3]) - x(five[1]), 1), height: 5 });
-    return [...drawn, half, svg("rect", { class: "card-median", x: x(five[2]) - 1.5, y: base + 2, width: 3, height: 11 })];
+    }, shape("title", {}, `${edgeOf(edges[bin])} to ${edgeOf(edges[bin + 1])}: ${inputs(count)}`)));
+    const half = shape("rect", { class: "card-half", x: x(five[1]), y: base + 5, width: Math.max(x(five[3]) - x(five[1]), 1), height: 5 });
+    return [...drawn, half, shape("rect", { class: "card-median", x: x(five[2]) - 1.5, y: base + 2, width: 3, height: 11 })];
   }
 
   function upright(name, at) {
     const base = SIZE.height - SIZE.bottom;
     const ends = { x1: at, x2: at, y1: SIZE.top - 6, y2: base };
-    const tip = name === "mean" ? [svg("path", { class: "card-tip", d: `M${at - 5} ${SIZE.top - 10}h10l-5 9z` })] : [];
-    return [svg("line", { class: "card-halo", ...ends }), svg("line", { class: `card-mark card-mark-${name}`, ...ends }), ...tip];
+    const tip = name === "mean" ? [shape("path", { class: "card-tip", d: `M${at - 5} ${SIZE.top - 10}h10l-5 9z` })] : [];
+    return [shape("line", { class: "card-halo", ...ends }), shape("line", { class: `card-mark card-mark-${name}`, ...ends }), ...tip];
   }
 
   function paint() {
@@ -91,14 +84,14 @@ const spreadOf = (data) => {
     const x = (score) => SIZE.left + ((score - range[0]) / (range[1] - range[0])) * (width - SIZE.left - SIZE.right);
     const y = (count) => SIZE.height - SIZE.bottom - (count / most) * (SIZE.height - SIZE.bottom - SIZE.top);
     const frame = { x, y, width, range, most, ...latest };
-    plot.replaceChildren(svg("svg", { viewBox: `0 0 ${width} ${SIZE.height}`, width, height: SIZE.height, role: "img", "aria-label": label },
+    plot.replaceChildren(shape("svg", { viewBox: `0 0 ${width} ${SIZE.height}`, width, height: SIZE.height, role: "img", "aria-label": label },
       ...axes(frame), ...bars(frame), ...marks.flatMap(([name, value]) => (Number.isFinite(value) ? upright(name, x(value)) : []))));
   }
 
   function glyph(name) {
-    const drawn = name === "half" ? [svg("rect", { class: "card-half", x: 1, y: 5, width: 22, height: 5 }), svg("rect", { class: "card-median", x: 10.5, y: 2, width: 3, height: 11 })]
-      : [svg("line", { class: `card-mark card-mark-${name}`, x1: 12, x2: 12, y1: 1, y2: 15 }), ...(name === "mean" ? [svg("path", { class: "card-tip", d: "M7 0h10l-5 8z" })] : [])];
-    return svg("svg", { width: 24, height: 16, "aria-hidden": "true" }, ...drawn);
+    const drawn = name === "half" ? [shape("rect", { class: "card-half", x: 1, y: 5, width: 22, height: 5 }), shape("rect", { class: "card-median", x: 10.5, y: 2, width: 3, height: 11 })]
+      : [shape("line", { class: `card-mark card-mark-${name}`, x1: 12, x2: 12, y1: 1, y2: 15 }), ...(name === "mean" ? [shape("path", { class: "card-tip", d: "M7 0h10l-5 8z" })] : [])];
+    return shape("svg", { width: 24, height: 16, "aria-hidden": "true" }, ...drawn);
   }
 
   function entry(name, text) {

@@ -80,6 +80,14 @@ function create(tag, text, className) {
   return element;
 }
 
+/* An element of a drawing. */
+function shape(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
 function createIsolated(tag, text) {
   const element = create(tag);
   element.append(create("bdi", text));
