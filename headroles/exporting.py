@@ -3,10 +3,10 @@
 Plotly and scipy are imported when the run is known to be there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from os.path import isdir, isfile
-from pathlib import Path
+from os.path import isdir, isfile, join, split
+from pathlib import Path, PurePath, PurePosixPath
 
 from headroles.addresses import check_place, is_address
 from headroles.errors import BadInput, describe_object
@@ -25,13 +25,11 @@ from headroles.storage.folder import (
     KINDS,
     MOMENTS,
     REPORT,
-    RUN,
     check_free,
     make_folder,
     stage_folder,
     write_errors,
     write_files,
-    write_text,
 )
 from headroles.storage.integrity.lock import lock_present_folder, lock_run_folder
 from headroles.storage.integrity.origin import (
@@ -43,9 +41,12 @@ from headroles.storage.integrity.origin import (
 )
 from headroles.storage.integrity.reading import kind_of_folder
 from headroles.storage.moments import moments_bytes
-from headroles.storage.places import Place, place_of
+from headroles.storage.places import place_of
 from headroles.storage.remote import local_copy
 from headroles.storage.run import load, write_examples, write_part, write_report, write_results
+
+Where = str | Path
+"""A path of this machine, or an address."""
 
 
 def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -75,7 +76,7 @@ def _page_of(labelling: Labelling) -> str:
     return page_of(labelling)
 
 
-def report(folder: str | Path, out: str | Path | None = None, *, overwrite: bool = False) -> str | Path:
+def report(folder: Where, out: Where | None = None, *, overwrite: bool = False) -> Where:
     """Write the report of a run folder, and return its place.
 
     Args:
@@ -88,31 +89,24 @@ def report(folder: str | Path, out: str | Path | None = None, *, overwrite: bool
         BadInput: When the folder is no run, the file cannot be written, or headroles did not write the one
             that is there.
     """
-    _check_places(folder, out)
-    if is_address(folder) or is_address(out or ""):
-        return _remote_report(folder, out, overwrite)
-    target = Path(folder) / REPORT if out is None else Path(out)
-    if target.name in RUN.holds - {REPORT} and target.resolve().parent == Path(folder).resolve():
-        raise BadInput(
-            f"a report must not replace a file of its run, but --out is '{target}'; name another file"
-        )
-    if target.resolve() != (Path(folder) / REPORT).resolve():
-        check_replaceable(target, PAGE_MARK, overwrite)
-        write_text(target, _page_of(load(folder)))
-        return target
-    with lock_present_folder(folder):
-        write_report(Path(folder), _page_of(load(folder)))
+    target, own = _target(folder, out, REPORT)
+    if not own:
+        _check_file("report", folder, target)
+        parent, name = split(target)
+        return _export(parent, {name: PAGE_MARK}, lambda: {name: _page_of(load(folder))}, overwrite)[0]
+    with local_copy(folder, back=True) as run, lock_present_folder(run):
+        write_report(run, _page_of(load(run)))
     return target
 
 
 def figures(
-    folder: str | Path,
+    folder: Where,
     form: str = "svg",
-    out: str | Path | None = None,
+    out: Where | None = None,
     width: int | float = WIDTH,
     *,
     overwrite: bool = False,
-) -> tuple[str | Path, ...]:
+) -> tuple[Where, ...]:
     """Write every figure of the report of a run, a comparison or an atlas as a file.
 
     These are the figures of the page in its light colours on white, with legends for colours and symbols;
@@ -135,42 +129,29 @@ def figures(
             or a Chromium is missing, or headroles did not draw a file that is in the way. Nothing is written
             then.
     """
-    _check_places(folder, out)
+    target, own = _target(folder, out, FIGURES)
     check_form(form)
     wide = check_width(width)
-    where = _figure_address(folder, out) or _figure_folder(Path(folder), out)
-    own = isinstance(where, Path) and where.resolve() == (Path(folder) / FIGURES).resolve()
-    with lock_present_folder(folder) if own else nullcontext():
+    if not is_address(target) and isfile(target):
+        raise BadInput(f"figures go into a folder, but '{target}' is a file; name another --out")
+    if not own and _real(target).is_relative_to(_real(folder)):
+        raise BadInput(
+            f"figures go into a folder of their own, but '{target}' is part of the run; drop --out "
+            f"for '{join(folder, FIGURES)}', or name a folder elsewhere"
+        )
+    with lock_present_folder(folder) if own and not is_address(folder) else nullcontext():
         result = load_result(folder)
         from headroles.reports.print.figures import figures_of
         from headroles.reports.print.files import files_of
 
         plots = figures_of(result, wide)
-        if not (own or out is None):
-            _check_figures([f"{name}.{form}" for name in plots], where, form, overwrite)
-        drawings = files_of(plots, form)
-        return _write_figures({f"{name}.{form}": data for name, data in drawings.items()}, where)
-
-
-def _check_figures(names: Iterable[str], where: Path | Place, form: str, overwrite: bool) -> None:
-    """Refuse to replace files with the names of figures that headroles did not write."""
-    for name in names:
-        if isinstance(where, Path):
-            check_replaceable(where / name, FIGURE_MARKS[form], overwrite)
-        else:
-            check_replaceable_at(where, name, FIGURE_MARKS[form], overwrite)
-
-
-def _write_figures(drawings: Mapping[str, bytes], where: Path | Place) -> tuple[str | Path, ...]:
-    """Write the files of figures into a folder or to an address, and return where they are."""
-    if not isinstance(where, Path):
-        for name, data in drawings.items():
-            where.write(name, data)
-        return tuple(f"{where.url}/{name}" for name in drawings)
-    contents: dict[Path, str | bytes] = {where / name: data for name, data in drawings.items()}
-    with write_errors(f"the figures in '{where}'"), make_folder(where):
-        write_files(contents)
-    return tuple(contents)
+        return _export(
+            target,
+            {f"{name}.{form}": FIGURE_MARKS[form] for name in plots},
+            lambda: {f"{name}.{form}": data for name, data in files_of(plots, form).items()},
+            own or overwrite,
+            f"the figures in '{target}'",
+        )
 
 
 @keywords_of(TableOptions, "folder", "name", "format")
@@ -192,7 +173,9 @@ def table(options: TableOptions) -> str:
     """
     folder, out = options.folder, options.out
     if out is not None:
-        _check_table_file(folder, out)
+        if is_address(out) or isdir(out):
+            raise BadInput(f"a table is written to a file of this machine, but --out is '{out}'; name a file")
+        _check_file("table", folder, Path(out))
     result = load_result(folder)
     if options.methods:
         text = methods(result, options.format)
@@ -201,12 +184,12 @@ def table(options: TableOptions) -> str:
 
         text = table_text(result, options.name, options.format)
     if out is not None:
-        check_replaceable(Path(out), mark_of(text), options.overwrite)
-        write_text(Path(out), text)
+        parent, name = split(out)
+        _export(parent, {name: mark_of(text)}, lambda: {name: text}, options.overwrite)
     return text
 
 
-def methods(run: Labelling | Comparison | Atlas | str | Path, form: str = "markdown") -> str:
+def methods(run: Labelling | Comparison | Atlas | Where, form: str = "markdown") -> str:
     r"""Return the methods of a run or a comparison as a paragraph for a paper, every number filled in.
 
     The paragraph names model, inputs, units, roles with chance values and margins, test, correction, what was
@@ -238,41 +221,7 @@ def methods(run: Labelling | Comparison | Atlas | str | Path, form: str = "markd
     return methods_document(result, form)
 
 
-def _check_table_file(folder: str | Path, out: str | Path) -> None:
-    """Refuse an address, a folder, and a part of the run as the file of a table."""
-    if is_address(out) or isdir(out):
-        raise BadInput(f"a table is written to a file of this machine, but --out is '{out}'; name a file")
-    target = Path(out)
-    if (
-        target.name in frozenset[str]().union(*(kind.holds for kind in KINDS))
-        and target.resolve().parent == Path(folder).resolve()
-    ):
-        raise BadInput(
-            f"a table must not replace a file of its run, but --out is '{target}'; name another file"
-        )
-
-
-def _check_places(folder: object, out: object | None) -> None:
-    """Check that a folder, and where to write, are names that a system takes."""
-    for where in (folder, *(() if out is None else (out,))):
-        check_place(where)
-
-
-def _figure_address(folder: str | Path, out: str | Path | None) -> Place | None:
-    """Return the address to write figures to; None when they go into a local folder."""
-    run = str(folder).rstrip("/")
-    target = f"{run}/{FIGURES}" if out is None else str(out).rstrip("/")
-    if not is_address(target):
-        return None
-    if target == run or (target.startswith(f"{run}/") and target != f"{run}/{FIGURES}"):
-        raise BadInput(
-            f"figures go into a folder of their own, but '{target}' is part of the run; drop --out "
-            f"for '{run}/{FIGURES}', or name a folder elsewhere"
-        )
-    return place_of(target)
-
-
-def load_result(folder: str | Path) -> Labelling | Comparison | Atlas:
+def load_result(folder: Where) -> Labelling | Comparison | Atlas:
     """Return the run, the comparison or the atlas of a folder.
 
     Args:
@@ -288,38 +237,53 @@ def load_result(folder: str | Path) -> Labelling | Comparison | Atlas:
         return load_comparison(run_folder) if kind == COMPARISON else load(run_folder)
 
 
-def _figure_folder(folder: Path, out: str | Path | None) -> Path:
-    """Return the folder to write into, and check that figures do not mix with other files of a run."""
-    own_folder = (folder / FIGURES).resolve()
-    target = folder / FIGURES if out is None else Path(out)
-    if isfile(target):
-        raise BadInput(f"figures go into a folder, but '{target}' is a file; name another --out")
-    if target.resolve().is_relative_to(folder.resolve()) and target.resolve() != own_folder:
-        raise BadInput(
-            f"figures go into a folder of their own, but '{target}' is part of the run; drop --out "
-            f"for '{folder / FIGURES}', or name a folder elsewhere"
-        )
-    return target
+def _export(
+    where: Where,
+    marks: Mapping[str, str | bytes],
+    make: Callable[[], Mapping[str, str | bytes]],
+    overwrite: bool,
+    what: str = "",
+) -> tuple[Where, ...]:
+    """Write files into a folder or to an address, and return their places.
+
+    ``marks`` has the bytes by which headroles knows each file, by name. ``make`` returns the contents; it is
+    called once it is known that all may be written. ``what`` names them in errors; "" for a file by its path.
+    """
+    if is_address(where):
+        place = place_of(where)
+        for name, mark in marks.items():
+            check_replaceable_at(place, name, mark, overwrite)
+        for name, data in make().items():
+            place.write(name, data.encode() if isinstance(data, str) else data)
+        return tuple(f"{place.url}/{name}" for name in marks)
+    folder = Path(where)
+    for name, mark in marks.items():
+        check_replaceable(folder / name, mark, overwrite)
+    contents = {folder / name: data for name, data in make().items()}
+    with write_errors(what or f"'{folder / min(marks)}'"), make_folder(folder):
+        write_files(contents)
+    return tuple(contents)
 
 
-def _remote_report(folder: str | Path, out: str | Path | None, overwrite: bool) -> str | Path:
-    """Write the report of a run at an address, or to an address, and return its place."""
-    run = str(folder).rstrip("/")
-    target = f"{run}/{REPORT}" if out is None else str(out)
-    target_folder, _, name = target.rpartition("/")
-    if target_folder == run and name in RUN.holds - {REPORT}:
+def _target(folder: Where, out: Where | None, part: str) -> tuple[Where, bool]:
+    """Return where to write a part of a run, and whether that is the place of the part in the run itself."""
+    for where in (folder, *(() if out is None else (out,))):
+        check_place(where)
+    own = join(folder, part)
+    target = own if out is None else out
+    shown = str(target).rstrip("/") if is_address(target) else Path(target)
+    return shown, _real(shown) == _real(own)
+
+
+def _check_file(what: str, folder: Where, target: Where) -> None:
+    """Refuse to write a report or a table over a file of its run."""
+    real = _real(target)
+    if real.parent == _real(folder) and any(real.name in kind.holds for kind in KINDS):
         raise BadInput(
-            f"a report must not replace a file of its run, but --out is '{target}'; name another file"
+            f"a {what} must not replace a file of its run, but --out is '{target}'; name another file"
         )
-    if target == f"{run}/{REPORT}":
-        with local_copy(run, back=True) as copy:
-            report(copy)
-        return target
-    if not is_address(target):
-        check_replaceable(Path(target), PAGE_MARK, overwrite)
-        write_text(Path(target), _page_of(load(folder)))
-        return Path(target)
-    place = place_of(target_folder)
-    check_replaceable_at(place, name, PAGE_MARK, overwrite)
-    place.write(name, _page_of(load(folder)).encode())
-    return target
+
+
+def _real(where: Where) -> PurePath:
+    """Return a place in a form that can be compared with others."""
+    return PurePosixPath(str(where)) if is_address(where) else Path(where).resolve()

@@ -4,12 +4,14 @@ A sheet is built once per kind of table. A writer may leave columns out and shor
 it never formats a number.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 from headroles.records.numbers import number, p_text, with_range
+from headroles.records.table import MISSING as MISSING
+from headroles.records.table import Cell as Cell
+from headroles.records.table import Sheet as TableSheet
 
 ENDS = "[95\u00a0%]"
 """In headings: an interval follows the number."""
@@ -19,59 +21,20 @@ Sheets = Mapping[str, Callable[[], "Sheet"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell.
+class Sheet(TableSheet):
+    """A table with its caption and all digits.
 
     Attributes:
-        text: What is shown.
-        key: What it is sorted by; NaN comes last, and words sort by their text. A column without words holds
-            numbers, and is right-aligned.
-        note: A second, small line on the page; "" for none.
-    """
-
-    text: str
-    key: int | float | str
-    note: str = ""
-
-
-MISSING = Cell("–", math.nan)
-"""Where there is no number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table.
-
-    Attributes:
-        name: What it holds, for readers who do not see it.
-        header: Column names.
-        rows: The first cell names the row.
         folded: Whether the page shows it on request only.
         caption: What it shows, with test, correction, alpha and units, where it stands in a paper.
         columns: Names of the columns with all digits.
         values: Their cells; NaN and None where there is no value.
     """
 
-    name: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
     folded: bool = False
     caption: str = ""
     columns: tuple[str, ...] = ()
     values: tuple[tuple[Any, ...], ...] = ()
-
-    @property
-    def texts(self) -> tuple[tuple[str, ...], ...]:
-        """Return the rows as text."""
-        return tuple(tuple(cell.text for cell in row) for row in self.rows)
-
-    @property
-    def numeric(self) -> tuple[bool, ...]:
-        """Return which columns hold numbers; the first names the rows, and a sheet without rows has none."""
-        return tuple(
-            place > 0 and bool(self.rows) and not any(isinstance(row[place].key, str) for row in self.rows)
-            for place in range(len(self.header))
-        )
 
     def pick(self, names: Iterable[str] | Mapping[str, str], first: str = "") -> "Sheet":
         """Return the sheet with its first column and those named, in the order of the names.

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,15 +126,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     folder = item.path.relative_to(ROOT / "tests").parts[0]
     if folder in ("pages", "contract") or item.get_closest_marker("with_report"):
         return (yield)
-    from headroles.reports import clusters_page, page, probes_page, surface_page
-    from headroles.reports.causal import page as ablation
+    from headroles.reports import clusters_page, html, page, probes_page, surface_page
     from headroles.reports.why import page as origins
+
+    def small_page(manifest: Mapping[str, object]) -> str:
+        return f"<!doctype html><title>report</title><pre>{json.dumps(dict(manifest), default=str)}</pre>"
 
     def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
         @wraps(drawing)
         def small(labelling: "Labelling") -> str:
-            facts = json.dumps(dict(labelling.manifest), default=str)
-            return f"<!doctype html><title>report</title><pre>{facts}</pre>"
+            return small_page(labelling.manifest)
 
         return small
 
@@ -143,6 +144,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
         patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
         patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
-        patch.setattr(ablation, "ablation_page", small_page_for(ablation.ablation_page))
+        patch.setattr(
+            html,
+            "page_html",
+            lambda report: f"<!doctype html><title>report</title><pre>{report.page().manifest}</pre>",
+        )
         patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)

@@ -13,7 +13,6 @@ from headroles.records.shown.meanings import field_meanings
 from headroles.records.table import Table
 from headroles.sharing.atlas_schema import FINDING_COLUMNS
 from headroles.storage import folder as names
-from headroles.storage.causal.ablation import HeadDamage
 
 HEADS = {
     "sieve": "Name of the sieve, probe row or statistic; contrasts have rows of their own.",
@@ -253,27 +252,17 @@ CLUSTER = (
     File(names.CLAIMS, "Claims about heads together.", "a claim", clusters.Claim),
 )
 ABLATED = (
-    File(names.DAMAGE, "Damage of taking out one head, and its verdict.", "an arm and a head", HeadDamage),
-    File(names.PREDICTION, "Whether roles say which heads matter.", "an arm and a role", ablation.RoleTest),
-    File(
-        names.SITES,
-        "Damage of labelled heads at the sites of their roles, beyond other tokens.",
-        "an arm, a role and a head that holds it",
-        ablation.SiteTest,
+    *map(
+        described,
+        (
+            ablation.HEAD_DAMAGE,
+            ablation.ROLE_TESTS,
+            ablation.SITE_TESTS,
+            ablation.CELL_TESTS,
+            ablation.SET_TESTS,
+            ablation.MARGIN_ROWS,
+        ),
     ),
-    File(
-        names.REMOVALS,
-        "Damage of removing the cells of roles, against as much attention elsewhere.",
-        "an outcome, a role and a head that holds it",
-        ablation.CellTest,
-    ),
-    File(
-        names.GROUPS,
-        "Damage of taking out all heads of a role, against random sets.",
-        "an arm and a role",
-        ablation.GroupTest,
-    ),
-    File(names.MARGINS, "Heads by verdict under other margins.", "an arm and a margin", ablation.MarginRow),
     File(names.HELD, "Roles that were asked about: decisions, scores and units that decided, as arrays."),
     File(names.HEAD_SETS, "Sets of heads that were taken out together, and their damage, as arrays."),
 )

@@ -233,7 +233,7 @@ def _make(make: Callable[[], Any], phase: str, folder: str, display: DisplayOpti
         folder: Where the result lies then, a folder or an address.
         display: How much is printed.
     """
-    from headroles.terminal.phases import show_phases
+    from headroles.progress import show_phases
 
     display.check_place(folder)
     with show_phases(quiet=display.quiet) as phases, phases.during(phase):
@@ -255,10 +255,10 @@ def verify_command(folder: str, oracles: bool) -> None:
     libraries recompute the findings, and a table shows the largest differences. Of a pruned model, its files
     and its certificate are checked; of a comparison or an atlas, its files.
     """
+    from headroles.cli.display import show_checks, show_verified
     from headroles.pruning.verify import verify_any
     from headroles.shards.verify import refuse_differences
     from headroles.terminal.console import console
-    from headroles.terminal.run import show_checks, show_verified
 
     verified = verify_any(folder, oracles=oracles)
     if oracles:

@@ -1,6 +1,5 @@
 """Commands before a run: sieves, tasks, plan, extract, convert, preprocess."""
 
-from functools import partial
 from typing import Any
 
 import click
@@ -25,8 +24,8 @@ def sieves_command(sieve_name: str | None, json: bool, show: tuple[str, ...], **
         _show_sieve(str(sieve_name), *show, **given)
         return
     from headroles.catalogue import entries_of, sieves_json
+    from headroles.cli.display import show_sieve_facts, show_sieves
     from headroles.terminal.console import console
-    from headroles.terminal.sieves import show_sieve_facts, show_sieves
 
     listed = entries_of(sieve_name)
     if json:
@@ -41,9 +40,9 @@ def _show_sieve(
     name: str, text: str, text_b: str | None = None, *, svg: str | None, overwrite: bool, **given: Any
 ) -> None:
     """Draw what a sieve counts on a text, in the terminal or into a file."""
+    from headroles.cli.display import show_cells
     from headroles.showing import show_sieve
     from headroles.terminal.console import console
-    from headroles.terminal.sieves import show_cells
 
     shown = show_sieve(name, text, text_b, **given)
     if svg is None:
@@ -55,11 +54,10 @@ def _show_sieve(
 @command("tasks", "listed:TaskListOptions", "Label and ask", "headroles tasks")
 def tasks_command() -> None:
     """List the tasks whose samples are shipped."""
-    from headroles.tasks import TASKS
+    from headroles.cli.display import show_tasks
     from headroles.terminal.console import console
-    from headroles.terminal.label import show_tasks
 
-    show_tasks(console(), list(TASKS.values()))
+    show_tasks(console())
 
 
 @command(
@@ -70,9 +68,9 @@ def tasks_command() -> None:
 )
 def plan_command(**given: Any) -> None:
     """Compute how many examples a study needs."""
+    from headroles.cli.display import show_plan
     from headroles.planning import study
     from headroles.terminal.console import console
-    from headroles.terminal.label import show_plan
 
     show_plan(console(), study(**given))
 
@@ -92,15 +90,14 @@ def extract_command(**given: Any) -> None:
     before they are written.
     """
     from headroles.maps.extract import extract
-    from headroles.progress import EXTRACT
+    from headroles.progress import EXTRACT, show_phases
     from headroles.terminal.console import console
-    from headroles.terminal.phases import show_phases
 
     def announce(extracted: object) -> None:
         console().print(f"writes  {extracted}", markup=False)
 
     with show_phases() as phases:
-        done = extract(announce=announce, progress=partial(phases.reach, EXTRACT), **given)
+        done = extract(announce=announce, progress=phases, **given)
         phases.end(EXTRACT)
     console().print(f"maps    {done.file}\nlist    {done.file.with_suffix('.json')}", markup=False)
 

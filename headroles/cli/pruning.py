@@ -24,8 +24,8 @@ def prune_command(display: DisplayOptions, **given: Any) -> None:
     bound is saved, and plain transformers loads it. With --check, FOLDER is such a model, and its damage is
     measured on fresh inputs.
     """
+    from headroles.progress import show_phases
     from headroles.pruning.prune import default_folder, prune
-    from headroles.terminal.phases import show_phases
 
     folder = given["folder"] if given["check"] else given["out"] or default_folder(given["folder"])
     display.check_place(folder)

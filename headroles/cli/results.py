@@ -5,8 +5,11 @@ from typing import Any
 
 import click
 
-from headroles.errors import visible
+from headroles.errors import BadInput, visible
 from headroles.options.listed import DisplayOptions
+
+WITH_ROLES = ("label", "cluster")
+"""Kinds of run whose heads have roles of sieves."""
 
 
 def print_result(result: Any, folder: str, display: DisplayOptions) -> None:
@@ -28,12 +31,31 @@ def print_result(result: Any, folder: str, display: DisplayOptions) -> None:
 
         click.echo(result_json(result, folder))
     else:
-        from headroles.terminal.console import Detail, console
-        from headroles.terminal.run import show_result
-
-        show_result(console(), result, folder, Detail(display.verbose, display.grid))
+        _print_result(result, folder, display)
     if display.open:
         open_report(report)
+
+
+def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
+    """Print a run, a comparison, an atlas or a pruning for people, and where its report is."""
+    from headroles.kinds import kind_of
+    from headroles.records.atlas.atlas import Atlas
+    from headroles.records.causal.pruning import Pruning
+    from headroles.records.comparison import Comparison
+    from headroles.terminal.causal.prune import show_pruning
+    from headroles.terminal.compare import show_atlas, show_comparison
+    from headroles.terminal.console import Detail, console
+
+    others: dict[type, tuple[Any, str]] = {
+        Comparison: (show_comparison, "a comparison"),
+        Atlas: (show_atlas, "an atlas"),
+        Pruning: (show_pruning, "a pruned model"),
+    }
+    kind = None if type(result) in others else kind_of(result)
+    show, name = others[type(result)] if kind is None else (kind.show, f"a run of {kind.name}")
+    if display.grid and (kind is None or kind.name not in WITH_ROLES):
+        raise BadInput(f"--grid shows the roles of every head, but {name} has none; leave it out")
+    show(console(), result, folder, Detail(display.verbose, display.grid))
 
 
 def open_report(report: str) -> None:

@@ -158,7 +158,7 @@ def _run(name: str, given: dict[str, Any], display: DisplayOptions) -> None:
 
         console().print(f"note    {hint}", markup=False)
     check_run(options)
-    from headroles.terminal.phases import show_phases
+    from headroles.progress import show_phases
 
     with show_phases(quiet=display.quiet, watch=display.watch) as phases:
         phases.start(LOAD)

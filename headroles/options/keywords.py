@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from headroles.options.described import Described, described, shown
 from headroles.options.shared import TOKENIZER
 from headroles.options.values import record_of
+from headroles.progress import progress_or_bars
 from headroles.records.objects import ModelObject
-from headroles.records.shown.bar import progress_or_bar
 
 PLACE = "        {options}"
 """Line of a docstring that the documentation of all options replaces."""
@@ -70,7 +70,7 @@ def keywords_of(
             options = record_of(record, **keywords) if read is None else read(**keywords)
             if "progress" not in own_names:
                 return function(options, **kept)
-            with progress_or_bar(kept.get("progress")) as progress:
+            with progress_or_bars(kept.get("progress")) as progress:
                 return function(options, **kept | {"progress": progress})
 
         call.__name__ = call.__qualname__ = function.__name__

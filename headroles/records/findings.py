@@ -5,6 +5,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput, shorten
+from headroles.progress import in_notebook
 from headroles.records.arrays import key_groups, read_only
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.causal.ablation import Ablation
@@ -27,7 +29,6 @@ from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.brief import brief
 from headroles.records.shown.controls import controls_of, explained_words
 from headroles.records.shown.heads import Head, RoleMap, head_of
-from headroles.records.shown.kernel import display, in_notebook
 from headroles.records.shown.results import labelling_text
 from headroles.records.surface import SurfaceResults
 
@@ -394,7 +395,7 @@ class Labelling:
             BadInput: Outside of a notebook, when the run has no report on this machine.
         """
         if in_notebook():
-            display(self)
+            import_module("IPython.display").display(self)
             return
         report = self.report_path
         if report is None:

@@ -51,11 +51,13 @@ class Sheet:
         name: What it holds, for readers who do not see it.
         header: Headings of the columns.
         rows: The first cell names the row.
+        meanings: What each column means, for hover texts; () where it is not known.
     """
 
     name: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    meanings: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
@@ -226,6 +228,10 @@ class Table:
         """Return the table with other values in some columns."""
         return self.of(**{**self.data, **columns})
 
+    def extended(self, column: Column, values: Any) -> "Table":
+        """Return the table with one more column."""
+        return replace(self, columns=(*self.columns, column)).of(**{**self.data, column.name: values})
+
     def numbered(self, stack: Stack) -> "Table":
         """Return the table with positions of layers in the model, where it has their places; −1 stays."""
         if stack.whole or not len(self):
@@ -285,7 +291,8 @@ class Table:
             if column.name not in leave and not same:
                 kept.append((column, cells))
         header = tuple(column.short or column.heading if width else column.heading for column, _ in kept)
-        return Sheet(self.name or self.title, header, tuple(zip(*(cells for _, cells in kept), strict=True)))
+        rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+        return Sheet(self.name or self.title, header, rows, tuple(column.meaning for column, _ in kept))
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a row."""
@@ -302,13 +309,13 @@ class Table:
 
 
 def head_cell(row: Row) -> Cell:
-    """Return the head of a row as a cell, which sorts by layer and then head.
+    """Return the head of a row as a cell, which sorts by layer and then head; a dash where the layer is −1.
 
     Example:
         >>> head_cell(Row(layer=2, head=9)).text
         '2-9'
     """
-    return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
+    return MISSING if row.layer < 0 else Cell(f"{row.layer}-{row.head}", row.layer + row.head / 10_000)
 
 
 def chance(name: str, meaning: str, heading: str = "", **more: Any) -> Column:

@@ -8,7 +8,7 @@ from headroles.reports.sections.atlas_sheets import roles_sheet
 from headroles.reports.sheets import Sheet
 from headroles.reports.words.citations import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
-from headroles.terminal.answers import MARKS
+from headroles.terminal.console import MARKS
 
 ATLAS_SCHEMA = "atlas.schema.json"
 ABOUT = {

@@ -12,8 +12,7 @@ from headroles.reports.sheets import ENDS, MISSING, Cell, Sheet, count_cell, wor
 from headroles.reports.words.citations import citation_bibtex
 from headroles.reports.words.words import error_rate, interval
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
-from headroles.terminal.answers import title_of
-from headroles.terminal.facts import run_facts
+from headroles.terminal.facts import run_facts, title_of
 
 UNDETERMINED = "undetermined"
 ABOUT = {

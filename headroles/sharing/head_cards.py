@@ -6,8 +6,8 @@ from typing import Any
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.shown.phrases import phrase_of
-from headroles.terminal.answers import MARKS, title_of
-from headroles.terminal.facts import without_nan
+from headroles.terminal.console import MARKS
+from headroles.terminal.facts import title_of, without_nan
 
 CARDS = "heads.json"
 """Name of the file."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from headroles.reports.print.writers import markdown_text
-from headroles.terminal.answers import MARKS
+from headroles.terminal.console import MARKS
 
 HEADING = "## Attention heads"
 """First line of a block."""

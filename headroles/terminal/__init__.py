@@ -1,6 +1,5 @@
-"""Results in the terminal: tables and lines of runs, comparisons, replications and lists.
+"""Results in the terminal: tables and lines of runs, comparisons, atlases and replications.
 
-``run.py`` shows a run by its kind with ``label.py``, ``probe.py``, ``surface.py`` or ``cluster.py``;
-``console.py`` makes the console. These modules may import rich, ``records`` and ``reports``. Start with
-``run.py``.
+Every kind has its module. ``console`` makes the console and prints what all share, ``roles`` draws the roles
+of heads, and ``facts`` has what is said of every result, also as JSON. Start with ``console``.
 """

@@ -39,18 +39,19 @@ from headroles.reports.words.clusters import (
     reference_text,
     stress_sentence,
 )
-from headroles.terminal.answers import (
-    all_notes,
+from headroles.terminal.console import (
+    SHORT,
+    Detail,
     named_line,
     show_notes,
     show_report,
     show_sentences,
     show_title,
-    title_of,
+    terminal_table,
 )
-from headroles.terminal.console import SHORT, Detail, terminal_table
-from headroles.terminal.counts import show_grid
+from headroles.terminal.facts import all_notes, title_of
 from headroles.terminal.label import show_roles, show_run_facts
+from headroles.terminal.roles import show_grid
 
 FEW = 2
 """Sentences that are printed where nothing more is asked for."""

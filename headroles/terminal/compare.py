@@ -19,16 +19,18 @@ from headroles.reports.words.compare import (
     score_change_sentence,
     test_line,
 )
-from headroles.terminal.answers import (
+from headroles.terminal.console import (
     MARKS,
+    SHORT,
+    Detail,
     named_line,
     show_notes,
     show_report,
     show_sentences,
     show_title,
+    terminal_table,
 )
-from headroles.terminal.console import SHORT, Detail, terminal_table
-from headroles.terminal.phrases import describe_run
+from headroles.terminal.facts import describe_run
 
 RUN_COLUMNS = {
     "tokens an input": "tokens", "heads with a role": "heads", f"roles a head {ENDS}": f"roles a head {ENDS}",

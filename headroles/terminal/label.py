@@ -1,7 +1,6 @@
 """Show a labelling in the terminal: the answer, counts, strongest heads; also tasks and plans."""
 
-from collections.abc import Mapping, Sequence
-from textwrap import wrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -15,27 +14,24 @@ from headroles.reports.records import Summary
 from headroles.reports.sections.role_sheets import roles_sheet
 from headroles.reports.sheets import ENDS
 from headroles.reports.summary.summary import summarise
-from headroles.tasks import Task
-from headroles.terminal.answers import (
-    all_notes,
+from headroles.terminal.console import (
+    SHORT,
+    Detail,
     named_line,
     show_notes,
     show_report,
     show_sentences,
     show_title,
-    title_of,
+    terminal_table,
 )
-from headroles.terminal.console import SHORT, Detail, terminal_table
-from headroles.terminal.counts import bar_of, show_counts, show_grid
-from headroles.terminal.phrases import describe_test, plan_lines, support_lines, verdict_lines
+from headroles.terminal.facts import all_notes, describe_test, title_of
+from headroles.terminal.roles import show_counts, show_grid, support_lines, verdict_lines
 
 if TYPE_CHECKING:
-    from headroles.planning import Study
+    pass
 
 WIDE = 100
 """Width of the terminal from which columns stand two spaces apart."""
-POWER_CELLS = 40
-"""Width of a bar of power."""
 
 
 def show_labelling(console: Console, labelling: Labelling, folder: str, detail: Detail = SHORT) -> None:
@@ -123,38 +119,3 @@ def _counts(summary: Summary, gap: int) -> Table:
         "strongest head": "strongest\nhead", f"its mean {ENDS}": f"mean {ENDS}", "contrast": "con-\ntrast",
     }  # fmt: skip
     return terminal_table(sheet.pick(headings), gap=gap)
-
-
-def show_tasks(console: Console, tasks: Sequence[Task]) -> None:
-    """Print every task with its question, columns and name on the hub."""
-    for task in tasks:
-        columns = ", ".join(task.columns)
-        console.print(Text(f"{task.name:<6} {task.question}; columns {columns}; hub {task.config}"))
-
-
-def show_plan(console: Console, study: "Study") -> None:
-    """Print how many examples to collect, the assumptions, and the power of other numbers."""
-    for name, words in plan_lines(study):
-        lines = wrap(words, 70)
-        for number_of_line, line in enumerate(lines):
-            console.print(
-                Text(f"{'' if number_of_line else name:<9} {line}", style="bold" * (name == "collect"))
-            )
-    console.print()
-    curve = Table(box=None, pad_edge=False, header_style="dim")
-    curve.add_column("examples", justify="right")
-    curve.add_column("power", justify="right")
-    curve.add_column("")
-    for examples, power in study.curve:
-        enough = examples == study.examples
-        bar = Text(bar_of(power, POWER_CELLS) + "  enough" * enough)
-        curve.add_row(f"{examples:,}", f"{power:.3f}", bar, style="bold" * enough)
-    console.print(curve)
-    console.print()
-    smallest = Table(box=None, pad_edge=False, header_style="dim")
-    smallest.add_column("examples")
-    for examples, _ in study.detectable:
-        smallest.add_column(f"{examples:,}", justify="right")
-    effects = [f"{effect:.2f}" for _, effect in study.detectable]
-    smallest.add_row(f"smallest effect with power {study.power:g}", *effects)
-    console.print(smallest)

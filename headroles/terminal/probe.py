@@ -33,19 +33,18 @@ from headroles.reports.words.probes import (
     split_row,
     windows_text,
 )
-from headroles.terminal.answers import (
-    all_notes,
+from headroles.terminal.console import SHORT as BRIEF
+from headroles.terminal.console import (
+    Detail,
     named_line,
     show_notes,
     show_report,
     show_sentences,
     show_title,
-    title_of,
+    terminal_table,
 )
-from headroles.terminal.console import SHORT as BRIEF
-from headroles.terminal.console import Detail, terminal_table
+from headroles.terminal.facts import all_notes, describe_test, title_of
 from headroles.terminal.label import show_account
-from headroles.terminal.phrases import describe_test
 
 WIDE = 136
 """Width of the terminal from which decimals are shown."""

@@ -10,9 +10,8 @@ from headroles.records.replication import BestReplicate, GapReplicate, Replicati
 from headroles.reports.sheets import Cell, Sheet, count_cell, word_cell
 from headroles.reports.words.probes import percent, points, with_interval
 from headroles.reports.words.words import FAMILIES
-from headroles.terminal.answers import named_line
-from headroles.terminal.console import terminal_table
-from headroles.terminal.phrases import describe_run, describe_test
+from headroles.terminal.console import named_line, terminal_table
+from headroles.terminal.facts import describe_run, describe_test
 
 
 def show_replication(console: Console, found: Replication, out: str | None) -> None:

@@ -25,18 +25,18 @@ from headroles.reports.words.surface import (
     noop_sentences,
     short_name,
 )
-from headroles.terminal.answers import (
-    all_notes,
+from headroles.terminal.console import (
+    SHORT,
+    Detail,
     named_line,
     show_notes,
     show_report,
     show_sentences,
     show_title,
-    title_of,
+    terminal_table,
 )
-from headroles.terminal.console import SHORT, Detail, terminal_table
+from headroles.terminal.facts import all_notes, describe_test, title_of
 from headroles.terminal.label import show_account
-from headroles.terminal.phrases import describe_test
 
 WIDE = 100
 """Width of the terminal from which means have three decimals."""

@@ -3,17 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
-from headroles.records.causal.columns import EVEN, WHOLE, Column, parse_column
+from headroles.records.causal.columns import EVEN, WHOLE, Column, arm_name, parse_column
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, plural
-from headroles.reports.causal.words import (
-    ablation_of,
-    arm_name,
-    arm_of,
-    measure_of,
-    rows_of,
-    threshold_text,
-)
+from headroles.reports.ablate import Measured
 
 PUT = {
     "mean": "its mean over other inputs",
@@ -33,7 +26,8 @@ def ablation_sentences(labelling: Labelling) -> list[str]:
     Args:
         labelling: Of a run that takes heads out. What it does not record is left out.
     """
-    ablated = ablation_of(labelling)
+    measured = Measured(labelling)
+    ablated = measured.ablated
     arms = [parse_column(arm) for arm in ablated.damage.arms]
     names = ablated.damage.arms
     firsts = dict(zip((arm.outcome for arm in arms[::-1]), names[::-1], strict=True)).values()
@@ -49,8 +43,8 @@ def ablation_sentences(labelling: Labelling) -> list[str]:
         sentences.append(
             f"Means are those{drawn}, by class of token (first, special, other), and cross-fitted over units."
         )
-    sentences.append(f"Damage is the {join_names([measure_of(labelling, arm) for arm in [*firsts][::-1]])}.")
-    limits = [f"{threshold_text(labelling, arm)} for {arm_name(arm)}" for arm in ablated.damage.arms]
+    sentences.append(f"Damage is the {join_names([measured.measure(arm) for arm in [*firsts][::-1]])}.")
+    limits = [f"{measured.threshold(arm)} for {arm_name(arm)}" for arm in ablated.damage.arms]
     sentences += [
         f"The smallest damage that counts was {join_names(limits)}.",
         "A head is needed if its damage lies significantly above this threshold, interfering if it lies "
@@ -62,7 +56,7 @@ def ablation_sentences(labelling: Labelling) -> list[str]:
         f"“Negligible” and “interfering” need {ENOUGH_FOR_LITTLE} units. Below {FEWEST_UNITS} units nothing "
         f"was decided.",
     ]
-    return [*sentences, *_roles(labelling)]
+    return [*sentences, *_roles(measured)]
 
 
 def _acts(arms: Sequence[Column]) -> str:
@@ -74,9 +68,9 @@ def _acts(arms: Sequence[Column]) -> str:
     return ", or ".join(parts)
 
 
-def _roles(labelling: Labelling) -> list[str]:
+def _roles(measured: Measured) -> list[str]:
     """Return how the roles of a label run were held and tested; [] without one."""
-    ablated = ablation_of(labelling)
+    ablated = measured.ablated
     held = ablated.held
     if held is None:
         return []
@@ -104,10 +98,10 @@ def _roles(labelling: Labelling) -> list[str]:
             "Attention on the cells of a role was removed and compared with removing the same mass from "
             "other cells at the same offsets."
         )
-    groups = rows_of(ablated.groups, arm_of(labelling))
-    if groups:
+    groups = measured.rows(ablated.groups)
+    if len(groups):
         sentences.append(
-            f"All heads of a role were taken out together and compared with {groups[0].sets} random sets of "
-            "as many heads in each layer and in each half of its norms, beyond the line of damage by norm."
+            f"All heads of a role were taken out together and compared with {groups['sets'][0]} random sets "
+            "of as many heads in each layer and in each half of its norms, beyond the line of damage by norm."
         )
     return sentences

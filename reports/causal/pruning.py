@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headroles.records.causal.columns import ACCURACY, parse_column
+from headroles.records.causal.columns import ACCURACY, OUTCOME_WORDS, arm_name, parse_column
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, PruneStep, Pruning
 from headroles.records.causal.statement import amount, missed_sentence, statements
 from headroles.records.numbers import isolate, number, p_text, plural, share
+from headroles.reports.ablate import MEASURES
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.causal.words import MEASURES, OUTCOMES, arm_name, tone
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -21,6 +21,7 @@ from headroles.reports.figures.drawing import (
     add_stroke,
     blank,
     set_axis,
+    tone,
 )
 from headroles.reports.figures.panel import Panel
 from headroles.reports.sheets import ENDS, Cell, Sheet, columns_of_records, count_cell, place_cell, word_cell
@@ -47,7 +48,7 @@ def bound_text(pruning: Pruning) -> str:
         return f"the accuracy falls by at most {bound}"
     if pruning.relative:
         return f"the loss rises by at most {bound}"
-    return f"the {OUTCOMES[pruning.outcome]} changes by at most {bound}"
+    return f"the {OUTCOME_WORDS[pruning.outcome]} changes by at most {bound}"
 
 
 def step_text(pruning: Pruning, step: PruneStep) -> str:
@@ -135,7 +136,7 @@ def pruning_panel(pruning: Pruning) -> Panel:
     if certified is not None:
         add_stroke(figure, float(certified.size), color=FAINT, width=1.5, dash="dot")
     unit = " (%)" if pruning.relative else " (points)" if pruning.outcome == ACCURACY else ""
-    name = OUTCOMES.get(pruning.outcome, pruning.outcome)
+    name = OUTCOME_WORDS.get(pruning.outcome, pruning.outcome)
     set_axis(figure, "xaxis", title="heads removed", showgrid=False, rangemode="tozero", nticks=10)
     set_axis(figure, "yaxis", title=f"damage: {name}{unit}", nticks=7)
     chosen = (

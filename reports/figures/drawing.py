@@ -43,6 +43,11 @@ Shade = tuple[str, ...]
 """Colours from the lowest value to the highest, at equal steps."""
 
 
+def tone(place: int) -> str:
+    """Return a colour of the page by its number."""
+    return f"var(--tone-{place})"
+
+
 def blank(height: int, **layout: Any) -> Figure:
     """Return an empty figure with transparent ground, the page's font and quiet axes.
 

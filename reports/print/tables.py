@@ -14,6 +14,7 @@ from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.reports.print.writers import FORMS, as_csv, as_latex, as_markdown
+from headroles.reports.report import Paper
 from headroles.reports.sections import across_sheets, atlas_sheets
 from headroles.reports.sections.compare_sheets import changes_sheet, differences_sheet
 from headroles.reports.sheets import Sheet, Sheets
@@ -124,5 +125,5 @@ def table_text(
         raise UnknownName("form of tables", form, FORMS)
     table = tables[wanted]()
     if form == "csv":
-        return as_csv(table)
+        return table.table.csv() if isinstance(table, Paper) else as_csv(table)
     return as_latex(table, wanted) if form == "latex" else as_markdown(table)

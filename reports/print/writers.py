@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from headroles.records.numbers import isolate
+from headroles.reports.report import Paper
 from headroles.reports.sheets import Sheet
 
 FORMS = ("csv", "latex", "markdown")
@@ -43,10 +44,11 @@ def _csv_cell(value: object) -> str:
     return text
 
 
-def as_markdown(table: Sheet) -> str:
+def as_markdown(table: Sheet | Paper) -> str:
     """Return a table between pipes, its caption above it."""
-    sides = ["---:" if right else "---" for right in table.numeric]
-    lines = [table.header, sides, *table.texts]
+    sheet = table.sheet if isinstance(table, Paper) else table
+    sides = ["---:" if right else "---" for right in sheet.numeric]
+    lines = [sheet.header, sides, *sheet.texts]
     body = "\n".join("| " + " | ".join(map(markdown_text, line)) + " |" for line in lines)
     return f"{markdown_text(table.caption)}\n\n{body}\n"
 
@@ -69,13 +71,14 @@ def _without_controls(text: str) -> str:
     return "".join(" " if unicodedata.category(letter) in ("Cc", "Zl", "Zp") else letter for letter in text)
 
 
-def as_latex(table: Sheet, name: str) -> str:
+def as_latex(table: Sheet | Paper, name: str) -> str:
     """Return a booktabs table with caption and label; one of many rows runs over pages (longtable)."""
-    columns = "".join("r" if right else "l" for right in table.numeric)
-    head = f"{_line(table.header)}\n\\midrule"
-    body = "\n".join(_line(row) for row in table.texts)
+    sheet = table.sheet if isinstance(table, Paper) else table
+    columns = "".join("r" if right else "l" for right in sheet.numeric)
+    head = f"{_line(sheet.header)}\n\\midrule"
+    body = "\n".join(_line(row) for row in sheet.texts)
     caption = f"\\caption{{{latex_text(table.caption)}}}\n\\label{{tab:headroles-{name}}}"
-    if len(table.rows) > SHEET:
+    if len(sheet.rows) > SHEET:
         packages, text = (
             "booktabs, longtable",
             f"\\begin{{longtable}}{{{columns}}}\n{caption}\\\\\n\\toprule\n{head}\n\\endhead\n"

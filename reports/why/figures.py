@@ -22,7 +22,7 @@ from headroles.records.causal.origins import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, plural, two_decimals
-from headroles.reports.causal.words import damage_text, role_title, tone
+from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -36,6 +36,7 @@ from headroles.reports.figures.drawing import (
     blank,
     error_bars,
     set_axis,
+    tone,
 )
 from headroles.reports.figures.panel import Panel, plain
 from headroles.reports.why.words import (

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from headroles.records.causal.origins import FEW, SUBSPACE, UNTESTABLE, VERTICAL, KnockOut, Origin
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number
-from headroles.reports.causal.words import damage_text, role_title
+from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.files import files_json, files_of
 from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.maps import SCRIPT, STYLE, HeadMap, HeadMaps, HeadPanel, head_maps

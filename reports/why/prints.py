@@ -6,8 +6,7 @@ from headroles.records.causal.origins import UNTESTABLE, VERTICAL
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.shown.phrases import phrase_of
-from headroles.reports.causal.words import tone
-from headroles.reports.figures.drawing import INK, SOFT, SYMBOLS, Figure
+from headroles.reports.figures.drawing import INK, SOFT, SYMBOLS, Figure, tone
 from headroles.reports.print.figures import with_sentence
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.maps import add_verdicts, look_entry, map_frames, map_title

@@ -20,15 +20,24 @@ make up for it: negligible says that the model does without the head, not that t
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS, Damage, MarginRow
+from headroles.records.causal.ablation import (
+    COUNTED,
+    ENOUGH_FOR_LITTLE,
+    FEWEST_UNITS,
+    MARGIN_ROWS,
+    VERDICTS,
+    Damage,
+)
 from headroles.records.causal.columns import CLEAN, LOSS, Column, parse_column
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
+from headroles.records.table import Table
 from headroles.stats.causal.questions import equivalences
 from headroles.stats.causal.unseen import with_unseen
 from headroles.stats.claims import missing_p, outcome_of
@@ -284,9 +293,7 @@ def needed_heads(findings: Findings, damage: Damage) -> Bool[np.ndarray, "column
     return needed
 
 
-def margin_rows(
-    scores: Scores, rules: Sequence[Rule], decision: Decision, share: float
-) -> tuple[MarginRow, ...]:
+def margin_rows(scores: Scores, rules: Sequence[Rule], decision: Decision, share: float) -> Table:
     """Return the number of heads of each verdict at margins around the one used.
 
     Each row is a whole judgement with its own correction. It describes how far the convention decides, and
@@ -301,11 +308,11 @@ def margin_rows(
     plain = replace(closed_form_decision(decision), interval="test")
     used = [rule for rule in rules if rule.role or rule.sieve == Column(LOSS, CLEAN).name]
     scores = select_sieves(scores, [scores.sieves.index(rule.sieve) for rule in used])
-    rows = list[MarginRow]()
+    rows = list[dict[str, Any]]()
     for margin in sorted({*SHARES, share}):
         at = rules_with_margins(scores, used, margin)
         found = damage_tests(scores, at, judge(scores, at, plain), plain)
         for arm, codes in zip(found.arms, found.verdict, strict=True):
-            needed, negligible, interfering = (int((codes == code).sum()) for code in (0, 1, 4))
-            rows.append(MarginRow(arm, margin, needed, negligible, interfering))
-    return tuple(sorted(rows, key=lambda row: scores.sieves.index(row.arm)))
+            counts = {name: int((codes == VERDICTS.index(name)).sum()) for name in COUNTED}
+            rows.append({"arm": arm, "margin": margin, **counts})
+    return MARGIN_ROWS.rows(sorted(rows, key=lambda row: scores.sieves.index(row["arm"])))

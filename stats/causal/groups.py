@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.causal.ablation import FEWEST_UNITS, GroupTest, HeadSets
+from headroles.records.causal.ablation import FEWEST_UNITS, SET_TESTS, HeadSets
 from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.causal.questions import Questions, direction, judge_questions
 from headroles.stats.causal.rarity import TIE, adjust_roles, rarity
 from headroles.stats.causal.roles import damage_bounds
@@ -19,7 +20,7 @@ from headroles.stats.correction import significant
 RARE, REPAIRED = "more than random sets", "more than the sum"
 
 
-def group_tests(scores: Scores, sets: HeadSets, decision: Decision) -> tuple[GroupTest, ...]:
+def group_tests(scores: Scores, sets: HeadSets, decision: Decision) -> Table:
     """Test whether taking out all heads of a role does more damage than random sets, and than one by one.
 
     - **Rarity.** p = (1 + random sets with at least this damage beyond norm) / (1 + random sets), over the
@@ -48,7 +49,7 @@ def group_tests(scores: Scores, sets: HeadSets, decision: Decision) -> tuple[Gro
     """
     roles = list(dict.fromkeys(sets.roles))
     if not roles:
-        return ()
+        return SET_TESTS
     own = [_position(sets, role) for role in roles]
     joint = sets.damage[:, own].astype(np.float64).swapaxes(1, 2)
     singles = np.stack([[_single_sum(scores, arm, sets.members[k]) for k in own] for arm in sets.arms])
@@ -68,8 +69,8 @@ def group_tests(scores: Scores, sets: HeadSets, decision: Decision) -> tuple[Gro
     ])  # fmt: skip
     q = adjust_roles(p, decision)
     rare = significant(q, decision.alpha, p) & (whole.count >= FEWEST_UNITS)
-    return tuple(
-        GroupTest(
+    return SET_TESTS.rows(
+        dict(
             arm=arm,
             role=role,
             heads=int(sets.members[own[k]].sum()),

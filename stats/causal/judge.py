@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headroles.records.causal.ablation import Ablation, HeadSets, HeldRoles
+from headroles.records.causal.ablation import SET_TESTS, Ablation, HeadSets, HeldRoles
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision, Rule
@@ -56,9 +56,9 @@ def judge_ablation(
     if not apart.any():
         return known, findings, Ablation(damage, held, margins=margins, sets=sets)
     rest = select_examples(scores, apart)
-    groups = (
-        () if sets is None else group_tests(rest, replace(sets, damage=sets.damage[..., apart]), decision)
-    )
+    groups = SET_TESTS
+    if sets is not None:
+        groups = group_tests(rest, replace(sets, damage=sets.damage[..., apart]), decision)
     ablation = Ablation(
         damage=damage,
         held=held,

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.records.causal.ablation import Damage, HeldRoles, RoleTest, is_quiet
+from headroles.records.causal.ablation import COUNTED, ROLE_TESTS, VERDICTS, Damage, HeldRoles, is_quiet
 from headroles.records.causal.columns import LOSS, parse_column
 from headroles.records.example import Scores
 from headroles.records.findings import DECISIONS
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.causal.questions import Questions, direction, equivalent_questions, judge_questions
 from headroles.stats.causal.rarity import LABELLINGS, adjust_roles, random_areas, rarity
 from headroles.stats.columns import unit_numbers
@@ -55,7 +56,7 @@ def unit_areas(
     return areas
 
 
-def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decision) -> tuple[RoleTest, ...]:
+def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decision) -> Table:
     """Test for every role whether its heads do more or less damage than others of their layers, or none.
 
     - **Area.** Null: the mean over units of ``unit_areas`` is at most 0.5, or the labels are as any labels of
@@ -83,7 +84,7 @@ def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decisi
     """
     roles = [role for role in held.roles if held.heads(role).any()]
     if not roles:
-        return ()
+        return ROLE_TESTS
     units = tuple(dict.fromkeys(scores.units))
     per_unit = _unit_damages(scores, damage.arms)
     areas = np.stack([[unit_areas(values, held.heads(role)) for role in roles] for values in per_unit])
@@ -102,12 +103,15 @@ def role_tests(scores: Scores, held: HeldRoles, damage: Damage, decision: Decisi
     asked = Questions(damage.arms, units, one, means.swapaxes(1, 2), bounds)
     mean = judge_questions(asked, decision)
     little = equivalent_questions(asked, damage.threshold.tolist(), decision)
-    return tuple(
-        RoleTest(
+    return ROLE_TESTS.rows(
+        dict(
             arm=arm,
             role=role,
             heads=int(held.heads(role).sum()),
-            **{name: int((damage.verdict[row][held.heads(role)] == code).sum()) for name, code in COUNTED},
+            **{
+                name: int((damage.verdict[row][held.heads(role)] == VERDICTS.index(name)).sum())
+                for name in COUNTED
+            },
             count=int(area.count[row, k]),
             area=float(area.mean[row, k]),
             low=float(area.low[row, k]),
@@ -155,9 +159,6 @@ def _label_rarity(
 def _rarer(code: int, q: float, alpha: float) -> int:
     """Return the decision on an area: undetermined where labels at random explain what was found."""
     return 2 if code == 0 and not significant(np.array([q]), alpha)[0] else code
-
-
-COUNTED = (("needed", 0), ("negligible", 1), ("interfering", 4))
 
 
 def _little(within: bool, p: float) -> str:

@@ -3,18 +3,20 @@
 Both tests are of heads that hold a role, on units that did not decide the roles.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from headroles.records.causal.ablation import CellTest, HeldRoles, SiteTest
+from headroles.records.causal.ablation import CELL_TESTS, SITE_TESTS, HeldRoles
 from headroles.records.causal.columns import CELLS, MATCHED, NORM, SITES, Column, parse_column
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision
+from headroles.records.table import Table
 from headroles.stats.causal.controls import nearest_heads
-from headroles.stats.causal.questions import Answers, Questions, direction, judge_questions
+from headroles.stats.causal.questions import Questions, direction, judge_questions
 from headroles.stats.columns import mean_over_units, unit_numbers
 from headroles.stats.moments import describe, unit_means
 
@@ -35,7 +37,7 @@ class _Place:
     head: int
 
 
-def site_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[SiteTest, ...]:
+def site_tests(scores: Scores, held: HeldRoles, decision: Decision) -> Table:
     """Test for every labelled head whether damage is larger at the sites of its role.
 
     D_u is the damage at sites of a role minus that at other tokens of the same or else
@@ -64,7 +66,7 @@ def site_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[Sit
     roles = [role for role in held.roles if any(column.role == role for column in columns)]
     places = _labelled(held, roles)
     if not outcomes or not places:
-        return ()
+        return SITE_TESTS
     shape = (len(outcomes), len(scores.examples), len(places))
     own, beyond = np.full(shape, np.nan), np.full(shape, np.nan)
     controls = np.zeros((shape[0], shape[2]), dtype=np.int64)
@@ -90,12 +92,28 @@ def site_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[Sit
         tuple(outcomes), scores.units, _families(places, decision.family), own, bounds, beyond
     )
     more, less = judge_questions(questions, decision), judge_questions(questions.negated(), decision)
-    return tuple(
-        _site_row(arms[row], place, int(controls[row, k]), (row, k), more, less)
+    assert more.contrast is not None
+    contrast, known = more.contrast, controls > 0
+    return SITE_TESTS.rows(
+        {
+            "arm": arms[row], "role": place.role, "layer": place.layer, "head": place.head,
+            "count": more.count[row, k],
+            "mean": more.mean[row, k], "low": more.low[row, k], "high": more.high[row, k],
+            "p": more.p[row, k], "controls": controls[row, k],
+            "difference": contrast.mean[row, k] if known[row, k] else math.nan,
+            "difference_low": contrast.low[row, k] if known[row, k] else math.nan,
+            "difference_high": contrast.high[row, k] if known[row, k] else math.nan,
+            "p_difference": contrast.p[row, k] if known[row, k] else math.nan,
+            "p_joint": more.p_joint[row, k], "q": more.q[row, k],
+            "p_elsewhere": less.p_joint[row, k], "q_elsewhere": less.q[row, k],
+            "decision": direction(
+                int(more.decision[row, k]), bool(less.decision[row, k] == 0), int(more.count[row, k]), SITED
+            ),
+        }
         for row, outcome in enumerate(outcomes)
         for k, place in enumerate(places)
         if Column(outcome, SITES, place.role).name in scores.sieves
-    )
+    )  # fmt: skip
 
 
 def _labelled(held: HeldRoles, roles: Sequence[str]) -> list[_Place]:
@@ -170,37 +188,7 @@ def _first_arm(scores: Scores, outcome: str) -> str:
     )
 
 
-def _site_row(
-    arm: str, place: _Place, controls: int, where: tuple[int, int], more: Answers, less: Answers
-) -> SiteTest:
-    assert more.contrast is not None
-    beyond, known = more.contrast, controls > 0
-    return SiteTest(
-        arm=arm,
-        role=place.role,
-        layer=place.layer,
-        head=place.head,
-        count=int(more.count[where]),
-        mean=float(more.mean[where]),
-        low=float(more.low[where]),
-        high=float(more.high[where]),
-        p=float(more.p[where]),
-        controls=controls,
-        difference=float(beyond.mean[where]) if known else float("nan"),
-        difference_low=float(beyond.low[where]) if known else float("nan"),
-        difference_high=float(beyond.high[where]) if known else float("nan"),
-        p_difference=float(beyond.p[where]) if known else float("nan"),
-        p_joint=float(more.p_joint[where]),
-        q=float(more.q[where]),
-        p_elsewhere=float(less.p_joint[where]),
-        q_elsewhere=float(less.q[where]),
-        decision=direction(
-            int(more.decision[where]), bool(less.decision[where] == 0), int(more.count[where]), SITED
-        ),
-    )
-
-
-def cell_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[CellTest, ...]:
+def cell_tests(scores: Scores, held: HeldRoles, decision: Decision) -> Table:
     """Test for every labelled head whether removing its role's cells does more damage than removing others.
 
     Null: the mean damage of removing attention on the role's cells is at most that of removing the same mass
@@ -221,7 +209,7 @@ def cell_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[Cel
     roles = [role for role in held.roles if any(c.role == role and c.what == CELLS for c in columns)]
     places = _labelled(held, roles)
     if not outcomes or not places:
-        return ()
+        return CELL_TESTS
     shape = (len(outcomes), len(scores.examples), len(places))
     damages = {what: np.full(shape, np.nan) for what in (CELLS, MATCHED)}
     for what, values in damages.items():
@@ -239,33 +227,23 @@ def cell_tests(scores: Scores, held: HeldRoles, decision: Decision) -> tuple[Cel
     counted = {
         what: _paired_means(values, difference, tested, scores.units) for what, values in damages.items()
     }
-    return tuple(
-        CellTest(
-            outcome=outcome,
-            role=place.role,
-            layer=place.layer,
-            head=place.head,
-            count=int(found.count[row, k]),
-            cells=float(counted[CELLS][row, k]),
-            matched=float(counted[MATCHED][row, k]),
-            difference=float(found.mean[row, k]),
-            low=float(found.low[row, k]),
-            high=float(found.high[row, k]),
-            p=float(found.p[row, k]),
-            q=float(found.q[row, k]),
-            p_other=float(other.p[row, k]),
-            q_other=float(other.q[row, k]),
-            decision=direction(
-                int(found.decision[row, k]),
-                bool(other.decision[row, k] == 0),
-                int(found.count[row, k]),
+    return CELL_TESTS.rows(
+        {
+            "outcome": outcome, "role": place.role, "layer": place.layer, "head": place.head,
+            "count": found.count[row, k],
+            "cells": counted[CELLS][row, k], "matched": counted[MATCHED][row, k],
+            "difference": found.mean[row, k], "low": found.low[row, k], "high": found.high[row, k],
+            "p": found.p[row, k], "q": found.q[row, k],
+            "p_other": other.p[row, k], "q_other": other.q[row, k],
+            "decision": direction(
+                int(found.decision[row, k]), bool(other.decision[row, k] == 0), int(found.count[row, k]),
                 REMOVED,
             ),
-        )
+        }
         for row, outcome in enumerate(outcomes)
         for k, place in enumerate(places)
         if Column(outcome, CELLS, place.role).name in scores.sieves
-    )
+    )  # fmt: skip
 
 
 def _paired_means(

@@ -69,7 +69,7 @@ ONLY: dict[str, set[str]] = {
     "plotly": {"headroles.reports"},
     "jinja2": {"headroles.reports"},
     "kaleido": {"headroles.reports"},
-    "rich": {"headroles.terminal"},
+    "rich": {"headroles.terminal", "headroles.progress", "headroles.cli.display"},
     "click": {"headroles.cli"},
     "ray": {"headroles.shards.engines"},
     "psutil": {"headroles.shards.engines"},

@@ -90,3 +90,45 @@ def main_arm(names: Sequence[str]) -> str:
     outcome = parse_column(arms[0]).outcome
     mean = Column(outcome, MEAN).name
     return mean if mean in arms else arms[0]
+
+
+OUTCOME_WORDS = {
+    LOSS: "loss",
+    DISTRIBUTION: "output distribution",
+    REPRESENTATION: "representation",
+    TOKENS: "token states",
+}
+"""What damage is measured on, in few words."""
+REPLACED = {
+    "mean": "mean output",
+    "zero": "zero",
+    "resample": "output on other inputs",
+    "even": "even attention",
+}
+"""What stands in place of a head's own output or attention."""
+OTHER_COLUMNS = {
+    CLEAN: "{outcome} without intervention",
+    SCREEN: "{outcome}, damage to first order",
+    SITES: "{outcome} at sites of {role} beyond other tokens",
+    CELLS: "{outcome} without the cells of {role}",
+    MATCHED: "{outcome} without other cells, matched to those of {role}",
+}
+"""Columns that are no arm, in words."""
+
+
+def arm_name(arm: str) -> str:
+    """Return a column in words.
+
+    Example:
+        >>> arm_name("loss:mean"), arm_name("representation:zero"), arm_name("norm")
+        ('loss, mean output', 'representation, zero', 'norm of the head’s part of the output')
+        >>> arm_name("loss:sites:induction")
+        'loss at sites of induction beyond other tokens'
+    """
+    column = parse_column(arm)
+    if column.what == NORM:
+        return "norm of the head’s part of the output"
+    outcome = OUTCOME_WORDS[column.outcome]
+    if column.arm:
+        return f"{outcome}, {REPLACED[column.what]}"
+    return OTHER_COLUMNS[column.what].format(outcome=outcome, role=column.role)

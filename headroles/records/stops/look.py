@@ -11,8 +11,11 @@ from headroles.records.arrays import read_only
 from headroles.records.findings import DECISIONS
 from headroles.records.layers import Stack, plain_stack
 from headroles.records.shown.brief import brief
+from headroles.records.shown.phrases import phrase_of
 
-ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(len(DECISIONS))
+UNDETERMINED, UNTESTABLE = DECISIONS.index("undetermined"), DECISIONS.index("untestable")
+STATES = ("role", "not", "explained", "untestable", "open")
+"""States of a head at a look."""
 SHOWN = 8
 """Heads that a note names for each role at most."""
 
@@ -90,10 +93,37 @@ class Look:
             >>> look.left, look.tests, look.stops
             (1, 3, False)
         """
-        closed = self.decision[place][~self.open[place]]
-        names = {"role": ROLE, "not": NOT, "explained": EXPLAINED, "untestable": UNTESTABLE}
-        known = {name: int((closed == code).sum()) for name, code in names.items()}
-        return known | {"open": int(self.open[place].sum())}
+        states = self.states(place)
+        return {state: int((states == state).sum()) for state in STATES}
+
+    def states(self, place: int) -> np.ndarray:
+        """Return the state of every head for a role, layers × heads: "open", or its decision.
+
+        Args:
+            place: Place of the role in ``roles``.
+        """
+        return np.where(self.open[place], "open", np.array(DECISIONS)[self.decision[place]])
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Return the titles of the roles."""
+        return tuple(phrase_of(role).title for role in self.roles)
+
+    @property
+    def line(self) -> str:
+        """Return the look as a line: how much was read, how many heads are decided, and where some are open.
+
+        Example:
+            >>> decision = np.array([[[0, 1, 2]]])
+            >>> Look(3, 192, 192, 1545, 1545, ("local",), decision, decision == 2).line
+            'look 3: 192 of 1,545 units, 2 of 3 roles × heads decided; open: local 1'
+        """
+        counts = {role: int(heads.sum()) for role, heads in zip(self.roles, self.open, strict=True)}
+        still = ", ".join(f"{role} {count:,}" for role, count in counts.items() if count)
+        return (
+            f"look {self.number}: {self.units:,} of {self.all_units:,} units, {self.tests - self.left:,} of "
+            f"{self.tests:,} roles × heads decided{f'; open: {still}' if still else ''}"
+        )
 
     def open_heads(self) -> dict[str, list[str]]:
         """Return the open heads of every role that has some, as layer-head.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.options.causal.ablate import AblateOptions
@@ -12,7 +12,7 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.ablate.judging import judge_again, judge_run
-from headroles.runs.notebook import NotebookRun
+from headroles.runs.reported import ReportedRun
 from headroles.storage.causal.ablation import ablation_files, read_ablation
 from headroles.storage.folder import ABLATION_FILES
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from headroles.inputs.corpora import Corpus
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Facts, ShardWork
 
 
-class AblateRun(NotebookRun):
+class AblateRun(ReportedRun):
     """Heads are taken out one by one, and the damage is tested."""
 
     name: ClassVar[str] = "ablate"
@@ -111,12 +111,6 @@ class AblateRun(NotebookRun):
         """Read the tables of verdicts and tests."""
         return read_ablation(folder, scores)
 
-    def page(self, labelling: Labelling) -> str:
-        """Return the report of damage."""
-        from headroles.reports.causal.page import ablation_page
-
-        return ablation_page(labelling)
-
     def decided(self, labelling: Labelling) -> np.ndarray:
         """Return the verdicts of arms; findings say only whether heads are needed."""
         ablated, findings = labelling.ablated, labelling.findings
@@ -133,45 +127,21 @@ class AblateRun(NotebookRun):
 
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.causal.words import FAMILIES
+        from headroles.reports.ablate import FAMILIES
 
         return FAMILIES
 
-    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
-        """Return the figures of damage."""
-        from headroles.reports.causal.prints import ablation_plots
+    def report(self, labelling: Labelling) -> Report:
+        """Return the report of damage."""
+        from headroles.reports.ablate_report import report
 
-        return ablation_plots(labelling, width)
-
-    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
-        """Return tables of verdicts and tests."""
-        from headroles.reports.causal.sheets import ablation_tables
-
-        return ablation_tables(labelling)
-
-    def answer(self, labelling: Labelling) -> Answer:
-        """Return which heads matter, in a few sentences."""
-        from headroles.reports.causal.answer import answer_of
-
-        return answer_of(labelling)
-
-    def notebook(self, labelling: Labelling) -> str:
-        """Return the answer, and the verdicts as tables."""
-        from headroles.reports.causal.notebook import notebook_of
-
-        return notebook_of(labelling)
+        return report(labelling)
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return what taking one head out does."""
-        from headroles.reports.causal.answer import head_sentence
+        from headroles.reports.ablate import Measured, head_sentence
 
-        return head_sentence(labelling, layer, head)
-
-    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
-        """Print the verdicts and the tests of roles."""
-        from headroles.terminal.causal.ablate import show_ablation
-
-        show_ablation(console, labelling, folder, detail)
+        return head_sentence(Measured(labelling), layer, head)
 
 
 KIND = AblateRun()

@@ -1,6 +1,5 @@
 """Record everything that reproduces a run that takes heads out, and what the run left out."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,10 @@ from headroles.records.causal.ablation import (
     ENOUGH_FOR_LITTLE,
     FEWEST_UNITS,
     Ablation,
-    CellTest,
-    GroupTest,
-    RoleTest,
-    SiteTest,
 )
 from headroles.records.causal.columns import CELLS, MATCHED, SITES, parse_column
 from headroles.records.findings import Labelling
+from headroles.records.table import Table
 from headroles.runs.held.manifest import record_of_questions
 from headroles.runs.manifest import (
     column_notes,
@@ -69,7 +65,7 @@ def role_notes(ablated: Ablation) -> list[str]:
     Args:
         ablated: Its tests.
     """
-    tables: dict[str, Sequence[SiteTest | CellTest | RoleTest | GroupTest]] = {
+    tables: dict[str, Table] = {
         "sites": ablated.sites, "cells": ablated.cells, "areas": ablated.roles, "sets": ablated.groups,
     }  # fmt: skip
     few = {

@@ -1,117 +1,48 @@
 """Verdicts of heads that were taken out, and tests of roles, as files of a run folder, and back."""
 
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headroles.records.causal.ablation import (
+    CELL_TESTS,
+    GRIDS,
+    HEAD_DAMAGE,
+    MARGIN_ROWS,
+    ROLE_TESTS,
+    SET_TESTS,
+    SITE_TESTS,
     VERDICTS,
     Ablation,
-    CellTest,
     Damage,
-    GroupTest,
     HeadSets,
     HeldRoles,
-    MarginRow,
-    RoleTest,
-    SiteTest,
 )
 from headroles.records.causal.columns import parse_column
 from headroles.records.example import Scores
 from headroles.storage.archive import archive_bytes, arrays_of, read_archive, record_of
-from headroles.storage.folder import DAMAGE, GROUPS, HEAD_SETS, HELD, MARGINS, PREDICTION, REMOVALS, SITES
-from headroles.storage.tables import csv_text, read_records
+from headroles.storage.folder import DAMAGE, HEAD_SETS, HELD
+from headroles.storage.tables import read_csv, read_table
 
-TESTS: dict[str, tuple[str, type]] = {
-    SITES: ("sites", SiteTest),
-    REMOVALS: ("cells", CellTest),
-    PREDICTION: ("roles", RoleTest),
-    GROUPS: ("groups", GroupTest),
-    MARGINS: ("margins", MarginRow),
-}
-"""Field of ``Ablation`` and kind of record, by the name of the table."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeadDamage:
-    """Row of ``damage.csv``: the damage of taking one head out, and its verdict.
-
-    Attributes:
-        arm: Name of the column, such as "loss:mean".
-        layer: Layer of the head.
-        head: The head.
-        count: Units that counted.
-        mean: Mean damage over units.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        threshold: The smallest damage that counts in this arm, θ.
-        p_needed: One-sided p of "damage is at most θ".
-        q_needed: ``p_needed`` adjusted over its family.
-        p_interfering: One-sided p of "damage is at least −θ", with three further units as bad as the worst;
-            NaN for distances.
-        q_interfering: ``p_interfering`` adjusted over its family.
-        p_negligible: P of "damage is at least θ in either direction", with three further units as bad as
-            the worst.
-        q_negligible: ``p_negligible`` adjusted over its family.
-        verdict: "needed", "negligible", "interfering", "undetermined" or "untestable". Below 20 units
-            nothing is decided, below 75 nothing is negligible or interfering.
-    """
-
-    arm: str
-    layer: int
-    head: int
-    count: int
-    mean: float
-    low: float
-    high: float
-    threshold: float
-    p_needed: float
-    q_needed: float
-    p_interfering: float
-    q_interfering: float
-    p_negligible: float
-    q_negligible: float
-    verdict: str
-
-
-GRIDS = tuple(
-    field.name for field in fields(Damage) if field.name not in ("arms", "count", "threshold", "verdict")
-)
-"""Fields of ``Damage`` with a number per arm, layer and head."""
+TESTS = {
+    "sites": SITE_TESTS, "cells": CELL_TESTS, "roles": ROLE_TESTS, "groups": SET_TESTS, "margins": MARGIN_ROWS
+}  # fmt: skip
+"""Table of every field of ``Ablation`` that holds one."""
 
 
 def ablation_files(ablation: Ablation) -> dict[str, str | bytes]:
-    """Return every file by name; NaN is an empty cell, and empty tables are left out.
+    """Return every file by name; empty tables are left out.
 
     ``held.npz`` holds the roles with their decisions, scores and units, and ``sets.npz`` the sets of heads
     with their damage (float32).
     """
-    contents: dict[str, str | bytes] = {DAMAGE: csv_text(HeadDamage, damage_rows(ablation.damage))}
-    for name, (field, kind) in TESTS.items():
-        if getattr(ablation, field):
-            contents[name] = csv_text(kind, getattr(ablation, field))
+    tables = [ablation.damage.table, *(getattr(ablation, field) for field in TESTS)]
+    contents: dict[str, str | bytes] = {table.file: table.csv() for table in tables if len(table)}
     for name, record in ((HELD, ablation.held), (HEAD_SETS, ablation.sets)):
         if record is not None:
             contents[name] = archive_bytes(arrays_of(record), compressed=True)
     return contents
-
-
-def damage_rows(damage: Damage) -> list[HeadDamage]:
-    """Return a row per arm, layer and head."""
-    return [
-        HeadDamage(
-            arm=damage.arms[place[0]],
-            layer=place[1],
-            head=place[2],
-            count=int(damage.count[place]),
-            threshold=float(damage.threshold[place[0]]),
-            **{name: float(getattr(damage, name)[place]) for name in GRIDS},
-            verdict=VERDICTS[damage.verdict[place]],
-        )
-        for place in np.ndindex(damage.count.shape)
-    ]
 
 
 def read_ablation(folder: Path, scores: Scores) -> Ablation:
@@ -129,16 +60,13 @@ def read_ablation(folder: Path, scores: Scores) -> Ablation:
         BadInput: When arrays do not fit together.
     """
     damage = _read_damage(folder / DAMAGE, scores)
-    tables = {
-        field: tuple(read_records(kind, folder / name)) if (folder / name).is_file() else ()
-        for name, (field, kind) in TESTS.items()
-    }
+    tables = {field: read_table(table, folder / table.file) for field, table in TESTS.items()}
     held = _read_archive(folder / HELD, HeldRoles)
     sets = _read_archive(folder / HEAD_SETS, HeadSets)
     ablation = Ablation(damage=damage, held=held, sets=sets, **tables)
     _check_roles(ablation, (scores.layers, scores.heads))
     _check_sets(ablation, scores)
-    _check_words(ablation)
+    _check_arms(ablation)
     return ablation
 
 
@@ -150,34 +78,27 @@ def _read_archive(path: Path, kind: type) -> Any:
 def _read_damage(path: Path, scores: Scores) -> Damage:
     arms = tuple(name for name in scores.sieves if parse_column(name).arm)
     shape = (len(arms), scores.layers, scores.heads)
-    rows: list[HeadDamage] = read_records(HeadDamage, path)
-    wanted = [(arms[place[0]], *place[1:]) for place in np.ndindex(shape)]
-    if [(row.arm, row.layer, row.head) for row in rows] != wanted:
+    table = HEAD_DAMAGE.parse(read_csv(path))
+    places = zip(table["arm"], table["layer"].tolist(), table["head"].tolist(), strict=True)
+    if [*places] != [(arms[arm], layer, head) for arm, layer, head in np.ndindex(shape)]:
         raise ValueError(f"the rows of {path.name} are not every arm, layer and head in turn")
-    grids = {name: np.array([getattr(row, name) for row in rows]).reshape(shape) for name in GRIDS}
-    thresholds = np.array([row.threshold for row in rows]).reshape(len(arms), -1)
+    thresholds = table["threshold"].reshape(len(arms), -1)
     if not all(np.unique(own).size == 1 for own in thresholds):
         raise ValueError(f"{path.name} has more than one threshold for an arm")
+    codes = {verdict: code for code, verdict in enumerate(VERDICTS)}
     return Damage(
         arms=arms,
-        count=np.array([row.count for row in rows], dtype=np.int64).reshape(shape),
         threshold=thresholds[:, 0],
-        verdict=np.array([_code(row.verdict, path.name) for row in rows], dtype=np.int8).reshape(shape),
-        **grids,
+        verdict=np.array([codes[word] for word in table["verdict"]], dtype=np.int8).reshape(shape),
+        **{name: table[name].reshape(shape) for name in GRIDS},
     )
-
-
-def _code(verdict: str, name: str) -> int:
-    if verdict not in VERDICTS:
-        raise ValueError(f"{name} has a verdict {verdict!r}, which no test gives")
-    return VERDICTS.index(verdict)
 
 
 def _check_roles(ablation: Ablation, grid: tuple[int, int]) -> None:
     """Refuse roles of other heads, and rows of roles or heads that do not hold them."""
     held = ablation.held
-    of_heads: list[SiteTest | CellTest] = [*ablation.sites, *ablation.cells]
-    rows: list[SiteTest | CellTest | RoleTest | GroupTest] = [*of_heads, *ablation.roles, *ablation.groups]
+    of_heads = [*ablation.sites, *ablation.cells]
+    rows = [*of_heads, *ablation.roles, *ablation.groups]
     if held is None:
         if rows or ablation.sets is not None:
             raise ValueError(f"there are tests of roles, but no {HELD}")
@@ -208,24 +129,9 @@ def _check_sets(ablation: Ablation, scores: Scores) -> None:
         raise ValueError(f"{HEAD_SETS} has arms that the run has not")
 
 
-DECIDED = {
-    ("sites", "decision"): ("at its sites", "elsewhere", "undetermined", "untestable"),
-    ("cells", "decision"): ("its cells matter", "other cells matter more", "undetermined", "untestable"),
-    ("roles", "decision"): ("more damage", "less damage", "undetermined", "untestable"),
-    ("roles", "no_damage"): ("negligible", "undetermined", "untestable"),
-    ("groups", "decision"): ("more than random sets", "undetermined", "untestable"),
-    ("groups", "excess_decision"): ("more than the sum", "undetermined", "untestable"),
-}
-"""Decisions that tests of roles can have, by the field of ``Ablation`` and that of its rows."""
-
-
-def _check_words(ablation: Ablation) -> None:
-    """Refuse decisions that no test gives, and arms that the run has not."""
+def _check_arms(ablation: Ablation) -> None:
+    """Refuse arms and outcomes that the run has not."""
     arms, outcomes = ablation.damage.arms, {parse_column(arm).outcome for arm in ablation.damage.arms}
-    for (field, column), known in DECIDED.items():
-        for decision in (getattr(row, column) for row in getattr(ablation, field)):
-            if decision not in known:
-                raise ValueError(f"there is a decision {decision!r}, which no test gives")
     named = [row.arm for row in ablation.sites] + [row.arm for row in ablation.roles]
     named += [row.arm for row in ablation.groups] + [row.arm for row in ablation.margins]
     for arm in named:

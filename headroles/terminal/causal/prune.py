@@ -12,8 +12,7 @@ from headroles.records.causal.statement import amount, statements
 from headroles.records.numbers import plural
 from headroles.storage.causal.pruning import certificate
 from headroles.storage.folder import PRUNED_MODEL
-from headroles.terminal.answers import named_line, show_notes, show_report, show_title
-from headroles.terminal.console import SHORT, Detail
+from headroles.terminal.console import SHORT, Detail, named_line, show_notes, show_report, show_title
 
 COLUMNS = ("heads", "units", "mean", "95 % interval", "at most", "p", "decision")
 

@@ -7,23 +7,23 @@ from rich.console import Console
 from headroles.records.findings import Labelling
 from headroles.records.shown.phrases import phrase_of
 from headroles.reports.sheets import ENDS, Sheet
+from headroles.reports.terminal import WIDE
 from headroles.reports.why.answer import answer_of
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
 from headroles.reports.why.words import FAMILIES, glossary, origins_of
 from headroles.reports.words.words import FAMILIES as NAMES
-from headroles.terminal.answers import (
-    all_notes,
+from headroles.terminal.console import (
+    SHORT,
+    Detail,
     named_line,
     show_notes,
     show_report,
     show_sentences,
     show_title,
-    title_of,
+    terminal_table,
 )
-from headroles.terminal.causal.ablate import WIDE
-from headroles.terminal.console import SHORT, Detail, terminal_table
+from headroles.terminal.facts import all_notes, describe_test, title_of
 from headroles.terminal.label import show_account
-from headroles.terminal.phrases import describe_test
 
 WIDEST = 150
 """Width of the terminal from which columns stand two spaces apart."""

@@ -118,20 +118,6 @@ for (const pick of document.querySelectorAll(".pick")) {
   pick.addEventListener("input", () => pick.closest("figure").querySelectorAll(".plot").forEach(draw));
 }
 
-/* Of several figures the chosen one is shown. */
-for (const choice of document.querySelectorAll("[data-figures]")) {
-  const pick = choice.querySelector("select");
-  const show = () => {
-    for (const figure of document.getElementById(choice.dataset.figures).children) {
-      figure.hidden = figure.id !== pick.value;
-      for (const plot of figure.hidden ? [] : figure.querySelectorAll(".plot")) if (drawnPlots.has(plot)) Plotly.Plots.resize(plot);
-    }
-  };
-  pick.addEventListener("input", show);
-  choice.hidden = false;
-  show();
-}
-
 for (const legend of document.querySelectorAll(".legend")) {
   legend.addEventListener("click", (event) => {
     const button = event.target.closest("button");

@@ -1,0 +1,59 @@
+"""The page of a report: one self-contained HTML file, made by one template from blocks."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from markupsafe import Markup
+
+from headroles.reports.document import PLOTLY, environment, policy, template
+from headroles.reports.figures.drawing import figure_json
+from headroles.reports.files import files_json
+from headroles.reports.maps import SCRIPT, STYLE, head_maps
+from headroles.reports.marks import Figure, plotly_json
+from headroles.reports.report import Report, shown
+from headroles.reports.summary.embedded import manifest_json, script_json
+
+STYLES = ("shared/page.css", "frame/frame.css", STYLE, "probes/probes.css", "causal/causal.css")
+SCRIPTS = (
+    "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js",
+    "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
+)  # fmt: skip
+
+
+def page_html(report: Report) -> str:
+    """Return the page of a report: one HTML file that requests nothing.
+
+    The same result gives the same text, byte for byte. Text from data is escaped everywhere, and the page's
+    own policy lets only its own scripts run.
+    """
+    page = report.page()
+    plotly = template(PLOTLY)
+    script = "\n".join(template(file) for file in (*SCRIPTS, *page.scripts))
+    data = {**page.data, "files": files_json(page.files), "manifest": manifest_json(report.manifest)}
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            page=page,
+            sections=[
+                ("answer", "Answer"),
+                *((s.key, s.label) for s in page.sections if s.label and shown(s.blocks)),
+            ],
+            data={name: Markup(json) for name, json in data.items()},
+            drawn=_drawn,
+            shown=shown,
+            head_maps=head_maps([*page.maps()], page.heads),
+            style=Markup("\n".join(template(file) for file in (*STYLES, *page.styles))),
+            plotly=Markup(plotly),
+            script=Markup(script),
+            policy=policy([plotly, script]),
+            **page.values,
+        )
+    )
+
+
+def _drawn(figure: Figure) -> Any:
+    """Return the JSON of a figure, and its height in pixels."""
+    made = plotly_json(figure)
+    return SimpleNamespace(json=Markup(script_json(figure_json(made))), height=made["layout"]["height"])

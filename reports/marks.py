@@ -1,0 +1,445 @@
+"""Figures as marks over the rows of a table, and their form in plotly's JSON.
+
+A figure names columns; hover texts, the legend and the numbers behind it follow from the same rows. Colours
+are CSS variables, written as ``var(--name)``; the page fills in the colours of the theme.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from headroles.records.layers import Stack
+from headroles.records.table import Row, Sheet, Table
+from headroles.reports.figures.drawing import (
+    FAINT,
+    INK,
+    SYMBOLS,
+    add_cells,
+    add_note,
+    add_scatter,
+    add_shape,
+    add_stroke,
+    blank,
+    layer_ticks,
+    set_axis,
+)
+from headroles.reports.figures.drawing import Figure as PlotlyFigure
+from headroles.reports.figures.panel import plain
+
+STEP = 22
+"""Height of a row of a forest plot in pixels."""
+INTERVAL = (
+    "%{text}<br>%{fullData.name}: %{x:.3~g} [%{customdata[0]:.3~g}, %{customdata[1]:.3~g}]<extra></extra>"
+)
+"""Hover text of a dot with a level interval: the row, the trace, the value with its ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colour and symbol of a word, everywhere: in figures, maps, legends and cells of tables.
+
+    Attributes:
+        tone: Number of a colour of the page, or a colour such as ``INK``.
+        symbol: Plotly's name of the symbol.
+    """
+
+    tone: int | str
+    symbol: str = "circle"
+
+    @property
+    def colour(self) -> str:
+        """Return the colour as the page knows it."""
+        return f"var(--tone-{self.tone})" if isinstance(self.tone, int) else self.tone
+
+    @property
+    def number(self) -> int:
+        """Return the number of the symbol, filled, in the legend of a page."""
+        return SYMBOLS.index(self.symbol.removesuffix("-open"))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis.
+
+    Attributes:
+        title: Its title.
+        settings: As plotly names them.
+    """
+
+    title: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Dots with intervals: a trace for every word of a column, or one trace.
+
+    Attributes:
+        x: Column along the first axis.
+        y: Column along the second; "" for a line of its own for every row, the first on top (a forest plot).
+        ends: Columns of the ends of the interval, which lies along y, or along x in a forest plot.
+        by: Column of the words that decide the look; "" for one trace.
+        looks: Look by word; rows with other words are not drawn.
+        name: Name of the only trace.
+        shift: Height above the middle of a row of a forest plot.
+        size: Size in pixels.
+        line: Width of outlines and intervals in pixels.
+        hover: Template of the hover text.
+        custom: Columns that the hover text finds in ``customdata``; () for the ends.
+        text: Writes the text of a row on hover; None for its name.
+        marker: Further settings of the marks, as plotly names them.
+        toggles: Names the button that switches a word on and off; None for no buttons.
+    """
+
+    x: str
+    y: str = ""
+    ends: tuple[str, ...] = ()
+    by: str = ""
+    looks: Mapping[Any, Look] = field(default_factory=dict)
+    name: str = ""
+    shift: float = 0.0
+    size: int = 8
+    line: float = 1.5
+    hover: str = INTERVAL
+    custom: tuple[str, ...] = ()
+    text: Callable[[Row], str] | None = None
+    marker: Mapping[str, Any] = field(default_factory=dict)
+    toggles: Callable[[str], str] | None = None
+
+    @property
+    def buttons(self) -> dict[str, int]:
+        """Return the number of every button by its name."""
+        names = dict.fromkeys(map(self.toggles, self.looks)) if self.toggles else ()
+        return {name: number for number, name in enumerate(names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A broad line from one column to another in every row of a forest plot, with a stroke between."""
+
+    low: str
+    high: str
+    middle: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line across the plot at a value of an axis; none at NaN."""
+
+    at: float
+    axis: str = "x"
+    name: str = ""
+    dash: str = ""
+    colour: str = INK
+    width: float = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line with marks through the rows, or through two points.
+
+    Attributes:
+        x: Column along the first axis, or values.
+        y: Column along the second axis, or values.
+        name: Name of the trace.
+        look: Its look; a symbol "" for a line without marks.
+        hover: Template of the hover text; "" for none.
+        dash: As plotly names it; "" for a solid line.
+        number: Of the button that switches it off; −1 for none.
+    """
+
+    x: str | Sequence[float]
+    y: str | Sequence[float]
+    name: str
+    look: Look
+    hover: str = ""
+    dash: str = ""
+    number: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A field of cells, shaded by a column; the first row lies at the top.
+
+    Attributes:
+        row: Column of the row of a cell, from 0.
+        column: Column of its place in the row, from 0.
+        value: Column of the shade; cells at NaN are left out.
+        shade: Colours of the lowest value, those between, and the highest.
+        ends: Values of the first and the last colour.
+        name: Name of the trace.
+        hover: Template of the hover text, after ``customdata`` of row, column, value and ``custom``.
+        custom: Further columns of the hover text.
+        text: Writes what stands in a cell; None for nothing.
+        settings: Further settings, as ``drawing.add_cells`` names them.
+    """
+
+    row: str
+    column: str
+    value: str
+    shade: tuple[str, ...]
+    ends: tuple[float, float]
+    name: str
+    hover: str
+    custom: tuple[str, ...] = ()
+    text: Callable[[Row], str] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Anything else that plotly draws, as it names the settings; names and texts are escaped already."""
+
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape behind or before the marks, as plotly names its settings."""
+
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text inside the plot, at a place as plotly names it; it is escaped here."""
+
+    text: str
+    place: Mapping[str, Any]
+
+
+Mark = Dots | Span | Rule | Line | Cells | Trace | Shape | Note
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figure:
+    """A figure of any output.
+
+    Attributes:
+        key: Names its place on the page and its file.
+        title: Heading.
+        sentence: What it shows, with its numbers, in one or two sentences.
+        caption: How to read it; "" for nothing.
+        rows: The table that it draws.
+        marks: What is drawn, from back to front.
+        x: First axis.
+        y: Second axis.
+        height: In pixels; forest plots take the height of their rows.
+        names: Name of every row of a forest plot; None for other figures.
+        numbers: The table behind it: columns of ``rows`` with their headings ("" for those of the schema), or
+            a table of its own; empty for none.
+        beside: A second plot over the same rows; its sentence describes it.
+        axes: Further axes by plotly's names, such as "xaxis2".
+        layout: Further settings of the layout, as plotly names them.
+        plot: Draws the figure in place of marks, where these cannot.
+        name: Name of its file for print; "" for its key.
+    """
+
+    key: str
+    title: str
+    sentence: str
+    caption: str
+    rows: Table
+    marks: Sequence[Mark] = ()
+    x: Axis = Axis()
+    y: Axis = Axis()
+    height: int = 360
+    names: Callable[[Row], str] | None = None
+    numbers: Mapping[str, str] | Sheet = field(default_factory=dict)
+    beside: "Figure | None" = None
+    axes: Mapping[str, Axis] = field(default_factory=dict)
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    plot: Callable[[], PlotlyFigure] | None = None
+    name: str = ""
+
+    @property
+    def sheet(self) -> Sheet | None:
+        """Return the numbers behind the figure as people read them; None where there are none."""
+        if isinstance(self.numbers, Sheet):
+            return self.numbers
+        if not self.numbers:
+            return None
+        columns = {column.name: column for column in self.rows.columns}
+        shown = [columns[name] for name in self.numbers]
+        header = tuple(self.numbers[column.name] or column.heading for column in shown)
+        return Sheet(self.title, header, tuple(tuple(c.write(row) for c in shown) for row in self.rows))
+
+    @property
+    def toggles(self) -> list[tuple[Any, Look, str]]:
+        """Return number, look and word of every trace that a reader can switch on and off."""
+        found: dict[Any, tuple[Any, Look, str]] = {}
+        for mark in self.marks:
+            if isinstance(mark, Dots) and mark.toggles is not None:
+                drawn, buttons = {*self.rows[mark.by].tolist()}, mark.buttons
+                for word, look in mark.looks.items():
+                    name = mark.toggles(word)
+                    if word in drawn and name not in found:
+                        found[name] = (buttons[name], look, name)
+            elif isinstance(mark, Line) and mark.number >= 0:
+                found[mark.name] = (mark.number, mark.look, mark.name)
+        return list(found.values())
+
+
+def layers_axis(stack: Stack, **settings: Any) -> Axis:
+    """Return an axis of layers, each at its position in the model."""
+    return Axis("layer", settings | layer_ticks(stack, 1 if len(stack.layers) <= 16 else 4))
+
+
+def plotly_json(figure: Figure) -> PlotlyFigure:
+    """Return a figure as plotly's JSON, its numbers as arrays."""
+    if figure.plot is not None:
+        return figure.plot()
+    made = blank(figure.height, **figure.layout)
+    rows = [*figure.rows]
+    names = [plain(figure.names(row)) for row in rows] if figure.names else []
+    for mark in figure.marks:
+        if isinstance(mark, Rule):
+            dash = {"dash": mark.dash} if mark.dash else {}
+            add_stroke(made, mark.at, along=mark.axis, color=mark.colour, width=mark.width, **dash)
+        elif isinstance(mark, Span):
+            _add_span(made, figure.rows, mark, names)
+        elif isinstance(mark, Line):
+            _add_line(made, figure.rows, mark)
+        elif isinstance(mark, Cells):
+            _add_cells(made, figure.rows, mark)
+        elif isinstance(mark, Trace):
+            made["data"].append(dict(mark.settings))
+        elif isinstance(mark, Shape):
+            add_shape(made, **mark.settings)
+        elif isinstance(mark, Note):
+            add_note(made, escape(mark.text, quote=False), **mark.place)
+        else:
+            _add_dots(made, figure, mark, names)
+    if names:
+        made["layout"]["height"] = 84 + STEP * max(len(names), 2)
+        made["layout"]["margin"] = {"l": 12, "r": 16, "t": 8, "b": 56}
+        set_axis(
+            made, "yaxis", tickmode="array", tickvals=list(range(len(names))), ticktext=names[::-1],
+            range=[-0.7, len(names) - 0.3], showgrid=False,
+        )  # fmt: skip
+    set_axis(made, "xaxis", title=escape(figure.x.title, quote=False), **figure.x.settings)
+    set_axis(made, "yaxis", title=escape(figure.y.title, quote=False), **figure.y.settings)
+    for name, axis in figure.axes.items():
+        set_axis(made, name, title=escape(axis.title, quote=False), **axis.settings)
+    return made
+
+
+def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[str]) -> None:
+    """Add a trace for every word that is drawn."""
+    rows, forest = figure.rows, not mark.y
+    along = rows[mark.x].astype(float)
+    up = len(rows) - 1 - np.arange(len(rows)) + mark.shift if forest else rows[mark.y].astype(float)
+    value = along if forest else up
+    ends = [rows[name].astype(float) for name in mark.ends] or [value, value]
+    low, high = (np.where(np.isnan(end), value, end) for end in ends)
+    if figure.y.settings.get("type") == "log":
+        low = np.where(low > 0, low, value)
+    known = ~np.isnan(along) & ~np.isnan(up)
+    kind = np.float32 if mark.custom else np.float64
+    names = [escape(mark.text(row), quote=False) for row in rows] if mark.text else names
+    for word, look in mark.looks.items():
+        chosen = known & ((rows[mark.by] == word) if mark.by else True)
+        if not chosen.any():
+            continue
+        custom = [rows[name] for name in mark.custom] or [low, high]
+        bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]}
+        add_scatter(
+            made, x=along[chosen].astype(kind), y=up[chosen].astype(kind), mode="markers",
+            name=escape(mark.name or word, quote=False),
+            **({"meta": {"role": mark.buttons[mark.toggles(word)]}} if mark.toggles else {}),
+            **({"text": [name for name, drawn in zip(names, chosen, strict=True) if drawn]} if names else {}),
+            customdata=np.column_stack([values[chosen] for values in custom]).astype(kind),
+            marker={
+                "symbol": look.symbol, "color": look.colour, "size": mark.size,
+                "line": {"color": look.colour, "width": mark.line}, **mark.marker,
+            },
+            **{
+                "error_x" if forest else "error_y": {
+                    "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()},
+                    "symmetric": False, "color": look.colour, "thickness": mark.line, "width": 0,
+                }
+            },
+            hovertemplate=mark.hover,
+        )  # fmt: skip
+
+
+def _add_span(made: PlotlyFigure, rows: Table, mark: Span, names: Sequence[str]) -> None:
+    """Add a broad line in each row, and a stroke between its ends."""
+    known = np.flatnonzero(~np.isnan(rows[mark.middle]))
+    levels = (len(rows) - 1 - known).astype(float)
+    low, high, middle = (rows[name][known] for name in (mark.low, mark.high, mark.middle))
+    add_scatter(
+        made, x=[value for pair in zip(low.tolist(), high.tolist(), strict=True) for value in (*pair, None)],
+        y=[value for level in levels.tolist() for value in (level, level, None)], mode="lines",
+        name=mark.name, line={"color": FAINT, "width": 9}, opacity=0.45, hoverinfo="skip",
+    )  # fmt: skip
+    add_scatter(
+        made, x=middle.tolist(), y=levels.tolist(), mode="markers", name=f"median of {mark.name}",
+        marker={"symbol": "line-ns-open", "size": 10, "color": "var(--soft)", "line": {"width": 2}},
+        text=[names[place] for place in known.tolist()], customdata=np.column_stack([low, high]),
+        hovertemplate=INTERVAL.replace("%{fullData.name}", mark.name),
+    )  # fmt: skip
+
+
+def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
+    """Add a field of cells."""
+    at = (rows[mark.row], rows[mark.column])
+    shape = (int(at[0].max(initial=0)) + 1, int(at[1].max(initial=0)) + 1)
+    values, texts = np.full(shape, np.nan), np.full(shape, "", object)
+    numbers = np.full((*shape, len(mark.custom)), np.nan)
+    values[at] = rows[mark.value]
+    for place, name in enumerate(mark.custom):
+        numbers[(*at, place)] = rows[name]
+    if mark.text is not None:
+        texts[at] = [escape(mark.text(row), quote=False) for row in rows]
+    add_cells(
+        made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
+        text=texts.tolist() if mark.text is not None else None, name=mark.name, hovertemplate=mark.hover,
+        **mark.settings,
+    )  # fmt: skip
+
+
+def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
+    """Add a line with marks."""
+    x, y = (rows[values].tolist() if isinstance(values, str) else list(values) for values in (mark.x, mark.y))
+    marked = bool(mark.look.symbol)
+    add_scatter(
+        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=mark.name,
+        **({"meta": {"role": mark.number}} if mark.number >= 0 else {}),
+        line={"color": mark.look.colour, "width": 2} | ({"dash": mark.dash} if mark.dash else {}),
+        **({"marker": {"symbol": mark.look.symbol, "size": 8, "color": mark.look.colour}} if marked else {}),
+        **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
+    )  # fmt: skip
+
+
+def clearest(table: Table, most: int = 60) -> tuple[Table, int, str]:
+    """Return the tested rows of the smallest p in their order, how many were tested, and what was left out.
+
+    Args:
+        table: With columns ``decision`` and ``p``.
+        most: Rows that a forest plot shows.
+    """
+    tested = table.take(table["decision"] != "untestable") if len(table) else table
+    if len(tested) <= most:
+        return tested, len(tested), ""
+    order = np.argsort(tested["p"], kind="stable")[:most]
+    return tested.take(np.sort(order)), len(tested), (
+        f" The {most} of {len(tested)} heads with the smallest p are drawn."
+    )  # fmt: skip
+
+
+def decided(*words: str, symbol: str = "diamond") -> dict[str, Look]:
+    """Return the looks of a decision: one word, its opposite, and undetermined."""
+    looks = {word: Look(tone, symbol) for word, tone in zip(words, (1, 0), strict=False)}
+    return looks | {"undetermined": Look(4, symbol)}
+
+
+def is_steep(values: Iterable[float], ratio: float = 20.0) -> bool:
+    """Return whether numbers span too much for a linear axis, and all are positive."""
+    known = [value for value in values if not math.isnan(value)]
+    return bool(known) and min(known) > 0 and max(known) > ratio * min(known)
