@@ -1,6 +1,5 @@
 """The report of a run that takes heads out: its figures, tables, sections and maps."""
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,7 +11,7 @@ from headroles.records.causal.ablation import VERDICTS, VERDICTS_BY_ARM
 from headroles.records.causal.columns import LOSS, MEAN, OUTCOME_WORDS, SCREEN, Column, arm_name, parse_column
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, plural
-from headroles.records.roles import looks_of, phrase_of
+from headroles.records.roles import phrase_of
 from headroles.records.table import Column as TableColumn
 from headroles.records.table import Row, Table, counted
 from headroles.reports.ablate import (
@@ -25,8 +24,18 @@ from headroles.reports.ablate import (
     head_sentence,
     role_title,
 )
-from headroles.reports.embedded import files_of, findings_json, script_json
+from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.figures.drawing import FAINT, SOFT, SYMBOLS
+from headroles.reports.maps import MEAN as SHADED_BY_MEAN
+from headroles.reports.maps import (
+    CellLook,
+    HeadMap,
+    HeadMaps,
+    HeadPanel,
+    Told,
+    largest_of,
+    short_number,
+)
 from headroles.reports.marks import (
     Axis,
     Dots,
@@ -44,7 +53,7 @@ from headroles.reports.papers import caption, captioned
 from headroles.reports.print.figures import file_names
 from headroles.reports.print.legend import with_legend
 from headroles.reports.print.run_tables import findings_table
-from headroles.reports.print_maps import CellLook, add_verdicts, map_frames, map_title
+from headroles.reports.print_maps import add_verdicts, look_entry, map_frames, map_title
 from headroles.reports.recorded import account_lines, last_sections
 from headroles.reports.report import (
     LONG,
@@ -53,7 +62,6 @@ from headroles.reports.report import (
     Detail,
     Fold,
     Grid,
-    Maps,
     Named,
     Numbers,
     Page,
@@ -70,8 +78,16 @@ LOOKS = {
     "interfering": Look(0, "triangle-down"),
 }  # fmt: skip
 """Look of every verdict that is drawn."""
-MARKS = ("◆", "○", "", "×", "▼")
-"""Marks of the verdicts in maps and tables; heads that stay undetermined are hatched."""
+CELL_LOOKS = {
+    "needed": CellLook("needed", "◆", tone=1, shade=1),
+    "negligible": CellLook("negligible", "○", tone=7, faint=True, shade=1),
+    "undetermined": CellLook("undetermined", hatched=True),
+    "untestable": CellLook("untestable", "×"),
+    "interfering": CellLook("interfering", "▼", tone=0, shade=1),
+}
+"""Look of every verdict in the cells of maps, in the order of their codes."""
+KEY = ("needed", "negligible", "interfering", "undetermined", "untestable")
+"""Order of the verdicts in the key of the maps."""
 BARS = "Bars: 95\u00a0% intervals."
 HOVER = (
     "%{fullData.name}<br>layer %{customdata[0]} head %{customdata[1]}<br>"
@@ -466,9 +482,7 @@ def _page(measured: Measured) -> Page:
 
     others = [figure for key, figure in drawn.items() if key.startswith(("damage-", "screen"))]
     scores = [figure for key, figure in drawn.items() if key.startswith("scores-")]
-    summary, data, files = summarise(run), _data(measured), files_of(run)
-    first, *arms = [arm["map"] for arm in data["arms"]]
-    titles = [first, "Damage", *(role["title"] for role in data["roles"]), *arms]
+    summary, files = summarise(run), files_of(run)
     leave = () if measured.held else ("roles",)
     where: list[Block] = []
     for key, tests, strong in (
@@ -480,14 +494,7 @@ def _page(measured: Measured) -> Page:
     return Page(
         f"Damage: {summary.account.model or answer_of(measured).title}",
         [
-            Section("profiles", "Heads", "Heads", [
-                Maps("ablation-maps", titles, "verdicts, damage and all roles", (
-                    ("◆", "needed"), ("○", "negligible"), ("▼", "interfering"), ("▨", "undetermined"),
-                    ("×", "untestable"),
-                )),
-                Text("The map of a role shows the verdicts of the heads that hold it; the other heads stay "
-                     "empty. In the map of damage, darker is more."),
-            ]),
+            Section("profiles", "Heads", "Heads", [_maps(measured)]),
             Section("damage", "Damage", "Damage of every head",
                     [*of("damage"), *(Fold(figure.title, [figure]) for figure in others)]),
             Section("roles", "Which heads", "Do roles say which heads matter?", [
@@ -527,49 +534,106 @@ def _page(measured: Measured) -> Page:
             }),
         ],
         {
-            "findings-columns": findings_json(summary, run.manifest.get("model")),
-            "ablation": script_json(json.dumps(data, separators=(",", ":"), ensure_ascii=False)),
+            "findings-columns": findings_json(summary, run.manifest.get("model"), **_terms(measured)),
         },
         files,
-        panel="heads/panel.html",
+        heads=_panel(measured),
     )  # fmt: skip
 
 
-def _data(measured: Measured) -> dict[str, Any]:
-    """Return what the maps and the panel of a head show: verdicts of all arms, and the heads of all roles."""
-    run, held, damage, main = measured.run, measured.held, measured.ablated.damage, measured.arm
-    codes, heads = damage.verdict[damage.of(main)], [*np.ndindex(damage.verdict.shape[1:])]
-    looks = dict(zip(held.roles, looks_of(held.roles), strict=True)) if held else {}
-    names = [arm_name(name) for name in run.findings.sieves]
+def _terms(measured: Measured) -> dict[str, Any]:
+    """Return how the table of all numbers writes damages, with the verdicts of the arms as decisions.
+
+    Damages can be far below a thousandth: three digits then show what three decimals would not.
+    """
+    damage, findings = measured.ablated.damage, measured.run.findings
+    return {
+        "verdicts": [(findings.of(arm), damage.verdict[damage.of(arm)]) for arm in damage.arms],
+        "words": [*VERDICTS, "not tested"],
+        "fine": ["mean", "null", "low", "high", "margin", "mean_low", "mean_high"],
+        "noun": "column",
+        "first": measured.arm,
+    }
+
+
+def _number(measured: Measured, column: str) -> str:
+    """Return the template of a number of a column with its unit."""
+    unit = measured.unit(column) if column != "norm" else ""
+    return f"{{|mean|{unit}}}" if unit else "{mean}"
+
+
+def _maps(measured: Measured) -> HeadMaps:
+    """Return a map of verdicts per arm, one of the damage, and one per role with verdicts of its heads."""
+    findings, damage, main = measured.run.findings, measured.ablated.damage, measured.arm
+    column, text = findings.of(main), f"damage {_number(measured, main)}"
+    codes, means = damage.verdict[damage.of(main)], findings.mean[column]
+    ends = [np.nanmin(means), np.nanmax(means)] if np.isfinite(means).any() else []
+
+    def verdicts(arm: str, title: str, hidden: bool = False) -> HeadMap:
+        return HeadMap(
+            name=arm, title=title, note=f"{measured.counts(arm)[NEEDED]} needed", column=findings.of(arm),
+            looks=[*CELL_LOOKS.values()], hidden=hidden,
+            lines=("{head} · {title}", f"damage {_number(measured, arm)}", "{word}"),
+        )  # fmt: skip
+
+    roles = []
+    for role in measured.roles:
+        assert measured.held is not None
+        holds = measured.held.heads(role)
+        negligible = f"{int((codes[holds] == NEGLIGIBLE).sum())} of {int(holds.sum())} negligible"
+        roles.append(
+            HeadMap(
+                name=role, title=phrase_of(role).title, note=negligible, column=column,
+                looks=[*CELL_LOOKS.values()], heads=np.flatnonzero(holds).tolist(),
+                lines=("{head} · {title}", text, "{word}; holds the role"),
+                outside=("{head} · {title}", text, "{word}; does not hold the role"),
+            )
+        )  # fmt: skip
+    of_damage = HeadMap(
+        name="damage", title="Damage", note=" to ".join(short_number(float(end)) for end in ends),
+        column=column, shade=SHADED_BY_MEAN, largest=largest_of(means), looks=(),
+        lines=("{head} · {title}", text, "{word}"),
+    )  # fmt: skip
+    others = [verdicts(arm, f"Verdicts ({arm_name(arm)})", hidden=True) for arm in measured.arms[1:]]
+    return HeadMaps(
+        id="ablation-maps",
+        maps=[verdicts(main, "Verdicts"), of_damage, *roles, *others],
+        first="verdicts, damage and all roles",
+        key=[(CELL_LOOKS[word].mark or "▨", word) for word in KEY],
+        caption="The map of a role shows the verdicts of the heads that hold it; the other heads stay empty. "
+        "In the map of damage, darker is more.",
+    )
+
+
+def _panel(measured: Measured) -> HeadPanel:
+    """Return the panel of a head: its damage by every arm, its scores of roles, and the other columns."""
+    findings, held = measured.run.findings, measured.held
+
+    def of(column: str, title: str, word: str = "{word}") -> Told:
+        lines = _number(measured, column), word
+        return Told(title=title, column=findings.of(column), lines=lines, plain=word != "{word}")
+
     roles = []
     for role in measured.roles:
         assert held is not None
-        own = codes[held.heads(role)]
         scores = held.score[held.roles.index(role)].ravel().tolist()
-        roles.append({
-            "name": role, "title": phrase_of(role).title, "tone": looks[role].tone,
-            "heads": np.flatnonzero(held.heads(role)).tolist(),
-            "note": f"{int((own == NEGLIGIBLE).sum())} of {own.size} negligible",
-            "score": [None if math.isnan(score) else round(score, 3) for score in scores],
-        })  # fmt: skip
-    return {
-        "verdicts": VERDICTS,
-        "marks": MARKS,
-        "columns": [f"{name[:1].upper()}{name[1:]}" for name in names],
-        "units": [measured.unit(name).strip() if name != "norm" else "" for name in run.findings.sieves],
-        "arms": [
-            {
-                "column": run.findings.of(arm), "name": arm, "title": arm_name(arm),
-                "map": "Verdicts" if arm == main else f"Verdicts ({arm_name(arm)})",
-                "note": f"{measured.counts(arm)[NEEDED]} needed",
-                "threshold": measured.least(arm),
-                "codes": "".join(map(str, damage.verdict[damage.of(arm)].ravel().tolist())),
-            }
-            for arm in measured.arms
+        roles.append(
+            Told(
+                title=f"score: {phrase_of(role).title}", heads=np.flatnonzero(held.heads(role)).tolist(),
+                values={"score": ["–" if math.isnan(score) else f"{score:z.3f}" for score in scores]},
+                lines=("{score}", "role"), outside=("{score}", "–"),
+            )
+        )  # fmt: skip
+    names = {name: arm_name(name) for name in findings.sieves if name not in measured.arms}
+    heads = [*np.ndindex(findings.count.shape[1:])]
+    return HeadPanel(
+        rows=[
+            *(of(arm, arm_name(arm)) for arm in measured.arms), *roles,
+            *(of(name, f"{title[:1].upper()}{title[1:]}", "–") for name, title in names.items()),
         ],
-        "roles": roles,
-        "sentences": [head_sentence(measured, *place) for place in heads] if len(heads) <= LONG else [],
-    }  # fmt: skip
+        sentences=[head_sentence(measured, *place) for place in heads] if len(heads) <= LONG else (),
+        sentence="Damage with its 95 % interval, and the verdict.",
+    )  # fmt: skip
 
 
 def _maps_for_print(measured: Measured, width: float) -> Any:
@@ -577,11 +641,7 @@ def _maps_for_print(measured: Measured, width: float) -> Any:
     held, arm, damage = measured.held, measured.arm, measured.ablated.damage
     codes, counts = damage.verdict[damage.of(arm)], measured.counts(arm)
     roles = measured.roles if len(measured.roles) <= MOST_MAPS else []
-    looks = [
-        CellLook(word, mark, LOOKS[word].colour if word in LOOKS and word != "undetermined" else "",
-                 faint=word == "negligible", hatched=word == "undetermined")
-        for word, mark in zip(VERDICTS, MARKS, strict=True)
-    ]  # fmt: skip
+    looks = [*CELL_LOOKS.values()]
     figure, frames = map_frames(measured.run.scores.stack, codes.shape[1], 1 + len(roles), width)
     add_verdicts(figure, codes, frames[0], looks)
     map_title(figure, "verdicts", plural(codes.size, "head"), frames[0])
@@ -596,4 +656,4 @@ def _maps_for_print(measured: Measured, width: float) -> Any:
     beside = " Above the map of a role: its negligible heads, of all that hold it." * bool(roles)
     sentence = f"Verdicts of all heads ({arm_name(arm)}): {said}. Layers as rows.{beside}"
     figure["layout"]["meta"] = {"sentence": sentence}
-    return with_legend(figure, [looks[code].entry for code in known])
+    return with_legend(figure, [look_entry(looks[code]) for code in known])

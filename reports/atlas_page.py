@@ -13,6 +13,7 @@ from headroles.reports.document import NO_FINDINGS
 from headroles.reports.embedded import LARGEST, files_json, manifest_json
 from headroles.reports.figures.atlas import atlas_panels, largest_means
 from headroles.reports.framed import framed_page
+from headroles.reports.maps import STYLE, still_map
 from headroles.reports.sections.across_sheets import (
     consensus_sheet,
     counts_sheet,
@@ -29,7 +30,7 @@ from headroles.reports.works import citation_bibtex, methods_text
 from headroles.storage.atlas.folder import atlas_texts
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")
-STYLES = ("heads/maps.css", "atlas/atlas.css")
+STYLES = (STYLE, "atlas/atlas.css")
 SECTIONS = (
     ("answer", "Answer"), ("roles", "Roles"), ("steps", "Steps"), ("across", "Across runs"),
     ("agreement-of-labels", "Agreement"), ("sure", "p values"), ("depth", "Depth"), ("heads", "All heads"),
@@ -38,35 +39,6 @@ SECTIONS = (
 """Sections of the page, by their ids."""
 SHADES = 8
 """Steps of the shade of a cell."""
-CELL, SIDE = 10, 16
-"""Width of a cell and of the numbers of layers in the units of a drawing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """Map of one role in one run, as paths of cells.
-
-    Attributes:
-        name: Name of the run.
-        count: Heads with the role, in words.
-        label: What the map shows, for readers who do not see it.
-        shades: Opacity and path of the cells of every shade.
-        held: Path of the frames of heads with the role.
-        explained: Centres of the heads whose score distance or position explains.
-        open: Path of undetermined heads.
-        layers: Positions of the layers.
-        heads: Heads in a layer.
-    """
-
-    name: str
-    count: str
-    label: str
-    shades: tuple[tuple[float, str], ...]
-    held: str
-    explained: tuple[tuple[float, float], ...]
-    open: str
-    layers: tuple[int, ...]
-    heads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +49,13 @@ class RoleMaps:
         role: Its name.
         title: The same in plain words.
         tone: Number of its colour.
-        drawings: The maps.
+        maps: Name of the run, how many heads hold the role, and the map.
     """
 
     role: str
     title: str
     tone: int
-    drawings: tuple[Drawing, ...]
+    maps: tuple[tuple[str, str, Markup], ...]
 
 
 def atlas_page(atlas: Atlas) -> str:
@@ -111,8 +83,6 @@ def atlas_page(atlas: Atlas) -> str:
         sections=[section for section in SECTIONS if section[0] not in left_out],
         tab=" · ".join(dict.fromkeys(short_model(run.model) for run in atlas.runs)),
         maps=role_maps(atlas),
-        cell=CELL,
-        side=SIDE,
         agreement=[panel for panel in panels if panel.key.startswith("agreement")],
         panels={panel.key: panel for panel in panels},
         runs=runs_table(atlas).sheet(),
@@ -143,52 +113,32 @@ def atlas_files(atlas: Atlas) -> dict[str, str]:
 
 def role_maps(atlas: Atlas) -> tuple[RoleMaps, ...]:
     """Return the maps of all roles; the shades of a role have one scale for all runs of one statistic."""
-    looks = looks_of(atlas.roles)
-    maps = []
-    for role, look in zip(atlas.roles, looks, strict=True):
-        places = [place for place, found in enumerate(atlas.findings) if role in found.tested]
+    drawn = []
+    for role, look in zip(atlas.roles, looks_of(atlas.roles), strict=True):
         tops = largest_means(atlas, role)
-        drawings = tuple(_drawing(atlas, place, role, tops[atlas.runs[place].statistic]) for place in places)
-        maps.append(RoleMaps(role, phrase_of(role).title, look.tone, drawings))
-    return tuple(maps)
+        asked = [place for place, found in enumerate(atlas.findings) if role in found.tested]
+        maps = tuple(_map(atlas, place, role, tops[atlas.runs[place].statistic]) for place in asked)
+        drawn.append(RoleMaps(role, phrase_of(role).title, look.tone, maps))
+    return tuple(drawn)
 
 
-def _drawing(atlas: Atlas, place: int, role: str, top: float) -> Drawing:
-    """Return the map of one role in one run."""
+def _map(atlas: Atlas, place: int, role: str, top: float) -> tuple[str, str, Markup]:
+    """Return name, heads with the role, and map of one role in one run."""
     run, found = atlas.runs[place], atlas.findings[place]
     number = found.of(role)
     mean, held, verdict = found.numbers["mean"][number], found.held[number], found.verdict[number]
     part = np.nan_to_num(mean / top).clip(0, 1) if top > 0 else np.zeros(mean.shape)
     step = np.ceil(part * SHADES).astype(int)
-    shades = tuple(
-        (round(level / SHADES, 3), _path(step == level))
-        for level in range(1, SHADES + 1)
-        if (step == level).any()
-    )
-    explained = np.char.startswith(verdict.astype(str), "explained")
+    shades = [("shade toned", level / SHADES, step == level) for level in range(1, SHADES + 1)]
     names = [f"{run.layers[layer]}-{head}" for layer, head in np.argwhere(held).tolist()]
     listed = f": {', '.join(names[:12])}{' and more' if len(names) > 12 else ''}" if names else ""
     count = plural(len(names), "head")
-    return Drawing(
-        name=run.name,
-        count=count,
-        label=f"{run.name}, {role}: {count} of {held.size} with the role{listed}",
-        shades=shades,
-        held=_path(held),
-        explained=tuple(
-            (SIDE + CELL * (head + 0.5), CELL * (layer + 0.5))
-            for layer, head in np.argwhere(explained).tolist()
-        ),
-        open=_path(verdict == "undetermined"),
-        layers=run.layers,
-        heads=run.heads,
+    drawing = still_map(
+        run.layers,
+        run.heads,
+        f"{run.name}, {role}: {count} of {held.size} with the role{listed}",
+        [*shades, ("open", 1.0, verdict == "undetermined"), ("held", 1.0, held)],
+        {"~": np.char.startswith(verdict.astype(str), "explained")},
+        small=True,
     )
-
-
-def _path(chosen: np.ndarray) -> str:
-    """Return the path around each of some cells."""
-    size = CELL - 1.6
-    return "".join(
-        f"M{SIDE + CELL * head + 0.8:g} {CELL * layer + 0.8:g}h{size:g}v{size:g}h-{size:g}z"
-        for layer, head in np.argwhere(chosen).tolist()
-    )
+    return run.name, count, drawing

@@ -2,13 +2,13 @@
 
 import base64
 import json
+from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool
 from markupsafe import Markup
 
+from headroles.records import numbers
 from headroles.records.comparison import COLUMNS, OUTCOMES, Comparison
-from headroles.records.findings import Findings
 from headroles.records.numbers import with_range
 from headroles.records.roles import phrase_of
 from headroles.reports.account import rows_of_two
@@ -16,21 +16,41 @@ from headroles.reports.answer.comparison import answer_of
 from headroles.reports.embedded import comparison_files, files_json, manifest_json, script_json
 from headroles.reports.figures.compare import plots
 from headroles.reports.framed import framed_page
+from headroles.reports.maps import (
+    DIFFERENCE,
+    SCRIPT,
+    STYLE,
+    CellLook,
+    HeadMap,
+    HeadMaps,
+    HeadPanel,
+    Told,
+    head_maps,
+    largest_of,
+)
 from headroles.reports.sections.compare_sheets import changed_sheet, layers_sheet, outcome_sheets
 from headroles.reports.words import compare
 from headroles.reports.words.compare import run_names, sieve_verdict
 from headroles.reports.works import citation_bibtex, methods_text
 
-SCRIPTS = ("heads/maps.js", "shared/sheets.js", "shared/files.js", "compare/compare.js", "compare/maps.js")
-STYLES = (
-    "heads/maps.css",
-    "compare/compare.css",
-)
+SCRIPTS = ("shared/sheets.js", "shared/files.js", "shared/table.js", SCRIPT)
+STYLES = (STYLE, "compare/compare.css")
 SECTIONS = (
     ("answer", "Answer"), ("verdicts", "Heads"), ("layers", "Layers"), ("sieves", "Sieves"),
     ("swaps", "Roles moved"), ("findings", "All numbers"), ("methods", "Methods"),
 )  # fmt: skip
 """Sections of the page, by their ids."""
+LOOKS = tuple(
+    CellLook(f"{word}{told}", mark or own, framed=word == "changed", hatched=word == "undetermined")
+    for mark, told in (("", ""), ("+", ", role gained"), ("−", ", role lost"))
+    for word, own in zip(OUTCOMES, ("●", "", "", "×"), strict=True)
+)
+"""Looks of cells by outcome: of heads that kept their label, that gained, and that lost the role."""
+HEADINGS = {
+    "mean_a": "mean A", "mean_b": "mean B",
+    "p_equivalent": "p of equivalence", "q_equivalent": "q of equivalence",
+}  # fmt: skip
+"""Columns of the table of all numbers whose heading is not their name."""
 MOST = 15
 """Largest changes in the table on the page at most."""
 
@@ -49,7 +69,7 @@ def comparison_page(comparison: Comparison) -> str:
     """
     differences = comparison.differences
     _, means, outcomes, moved = plots(comparison)
-    files, layers = comparison_files(comparison), layers_sheet(comparison)
+    files, layers, maps = comparison_files(comparison), layers_sheet(comparison), _maps(comparison)
     by_sieve = comparison.layers.sheet()
     return framed_page(
         "compare/compare.html",
@@ -78,7 +98,8 @@ def comparison_page(comparison: Comparison) -> str:
         verdicts=[sieve_verdict(comparison, place) for place in range(len(differences.rules))],
         changed=changed_sheet(comparison, MOST),
         changes=outcome_sheets(comparison),
-        choices=_titles(comparison),
+        maps=maps,
+        head_maps=head_maps([maps], _panel(maps.maps)),
         layers=layers,
         heads=_heads(comparison),
         beside=(means, outcomes),
@@ -116,25 +137,63 @@ def _differences_json(comparison: Comparison) -> str:
         "precision": [],
         "columns": {name: _base64(getattr(differences, name), "<f8") for name in COLUMNS},
         "decision": _base64(differences.outcome, "u1"),
-        "bound": comparison.bound,
-        "titles": _titles(comparison),
-        "outcomes": OUTCOMES,
-        "roles": [place for place, rule in enumerate(differences.rules) if rule.role],
-        "held": [_base64(_held(run), "u1") for run in (comparison.before, comparison.after)],
+        "decisions": OUTCOMES,
+        "words": OUTCOMES,
+        "decided": "outcome",
+        "table": [
+            *((name, name) for name in ("sieve", "layer", "head")),
+            ("outcome", "decision"),
+            *((HEADINGS.get(name, name), name) for name in COLUMNS if name != "statistic"),
+        ],
+        "roles": [],
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 
 
-def _titles(comparison: Comparison) -> list[str]:
-    """Return the titles of the maps: roles in plain words, contrasts by their names."""
-    rules = comparison.differences.rules
-    return [phrase_of(rule.sieve).title if rule.role else rule.sieve for rule in rules]
+def _maps(comparison: Comparison) -> HeadMaps:
+    """Return a map of differences per role; contrasts have one when they are chosen."""
+    differences = comparison.differences
+    maps = []
+    for column, rule in enumerate(differences.rules):
+        outcome = differences.outcome[column].ravel()
+        held = [run.decision[column].ravel() == 0 for run in (comparison.before, comparison.after)]
+        moved = len(OUTCOMES) * np.where(held[1], 1, 2) * (held[0] != held[1]) * rule.role
+        maps.append(
+            HeadMap(
+                name=rule.sieve, title=phrase_of(rule.sieve).title if rule.role else rule.sieve,
+                note=f"{int((outcome == 0).sum())} changed", column=column, shade=DIFFERENCE, looks=LOOKS,
+                codes={int(cell): int(outcome[cell] + moved[cell]) for cell in np.flatnonzero(moved)},
+                largest=largest_of(np.abs(differences.difference[column]), comparison.bound),
+                lines=("{head} · {title}", "A {mean_a}, B {mean_b}; difference {difference}", "{word}"),
+                hidden=not rule.role,
+            )
+        )  # fmt: skip
+    bound = numbers.exact(comparison.bound)
+    return HeadMaps(
+        id="compare-maps",
+        maps=maps,
+        first="all roles",
+        key=(
+            ("●", "changed"), ("+", "role gained in B"), ("−", "role lost"), ("▨", "undetermined"),
+            ("×", "untestable"),
+        ),
+        caption="Orange: more in B; blue: less. The strongest shade of a map is its largest difference, at "
+        f"least {bound}. No mark: equivalent within ±{bound}.",
+    )  # fmt: skip
 
 
-def _held(findings: Findings) -> Bool[np.ndarray, "sieves layers heads"]:
-    """Return which heads hold which role; contrasts are no roles."""
-    held: np.ndarray = findings.decision == 0
-    return held
+def _panel(maps: Sequence[HeadMap]) -> HeadPanel:
+    """Return the panel of a head: its means in both runs, and their difference."""
+    return HeadPanel(
+        rows=[
+            Told(
+                title=map.title if map.title == map.name else f"{map.title} ({map.name})", column=map.column,
+                lines=("A {mean_a}, B {mean_b}; {difference}", "{word}"),
+            )
+            for map in maps
+        ],
+        sentence="Means of A and B, and their difference with its 95 % interval.",
+    )  # fmt: skip
 
 
 def _base64(values: np.ndarray, kind: str) -> str:

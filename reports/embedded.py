@@ -3,7 +3,7 @@
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,12 @@ def script_json(text: str) -> str:
     return text
 
 
-def findings_json(summary: Summary, model: object = None) -> str:
+def findings_json(
+    summary: Summary,
+    model: object = None,
+    verdicts: Sequence[tuple[int, np.ndarray]] = (),
+    **terms: Any,
+) -> str:
     """Return all findings by column: 64-bit floats, little-endian, base64.
 
     A column that is the same for all heads of a sieve is stored once per sieve. Where heads share keys
@@ -49,9 +54,22 @@ def findings_json(summary: Summary, model: object = None) -> str:
     Args:
         summary: Of the run.
         model: The manifest's entry on the model.
+        verdicts: Columns whose decisions are shown by codes of the page's own, with these codes; files have
+            the decisions of the tests.
+        terms: How the table of all numbers writes them. ``words`` are those of the codes, ``fine`` the
+            columns with three digits in place of three decimals, ``noun`` what a column is, ``chance`` what
+            it is compared with, ``tested`` what is above and below that, ``first`` the column shown at first.
     """
     names = summary.names
     parts, groups = parts_of(names), key_groups(model, summary.layers, summary.heads)
+    tested = (
+        np.where(summary.codes < 0, len(DECISIONS), summary.codes)
+        .astype("u1")
+        .reshape(len(summary.sieves), -1)
+    )
+    shown = tested.copy()
+    for column, codes in verdicts:
+        shown[column] = codes.ravel()
     content = {
         "layers": summary.stack.numbers,
         "heads": summary.heads,
@@ -61,7 +79,9 @@ def findings_json(summary: Summary, model: object = None) -> str:
         "names": COLUMNS,
         "precision": summary.precision,
         "columns": {name: _column_text(summary.columns[name]) for name in (*COLUMNS, *summary.precision)},
-        "decision": _base64(np.where(summary.codes < 0, len(DECISIONS), summary.codes).astype("u1")),
+        "decision": _base64(tested),
+        "shown": _base64(shown) if verdicts else "",
+        "words": [*DECISIONS, "contrast"],
         "roles": [
             {
                 "sieve": role.position,
@@ -83,6 +103,7 @@ def findings_json(summary: Summary, model: object = None) -> str:
             for role, strong, absent in zip(summary.roles, summary.strong, summary.absent, strict=True)
         ],
         "shared": [] if groups is None else groups.ravel().tolist(),
+        **terms,
     }
     return script_json(json.dumps(content, separators=(",", ":")))
 

@@ -8,14 +8,14 @@ from markupsafe import Markup
 from headroles.reports.document import PLOTLY, environment, policy, template
 from headroles.reports.embedded import files_json, manifest_json, script_json
 from headroles.reports.figures.drawing import figure_json
+from headroles.reports.maps import SCRIPT, STYLE, head_maps
 from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.report import Report, shown
 
-STYLES = ("shared/page.css", "frame/frame.css", "heads/maps.css", "probes/probes.css", "causal/causal.css")
+STYLES = ("shared/page.css", "frame/frame.css", STYLE, "probes/probes.css", "causal/causal.css")
 SCRIPTS = (
-    "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js", "heads/maps.js",
-    "heads/verdicts.js", "causal/columns.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
-    "causal/maps.js",
+    "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js",
+    "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
 )  # fmt: skip
 
 
@@ -42,6 +42,7 @@ def page_html(report: Report) -> str:
             data={name: Markup(json) for name, json in data.items()},
             drawn=_drawn,
             shown=shown,
+            head_maps=head_maps([*page.maps()], page.heads),
             style=Markup("\n".join(template(file) for file in (*STYLES, *page.styles))),
             plotly=Markup(plotly),
             script=Markup(script),

@@ -6,7 +6,8 @@ from markupsafe import Markup
 from headroles.kinds import kind_of
 from headroles.records.assessment import VALUES
 from headroles.records.findings import Labelling
-from headroles.records.roles import explained_list, parts_of, phrase_of
+from headroles.records.numbers import plural
+from headroles.records.roles import explained_list, family_of, parts_of, phrase_of, tone_of, without_wholes
 from headroles.reports.calibration import calibration_note
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
 from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json
@@ -20,15 +21,18 @@ from headroles.reports.label import (
     support_sentence,
 )
 from headroles.reports.label_figures import figures
+from headroles.reports.maps import BEYOND, SCRIPT, STYLE, CellLook, HeadMap, HeadMaps, head_maps, largest_of
 from headroles.reports.sections.role_sheets import depth_sheet, values_table, verdict_sheet
 from headroles.reports.summary import Role, Summary, summarise
 
 SCRIPTS = (
-    "page/tip.js", "page/matrix.js", "page/maps.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
+    SCRIPT, "page/matrix.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
     *PANEL_SCRIPTS, "page/heads.js",
 )  # fmt: skip
-STYLES = ("page/page.css", "probes/probes.css", *PANEL_STYLES)
+STYLES = (STYLE, "page/page.css", "probes/probes.css", *PANEL_STYLES)
 
+MOST_NAMED = 12
+"""Heads with a role that the label of its map names."""
 SECTIONS = (
     ("answer", "Answer"), ("heads", "Heads"), ("sure", "How sure"), ("depth", "Depth"),
     ("together", "Overlap"), ("findings", "All numbers"), ("methods", "Methods"),
@@ -60,6 +64,7 @@ def page(labelling: Labelling) -> str:
         sections=SECTIONS,
         panels={panel.key: panel for panel in figures(summary)},
         glossary=glossary(summary),
+        head_maps=head_maps([_maps(summary)]),
         titles=[phrase_of(name).title for name in summary.names],
         wholes=list(parts_of(summary.names)),
         supports=[
@@ -95,6 +100,66 @@ def page(labelling: Labelling) -> str:
         by_chance=expected_text,
         **for_papers(labelling),
     )
+
+
+def _maps(summary: Summary) -> HeadMaps:
+    """Return a map per role that together fit the window; scores of the calibrated kind share one scale."""
+    size = summary.layers * summary.heads
+    means = [
+        summary.of("mean", role.position) - np.nan_to_num(summary.of("null", role.position))
+        for role in summary.roles
+    ]
+    peaks = [largest_of(beyond) for beyond in means]
+    peak = max(peaks, default=0.0)
+    held = summary.held.reshape(len(summary.roles), size)
+    drawn = without_wholes([role.sieve for role in summary.roles], summary.held).reshape(held.shape)
+    maps = []
+    for number, role in enumerate(summary.roles):
+        strong, absent = summary.strong[number].ravel(), summary.absent[number].ravel()
+        whole = held[number] & ~drawn[number]
+        codes = np.select([whole & strong, whole, strong, absent], [7, 6, 5, 8], 0)
+        names = [
+            summary.stack.name(*divmod(cell, summary.heads)) for cell in np.flatnonzero(held[number]).tolist()
+        ]
+        count = plural(role.tally.role, "head")
+        listed = count if role.tally.role > MOST_NAMED else ", ".join(names) or "no head"
+        maps.append(
+            HeadMap(
+                name=role.sieve, title=phrase_of(role.sieve).title, note=count, column=role.position,
+                shade=BEYOND, largest=peak if peak <= 1 else peaks[number], looks=_looks(role),
+                codes={int(cell): int(codes[cell]) for cell in np.flatnonzero(codes)},
+                tone=tone_of(family_of(role.sieve)),
+                label=f"{phrase_of(role.sieve).title}: {listed}. Arrow keys move between heads.",
+                lines=("{head} · {title}", "{mean |mean||no score}", "{word}"),
+            )
+        )  # fmt: skip
+    order = range(len(maps))
+    return HeadMaps(
+        id="map-grid",
+        maps=maps,
+        order=sorted(order, key=lambda number: -summary.roles[number].tally.role)
+        if summary.many
+        else [*order],
+        scale=f"darkest {peak:.2f}" if peak <= 1 else "darkest at the largest of each role",
+    )
+
+
+def _looks(role: Role) -> tuple[CellLook, ...]:
+    """Return the looks of a role by code.
+
+    After the decisions stand 5 for a strong role, 6 for a role that is marked where its part is, 7 for both,
+    and 8 for a head that is shown not to have the role.
+    """
+    strong, weak = (
+        (f"role, beyond {role.stronger}", f"role, beyond {role.control} only")
+        if role.stronger
+        else ("role", "role")
+    )
+    return (
+        CellLook(weak, "•", framed=True), CellLook("not"), CellLook("undetermined", hatched=True),
+        CellLook("untestable", "×"), CellLook(role.verdict, "~"), CellLook(strong, "•", framed=True),
+        CellLook(weak, "⋄", framed=True), CellLook(strong, "⋄", framed=True), CellLook("not, absent"),
+    )  # fmt: skip
 
 
 def _has_values(summary: Summary, column: str) -> bool:

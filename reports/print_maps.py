@@ -33,6 +33,7 @@ from headroles.reports.figures.drawing import (
     set_axis,
 )
 from headroles.reports.figures.panel import plain, tone
+from headroles.reports.maps import CellLook
 from headroles.reports.print.dress import pixels
 from headroles.reports.print.legend import Entry, matrix_entries, with_legend
 from headroles.reports.summary import Role, Summary
@@ -86,29 +87,10 @@ class MapFrame:
     right: float
 
 
-@dataclass(frozen=True, slots=True)
-class CellLook:
-    """The look of a verdict in the cells of a map.
-
-    Attributes:
-        word: The verdict.
-        mark: Drawn in the cell; "" for none.
-        colour: Of the cell; "" for the ground.
-        faint: Whether the colour is faint.
-        hatched: Whether the cell is hatched.
-    """
-
-    word: str
-    mark: str = ""
-    colour: str = ""
-    faint: bool = False
-    hatched: bool = False
-
-    @property
-    def entry(self) -> Entry:
-        """Return the line of the verdict in a legend."""
-        words = f"{self.mark or '▨'}  {self.word}"
-        return Entry(words, self.colour, "square") if self.colour else Entry(words)
+def look_entry(look: CellLook) -> Entry:
+    """Return the line of a look in a legend."""
+    words = f"{look.mark or '▨'}  {look.word}"
+    return Entry(words) if look.tone is None else Entry(words, f"var(--tone-{look.tone})", "square")
 
 
 def map_frames(stack: Stack, heads: int, number: int, width: float) -> tuple[Figure, tuple[MapFrame, ...]]:
@@ -153,13 +135,15 @@ def add_verdicts(
         chosen = codes == code
         if not chosen.any():
             continue
-        marker, hatch = {"color": look.colour or "var(--panel)"}, "/" if look.hatched else ""
+        colour = "" if look.tone is None else f"var(--tone-{look.tone})"
+        pale = look.faint and bool(colour)
+        marker, hatch = {"color": colour or "var(--panel)"}, "/" if look.hatched else ""
         rows, columns = np.nonzero(chosen)
-        faint: dict[str, Any] = {"name": look.word, "opacity": 0.45 if look.faint else 1.0}
+        faint: dict[str, Any] = {"name": look.word, "opacity": 0.45 if pale else 1.0}
         _add_bars(figure, rows, columns, marker, hatch, **faint, **frame.axes)
         if look.mark:
-            colour = "var(--on-tone)" if look.colour and not look.faint else INK
-            marks = {"text": [look.mark] * int(chosen.sum()), "textfont": {"size": 9, "color": colour}}
+            ink = "var(--on-tone)" if colour and not pale else INK
+            marks = {"text": [look.mark] * int(chosen.sum()), "textfont": {"size": 9, "color": ink}}
             _add_marks(figure, chosen, mode="text", name=look.word, **marks, **frame.axes)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from headroles.records.table import Sheet, Table
 from headroles.reports.account import Line
 from headroles.reports.answer.records import Answer
+from headroles.reports.maps import HeadMaps, HeadPanel
 from headroles.reports.marks import Figure
 
 LONG = 2000
@@ -102,23 +103,6 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Maps:
-    """Maps of layers × heads, drawn by the script of the page from the numbers that the page holds.
-
-    Attributes:
-        key: Id of their place.
-        titles: Titles in the order of the script, among which a reader chooses one; () for no choice.
-        first: What is shown before a choice.
-        signs: Marks of cells with their meanings.
-    """
-
-    key: str
-    titles: Sequence[str] = ()
-    first: str = ""
-    signs: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Numbers:
     """The table of all findings with its filters, and the downloads.
 
@@ -192,7 +176,7 @@ class Drawing:
 
 
 Block = (
-    Text | Points | Grid | Words | Beside | Choice | Fold | Maps | Numbers | Methods | Command | Recorded
+    Text | Points | Grid | Words | Beside | Choice | Fold | HeadMaps | Numbers | Methods | Command | Recorded
     | Downloads | Drawing | Figure
 )  # fmt: skip
 
@@ -254,7 +238,8 @@ class Page:
         sections: From top to bottom, below the answer.
         data: JSON texts that the scripts read, by id.
         files: Texts of the files that it embeds for readers, by name.
-        panel: Template of the side panel, which opens for one head; "" for none.
+        heads: The panel of a head; None for none.
+        panel: Template of another side panel, which opens for one head; "" for none.
         rail: Template of what stands below the list of sections; "" for nothing.
         values: What these templates show.
         scripts: Scripts of drawings that no other page has.
@@ -265,6 +250,7 @@ class Page:
     sections: Sequence[Section]
     data: Mapping[str, str]
     files: Mapping[str, str]
+    heads: HeadPanel | None = None
     panel: str = ""
     rail: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -274,6 +260,10 @@ class Page:
     def figures(self) -> Iterator[Figure]:
         """Yield all figures in the order of the page."""
         yield from figures_in(block for section in self.sections for block in section.blocks)
+
+    def maps(self) -> Iterator[HeadMaps]:
+        """Yield all maps of heads in the order of the page."""
+        yield from maps_in(block for section in self.sections for block in section.blocks)
 
 
 def figures_in(blocks: Any) -> Iterator[Figure]:
@@ -285,6 +275,15 @@ def figures_in(blocks: Any) -> Iterator[Figure]:
             yield from block.figures
         elif isinstance(block, Fold | Beside):
             yield from figures_in(block.blocks)
+
+
+def maps_in(blocks: Any) -> Iterator[HeadMaps]:
+    """Yield the maps of heads among blocks and inside them, in their order."""
+    for block in blocks:
+        if isinstance(block, HeadMaps):
+            yield block
+        elif isinstance(block, Fold | Beside):
+            yield from maps_in(block.blocks)
 
 
 @dataclass(frozen=True, slots=True)

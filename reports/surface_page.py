@@ -5,17 +5,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision
 from headroles.records.surface import LAYER_MEANS
-from headroles.records.table import Table
 from headroles.reports.account import Account, Line
 from headroles.reports.answer.surface import answer_of
-from headroles.reports.embedded import findings_json, manifest_json, script_json
+from headroles.reports.embedded import files_json, findings_json, manifest_json, script_json
 from headroles.reports.figures.surface import ATTENTION, ENTROPY, IMPORTANCE, Figure, figures
 from headroles.reports.framed import for_papers, framed_page
+from headroles.reports.maps import (
+    MEAN,
+    SCRIPT,
+    STYLE,
+    HeadMap,
+    HeadMaps,
+    HeadPanel,
+    Told,
+    head_maps,
+    short_number,
+)
 from headroles.reports.sections.surface_sheets import noop_sheet, statistics
 from headroles.reports.summary import summarise
 from headroles.reports.words import surface as surface_words
@@ -35,10 +46,9 @@ from headroles.reports.words.surface import (
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SCRIPTS = (
-    "heads/maps.js", "surface/surface.js", "shared/files.js", "shared/table.js", "shared/sheets.js",
-    "surface/heads.js", "surface/maps.js",
+    "shared/files.js", "shared/table.js", "shared/sheets.js", "surface/heads.js", SCRIPT,
 )  # fmt: skip
-STYLES = ("heads/maps.css", "probes/probes.css", "surface/surface.css")
+STYLES = (STYLE, "probes/probes.css", "surface/surface.css")
 FAMILIES = {
     "sieve": "the heads of one statistic",
     "run": "all heads and statistics of the run",
@@ -76,7 +86,7 @@ def surface_page(labelling: Labelling) -> str:
     summary, panels = summarise(labelling), figures(labelling)
     account, answer = _account(summary.account, labelling), answer_of(labelling)
     parts = {name: _figures_of(panels, name) for name in (ATTENTION, ENTROPY, IMPORTANCE)}
-    tests = noop_sheet(labelling)
+    tests, maps, files = noop_sheet(labelling), _maps(labelling), _files(labelling)
     return framed_page(
         "surface/surface.html",
         STYLES,
@@ -84,7 +94,8 @@ def surface_page(labelling: Labelling) -> str:
         account=account,
         answer=answer,
         sections=_sections(parts, bool(tests)),
-        choices=[map_title(name) for name in _known(labelling)],
+        maps=maps,
+        head_maps=head_maps([maps], _panel(maps.maps)),
         verdicts=_verdicts(labelling),
         statistics=statistics(labelling).sheet(),
         glossary=glossary(labelling.decision),
@@ -99,8 +110,9 @@ def surface_page(labelling: Labelling) -> str:
         precision=bool(summary.precision),
         noop=bool(labelling.surface and labelling.surface.noop),
         enough_for_not=ENOUGH_FOR_NOT,
-        findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
-        layers=Markup(_layers_json(labelling)),
+        findings=Markup(findings_json(summary, labelling.manifest.get("model"), **_terms(labelling))),
+        every_head=Markup(_every_head(labelling)),
+        embedded=Markup(files_json(files)),
         manifest=Markup(manifest_json(labelling.manifest)),
         **for_papers(labelling),
     )  # fmt: skip
@@ -172,25 +184,65 @@ def _importances(labelling: Labelling) -> list[tuple[str, str]]:
     ]
 
 
-def _layers_json(labelling: Labelling) -> str:
-    """Return names of columns in words, and means over layers and tests of attention as in their files."""
+def _terms(labelling: Labelling) -> dict[str, Any]:
+    """Return how the table of all numbers writes findings of attention.
+
+    Importances can be far below a thousandth: three digits then show what three decimals would not.
+    """
+    names = labelling.findings.sieves
+    fine = any(name.partition(":")[0] in MEASURES for name in names)
+    return {
+        "words": DECISION_WORDS,
+        "fine": ["mean", "null", "low", "high", "mean_low", "mean_high"] if fine else [],
+        **({"noun": "statistic", "chance": "even", "tested": ["above even", "below even"]}
+           if any(name.startswith(GROUP) for name in names) else {}),
+    }  # fmt: skip
+
+
+def _maps(labelling: Labelling) -> HeadMaps:
+    """Return a map per statistic that has scores; importances, which are not tested, when they are chosen."""
     findings = labelling.findings
+    maps = []
+    for name in _known(labelling):
+        column, tested = findings.of(name), name.startswith(GROUP)
+        above = int((findings.decision[column] == 0).sum())
+        least, most = (short_number(float(end(findings.mean[column]))) for end in (np.nanmin, np.nanmax))
+        maps.append(
+            HeadMap(
+                name=name, title=map_title(name), column=column, shade=MEAN, hidden=not tested,
+                note=f"{above} above even" if tested and name not in ENTROPIES else f"{least}–{most}",
+                largest=float(np.nanmax(findings.mean[column])),
+                lines=("{head} · {title}", "mean {mean}{; even attention |null}", "{word}"),
+            )
+        )  # fmt: skip
+    return HeadMaps(
+        id="surface-maps",
+        maps=maps,
+        first="all statistics of attention",
+        key=(("•", "above even attention"), ("▨", "undetermined")),
+        caption="The stronger the shade, the larger the mean; every map has a scale of its own.",
+    )
+
+
+def _panel(maps: Sequence[HeadMap]) -> HeadPanel:
+    """Return the panel of a head: every statistic with its decision."""
+    return HeadPanel(
+        rows=[Told(title=map.title, column=map.column, lines=("{mean}", "{word}")) for map in maps],
+        sentence="Mean attention with its 95 % interval, and its decision against even attention.",
+    )
+
+
+def _every_head(labelling: Labelling) -> str:
+    """Return the columns of the table of heads: title, column of the findings, whether it needs digits."""
+    columns = [
+        (column_name(name), labelling.findings.of(name), name.partition(":")[0] in MEASURES)
+        for name in _known(labelling)
+    ]
+    return script_json(json.dumps(columns, separators=(",", ":")))
+
+
+def _files(labelling: Labelling) -> dict[str, str]:
+    """Return means over layers and tests of attention as their files."""
     means = labelling.surface.layers if labelling.surface else LAYER_MEANS
-    content = {
-        "decided": DECISION_WORDS,
-        "names": [column_name(name) for name in findings.sieves],
-        "fine": [name.partition(":")[0] in MEASURES for name in findings.sieves],
-        "known": [has_scores(findings, name) for name in findings.sieves],
-        "titles": [map_title(name) for name in findings.sieves],
-        "tested": [name.startswith(GROUP) for name in findings.sieves],
-        "broad": [name in ENTROPIES for name in findings.sieves],
-        "layers.csv": _rows(means.numbered(labelling.scores.stack)),
-        "noop.csv": _rows(noop_of(labelling)),
-    }
-    return script_json(json.dumps(content, separators=(",", ":")))
-
-
-def _rows(table: Table) -> dict[str, Any]:
-    """Return a table as a header and rows; null for NaN, because JSON has none."""
-    rows = [[None if cell != cell else cell for cell in vars(row).values()] for row in table]
-    return {"header": [column.name for column in table.columns], "rows": rows}
+    tables = (means.numbered(labelling.scores.stack), noop_of(labelling))
+    return {table.file: table.csv() for table in tables if len(table) or table is tables[0]}

@@ -19,17 +19,16 @@ from headroles.reports.causal.pruning import (
 from headroles.reports.document import NO_FINDINGS
 from headroles.reports.embedded import LARGEST, files_json, manifest_json
 from headroles.reports.framed import framed_page
+from headroles.reports.maps import STYLE, still_map
 from headroles.reports.words.words import layers_read
 
 SCRIPTS = ("shared/sheets.js", "shared/files.js")
-STYLES = ("heads/maps.css", "causal/causal.css")
+STYLES = (STYLE, "causal/causal.css")
 SECTIONS = (
     ("answer", "Answer"), ("curve", "Damage"), ("heads", "Heads"), ("sure", "Certificate"),
     ("run", "What was run"),
 )  # fmt: skip
 """Sections of the page, by their ids."""
-CELL, SIDE = 20, 24
-"""Width of a cell and of the numbers of layers in the units of the map."""
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -60,11 +59,8 @@ def pruning_page(pruning: Pruning, files: Mapping[str, str] = NO_FILES) -> str:
         looks=[(*look, word) for word, look in LOOKS.items() if word in decided],
         steps=steps_sheet(pruning),
         order=order_sheet(pruning),
-        layers=pruning.stack.numbers,
         heads=heads,
-        cell=CELL,
-        side=SIDE,
-        removed=[(int(layer), int(head)) for layer, head in zip(*pruning.removed.nonzero(), strict=True)],
+        map=_map(pruning),
         by_layer=[(layer, ", ".join(map(str, gone))) for layer, gone in pruning.heads.items()],
         bound=bound_text(pruning) if pruning.certified else "",
         sure=share(1 - pruning.alpha),
@@ -76,6 +72,14 @@ def pruning_page(pruning: Pruning, files: Mapping[str, str] = NO_FILES) -> str:
         no_findings=Markup(NO_FINDINGS),
         manifest=Markup(manifest_json(pruning.manifest)),
     )  # fmt: skip
+
+
+def _map(pruning: Pruning) -> Markup:
+    """Return the map of the removed heads: faint cells with a cross."""
+    layers, heads = pruning.removed.shape
+    label = f"Map of {layers} layers with {heads} heads each; {int(pruning.removed.sum())} heads are removed."
+    cells = [("cell kept", 1.0, ~pruning.removed), ("cell gone", 1.0, pruning.removed)]
+    return still_map(pruning.stack.numbers, heads, label, cells, {"×": pruning.removed})
 
 
 def _with_size(pruning: Pruning) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from markupsafe import Markup
 from headroles.records.clusters import ClusterResults, Neighbours, about_roles
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
-from headroles.records.roles import phrase_of
 from headroles.records.table import Sheet
 from headroles.reports.embedded import script_json
 from headroles.reports.figures.cluster_map import SETS, Look, hover_texts, look_of, map_figure, views
@@ -79,7 +78,6 @@ def clusters_json(
         "scale": {"low": low, "step": step, "factor": shrink(ordered)[1]},
         "views": views(clustered, summary, held),
         "symbols": [SYMBOLS[role.symbol] for role in summary.roles],
-        "titles": [phrase_of(role.sieve).title for role in summary.roles],
         "files": {"claims.csv": clustered.claims.csv()},
     }
     return script_json(json.dumps(content, separators=(",", ":")))

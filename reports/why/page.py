@@ -1,10 +1,10 @@
 """The page of a run that asks why heads attend where they do: one self-contained HTML file."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 from markupsafe import Markup
 
 from headroles.records.causal.origins import FEW, SUBSPACE, UNTESTABLE, VERTICAL
@@ -12,8 +12,9 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import number
 from headroles.records.table import Row, Table
 from headroles.reports.ablate import damage_text, role_title
-from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json, script_json
+from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json
 from headroles.reports.framed import for_papers, framed_page
+from headroles.reports.maps import SCRIPT, STYLE, HeadMap, HeadMaps, HeadPanel, head_maps
 from headroles.reports.print.captions import decision_sentence, inputs_text
 from headroles.reports.summary import summarise
 from headroles.reports.why.answer import answer_of, head_sentence
@@ -27,6 +28,7 @@ from headroles.reports.why.figures import (
 )
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
 from headroles.reports.why.words import (
+    CELL_LOOKS,
     FAMILIES,
     LOOKS,
     MARKS,
@@ -43,14 +45,11 @@ from headroles.reports.why.words import (
 )
 
 SCRIPTS = (
-    "heads/maps.js", "heads/verdicts.js", "why/columns.js", "shared/files.js", "shared/table.js",
-    "shared/sheets.js", "why/maps.js",
+    "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
 )  # fmt: skip
-STYLES = ("heads/maps.css", "probes/probes.css", "why/why.css")
+STYLES = (STYLE, "probes/probes.css", "why/why.css")
 MOST_ROWS = 2000
 """Rows of a table that stands on the page; the files have all."""
-NO_ROLE = str(len(VERDICTS))
-"""Code of a head that does not hold a role."""
 
 
 def why_page(labelling: Labelling) -> str:
@@ -66,8 +65,8 @@ def why_page(labelling: Labelling) -> str:
         A complete HTML document.
     """
     summary, origins, files = summarise(labelling), origins_of(labelling), files_of(labelling)
-    data, answer = _data(labelling), answer_of(labelling)
     neurons, removals = neurons_panel(labelling), removal_panels(labelling)
+    maps = _maps(labelling, framed=bool(neurons))
     shares, strips = shares_panel(labelling), strips_panel(labelling)
     found, heads, knockouts = (
         sheet if sheet is not None and len(sheet.rows) <= MOST_ROWS else None
@@ -75,19 +74,19 @@ def why_page(labelling: Labelling) -> str:
             dimensions_sheet(labelling, found=True), heads_sheet(labelling), knockouts_sheet(labelling)
         )
     )  # fmt: skip
-    drawn = {"profiles": bool(data["roles"]), "shares": shares, "neurons": strips, "removals": removals}
+    drawn = {"profiles": bool(maps.maps), "shares": shares, "neurons": strips, "removals": removals}
     return framed_page(
         "why/page.html",
         STYLES,
         SCRIPTS,
         account=summary.account.with_values(_values(labelling)),
-        answer=answer,
+        answer=answer_of(labelling),
         sections=_sections(drawn),
         looks=[(code, *LOOKS[word], word) for code, word in enumerate(VERDICTS) if word in LOOKS],
         neuron_looks=[(code, *look, word) for code, (word, look) in enumerate(NEURON_LOOKS.items())],
         removal_looks=[(code, *look, word) for code, (word, look) in enumerate(REMOVAL_LOOKS.items())],
-        marks=[(MARKS[word] or "▨", word) for word in VERDICTS],
-        map_titles=[role["title"] for role in data["roles"]],
+        maps=maps,
+        head_maps=head_maps([maps] if maps.maps else [], _panel(labelling)),
         shares=shares,
         roles=roles_sheet(labelling),
         neurons=neurons,
@@ -104,8 +103,7 @@ def why_page(labelling: Labelling) -> str:
         skipped=labelling.skipped,
         files=tuple(files),
         embedded=Markup(files_json(files)),
-        findings=Markup(findings_json(summary, labelling.manifest.get("model"))),
-        origins=Markup(script_json(json.dumps(data, separators=(",", ":"), ensure_ascii=False))),
+        findings=Markup(findings_json(summary, labelling.manifest.get("model"), **_terms(labelling))),
         manifest=Markup(manifest_json(labelling.manifest)),
         **for_papers(labelling) | {"numbers_caption": _caption(labelling)},
     )  # fmt: skip
@@ -136,42 +134,82 @@ def _sections(drawn: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(key, label) for key, label in labels.items() if drawn.get(key, True)]
 
 
-def _data(labelling: Labelling) -> dict[str, Any]:
-    """Return the data of the maps and of the panel of a head: verdicts of roles, and numbers of heads."""
-    origins = origins_of(labelling)
-    heads: dict[int, list[Any]] = {}
-    width = labelling.findings.count.shape[2]
+def _codes(labelling: Labelling, one: RoleCounts) -> Int[np.ndarray, "layers heads"]:
+    """Return the code of the verdict of every head about one role."""
+    codes = np.full(labelling.findings.count.shape[1:], len(VERDICTS))
+    for row in one.rows:
+        codes[labelling.scores.stack.place(row.layer), row.head] = code_of(row.verdict)
+    return codes
+
+
+def _terms(labelling: Labelling) -> dict[str, Any]:
+    """Return how the table of all numbers writes contrasts, with verdicts over all roles as decisions."""
+    counts, findings = counts_by_role(origins_of(labelling)), labelling.findings
+    names = [f"{VERTICAL_COLUMN}{one.role}" for one in counts]
+    columns = zip(names, counts, strict=True)
+    return {
+        "verdicts": [(findings.of(name), _codes(labelling, one)) for name, one in columns],
+        "words": [*VERDICTS, "no role", "contrast"],
+        "noun": "column",
+        **({"first": names[0]} if names else {}),
+    }
+
+
+def _maps(labelling: Labelling, framed: bool) -> HeadMaps:
+    """Return a map per role with the verdicts of the heads that hold it, those with few neurons framed.
+
+    Args:
+        labelling: With ``origins``.
+        framed: Whether neurons were asked about.
+    """
+    findings, place = labelling.findings, labelling.scores.stack.place
+    maps = []
+    for one in counts_by_role(origins_of(labelling)):
+        cells = {place(row.layer) * findings.count.shape[2] + row.head: row for row in one.rows}
+        few = sorted(cell for cell, row in cells.items() if row.few == FEW)
+        name = f"{VERTICAL_COLUMN}{one.role}"
+        maps.append(
+            HeadMap(
+                name=name, title=role_title(one.role),
+                note=f"{one.count(VERTICAL)} of {len(one.rows)} vertical",
+                column=findings.of(name), looks=CELL_LOOKS, heads=sorted(cells), framed=few,
+                values={
+                    "share": {cell: share_text(row) for cell, row in cells.items()},
+                    "few": dict.fromkeys(few, "few neurons"),
+                },
+                lines=("{head} · {title}", "vertical share {share}", "{word}{; |few}"),
+                outside=("{head} · {title}", "does not hold the role"),
+            )
+        )  # fmt: skip
+    return HeadMaps(
+        id="why-maps",
+        maps=maps,
+        first="all roles",
+        key=[(MARKS[word] or "▨", word) for word in VERDICTS],
+        caption="The map of a role shows the heads that hold it; the other heads stay empty."
+        + " A frame: few neurons." * framed,
+    )
+
+
+def _panel(labelling: Labelling) -> HeadPanel:
+    """Return the panel of a head: its roles, each with its vertical share, neurons and removals."""
+    origins, width = origins_of(labelling), labelling.findings.count.shape[2]
+    own: dict[int, list[tuple[str, str, str, bool]]] = {}
     for row in origins.origins:
         cell = labelling.scores.stack.place(row.layer) * width + row.head
         tests = origins.knockouts.where(role=row.role, layer=row.layer, head=row.head)
-        heads.setdefault(cell, []).append(
-            [role_title(row.role), share_text(row), row.verdict, _more(row, tests)]
+        share = (
+            role_title(row.role),
+            f"vertical share {share_text(row)}",
+            row.verdict,
+            row.verdict == VERTICAL,
         )
-    return {
-        "verdicts": VERDICTS,
-        "marks": [MARKS[word] for word in VERDICTS],
-        "roles": [_role(labelling, one) for one in counts_by_role(origins)],
-        "heads": heads,
-        "sentences": {cell: head_sentence(labelling, *divmod(cell, width)) for cell in heads},
-    }
-
-
-def _role(labelling: Labelling, one: RoleCounts) -> dict[str, Any]:
-    """Return one role for its map: its column, title, a digit per head, and the heads with few neurons."""
-    findings, place = labelling.findings, labelling.scores.stack.place
-    shape = findings.count.shape[1:]
-    codes = np.full(shape, NO_ROLE, dtype=object)
-    for row in one.rows:
-        codes[place(row.layer), row.head] = str(code_of(row.verdict))
-    name = f"{VERTICAL_COLUMN}{one.role}"
-    return {
-        "column": findings.of(name),
-        "name": name,
-        "title": role_title(one.role),
-        "note": f"{one.count(VERTICAL)} of {len(one.rows)} vertical",
-        "codes": "".join(codes.ravel().tolist()),
-        "few": [place(row.layer) * shape[1] + row.head for row in one.rows if row.few == FEW],
-    }
+        own.setdefault(cell, []).extend([share, *((*line, False) for line in _more(row, tests))])
+    return HeadPanel(
+        own=own,
+        sentences={cell: head_sentence(labelling, *divmod(cell, width)) for cell in own},
+        sentence="This head holds no role that was asked about.",
+    )
 
 
 def _more(row: Row, tests: Table) -> list[tuple[str, str, str]]:

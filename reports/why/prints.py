@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from headroles.records.causal.origins import UNDETERMINED, UNTESTABLE, VERTICAL
+from headroles.records.causal.origins import UNTESTABLE, VERTICAL
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of
 from headroles.reports.figures.drawing import INK, SOFT, SYMBOLS, Figure, tone
 from headroles.reports.print.figures import with_sentence
 from headroles.reports.print.legend import Entry, with_legend
-from headroles.reports.print_maps import CellLook, add_verdicts, map_frames, map_title
+from headroles.reports.print_maps import add_verdicts, look_entry, map_frames, map_title
 from headroles.reports.why.figures import (
     NEURON_LOOKS,
     NEURONS,
@@ -19,22 +19,12 @@ from headroles.reports.why.figures import (
     STRIPS,
     why_panels,
 )
-from headroles.reports.why.words import LOOKS, MARKS, VERDICTS, code_of, counts_by_role, origins_of
+from headroles.reports.why.words import CELL_LOOKS, LOOKS, VERDICTS, code_of, counts_by_role, origins_of
 
 MAPS = "verdicts"
 """Name of the figure of maps."""
 MOST_MAPS = 24
 """Roles above which maps are left out."""
-CELLS = tuple(
-    CellLook(
-        word=word,
-        mark=MARKS[word],
-        colour=tone(LOOKS[word][1]) if word in LOOKS and word != UNDETERMINED else "",
-        hatched=word == UNDETERMINED,
-    )
-    for word in VERDICTS
-)
-"""Looks of the cells of maps, by code of the verdict."""
 KEYS = {
     SHARES: (LOOKS, (Entry("one half", INK, line="solid"),)),
     NEURONS: (NEURON_LOOKS, (Entry("both the same", INK, line="solid"),)),
@@ -98,7 +88,7 @@ def maps_figure(labelling: Labelling, width: float) -> Figure | None:
         codes = np.full((len(stack.layers), heads), -1)
         for row in one.rows:
             codes[stack.place(row.layer), row.head] = code_of(row.verdict)
-        add_verdicts(figure, codes, frame, CELLS)
+        add_verdicts(figure, codes, frame, CELL_LOOKS)
         words = f"{one.count(VERTICAL)} of {len(one.rows)}"
         map_title(figure, phrase_of(one.role).title, words, frame)
     totals = {word: sum(one.count(word) for one in counts) for word in VERDICTS}
@@ -107,4 +97,4 @@ def maps_figure(labelling: Labelling, width: float) -> Figure | None:
         "sentence": f"Origins of {plural(sum(totals.values()), 'role')} of heads: {said}. Layers as rows. "
         "Above each map: its vertical heads, of all that hold the role."
     }
-    return with_legend(figure, [look.entry for look in CELLS if totals[look.word]])
+    return with_legend(figure, [look_entry(look) for look in CELL_LOOKS if totals[look.word]])

@@ -26,6 +26,7 @@ from headroles.records.layers import Stack
 from headroles.records.numbers import plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Row, Table
+from headroles.reports.maps import CellLook
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")
 """Tests that are corrected together, whatever the family of the decision."""
@@ -35,6 +36,13 @@ MARKS = {VERTICAL: "▮", BY_QUERY: "◇", UNDETERMINED: "", UNTESTABLE: "×"}
 """Marks of the verdicts in maps; heads that stay undetermined are hatched."""
 LOOKS = {VERTICAL: (1, 1), BY_QUERY: (2, 0), UNDETERMINED: (0, 4)}
 """Symbol and colour of every verdict that is drawn."""
+CELL_LOOKS = (
+    CellLook(VERTICAL, MARKS[VERTICAL], tone=1, shade=1),
+    CellLook(BY_QUERY, MARKS[BY_QUERY], tone=0, shade=1),
+    CellLook(UNDETERMINED, MARKS[UNDETERMINED], hatched=True),
+    CellLook(UNTESTABLE, MARKS[UNTESTABLE], faint=True, shade=1),
+)
+"""Looks of the cells of maps, by code of the verdict."""
 CONTRAST_COLUMN, VERTICAL_COLUMN = "contrast:", "vertical:"
 """First parts of the names of the columns of findings."""
 SEPARATORS = ("delimiter:sep", "surface:separator", "delimiter")

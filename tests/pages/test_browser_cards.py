@@ -40,7 +40,7 @@ def test_keys_buttons_and_addresses_lead_into_a_card_on_to_others_and_back_to_it
     opened: Opened,
 ) -> None:
     window = opened(html_of())
-    window.focus("#map-grid svg.map[tabindex='0']")
+    window.focus("#map-grid .map svg[tabindex='0']")
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         window.keyboard.press(key)
     assert title(window) == "Layer 1, head 1"

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import sys
 import zlib
 from dataclasses import fields
@@ -94,8 +95,11 @@ def test_strong_and_absent_heads_reach_the_script_and_the_matrix_rings_strong_on
 
 def test_the_map_of_a_pruning_has_a_cross_for_every_removed_head() -> None:
     made, parts = result("prune"), parts_of(usual_page("prune"))
-    assert parts.html.count('class="cross"') == made.removed.sum() > 0
-    assert parts.html.count('class="cell') == made.removed.size
+    paths = re.findall('<path class="(cell kept|cell gone|cross)"[^>]* d="([^"]*)"', parts.html)
+    cells = {kind: path.count("z") or path.count("l8 8") for kind, path in paths}
+    removed = made.removed.sum()
+    assert cells == {"cell kept": made.removed.size - removed, "cell gone": removed, "cross": removed}
+    assert removed > 0
     for layer, heads in made.heads.items():
         word = "heads" if len(heads) > 1 else "head"
         assert f"Layer {layer}: {word} {', '.join(map(str, heads))}" in parts.plain

@@ -24,20 +24,12 @@ const headList = (() => {
 
   /* A bar per role, as high as its mean lies beyond chance; filled where the head holds the role. */
   function bars(cell) {
-    const space = "http://www.w3.org/2000/svg";
-    const svg = document.createElementNS(space, "svg");
     const roles = findings.roles.slice(0, 40);
-    svg.setAttribute("width", roles.length * BAR);
-    svg.setAttribute("height", 20);
-    svg.setAttribute("class", "bars");
-    svg.setAttribute("aria-hidden", "true");
+    const svg = shape("svg", { width: roles.length * BAR, height: 20, class: "bars", "aria-hidden": "true" });
     roles.forEach((role, place) => {
-      const row = rowOf(role, cell);
-      const bar = document.createElementNS(space, "rect");
-      const height = Math.max(1, 18 * partOf(place, cell));
-      Object.entries({ x: place * BAR, y: 19 - height, width: BAR - 2, height }).forEach(([name, value]) => bar.setAttribute(name, value));
-      bar.setAttribute("class", decisions[row] === 0 ? `tone-${role.tone} is-held` : "");
-      svg.append(bar);
+      const height = Math.max(1, 18 * headMaps.shadeOf(headMaps.maps[place], cell));
+      const kind = decisions[rowOf(role, cell)] === 0 ? `tone-${role.tone} is-held` : "";
+      svg.append(shape("rect", { x: place * BAR, y: 19 - height, width: BAR - 2, height, class: kind }));
     });
     return svg;
   }

@@ -10,6 +10,30 @@ const farthest = document.getElementById("matrix-effect");
 let current = 0;
 let chosen = -1;
 
+for (const role of findings.roles) {
+  role.strong = new Set(role.strong);
+  role.absent = new Set(role.absent);
+}
+/* Whether a head holds a part of a role: the mark of the part stands for both. */
+const isWhole = (role, cell) => role.parts.some((part) => decisions[rowOf(findings.roles[part], cell)] === 0);
+
+/* Heads that the filter of the answer asks for; null for all. */
+function headsOf(asked) {
+  if (!asked) return null;
+  const codes = (role) => decisions.subarray(rowOf(role, 0), rowOf(role, 0) + perSieve);
+  const anyOf = (roles, cell) => roles.some((role) => decisions[rowOf(role, cell)] === 0);
+  const every = Array.from({ length: perSieve }, (_, cell) => cell);
+  if (asked.decision === "none") return new Set(every.filter((cell) => !anyOf(findings.roles, cell)));
+  const role = findings.roles.find((other) => findings.sieves[other.sieve] === asked.sieve);
+  if (!role) return null;
+  const inside = findings.roles.filter((other) => other.family === role.family);
+  const outside = findings.roles.filter((other) => other.family !== role.family);
+  if (asked.decision === "family") return new Set(every.filter((cell) => anyOf(inside, cell)));
+  if (asked.decision === "only") return new Set(every.filter((cell) => anyOf(inside, cell) && !anyOf(outside, cell)));
+  const code = WORDS.indexOf(asked.decision);
+  return new Set(every.filter((cell) => codes(role)[cell] === code));
+}
+
 const STATES = ["", "–", "?", "×", "~"];
 const ABSENT = "0";
 const MOST = 15;
@@ -78,8 +102,9 @@ function tell(cell) {
   const held = findings.roles.filter((role) => decisions[rowOf(role, cell)] === 0 && !isWhole(role, cell));
   const open = findings.roles.filter((role) => decisions[rowOf(role, cell)] === 2).length;
   const names = held.slice(0, 4).map((role) => role.title).join(" · ") + (held.length > 4 ? ` · ${held.length - 4} more` : "");
-  const lines = chosen >= 0 ? linesOf(findings.roles[chosen], cell) : [titleOf(cell), names || "no role", `${open} undetermined`];
-  tip.show(cells[cell].getBoundingClientRect(), lines);
+  const lines = chosen >= 0 ? headMaps.linesOf(headMaps.maps[chosen], cell) : [titleOf(cell), names || "no role", `${open} undetermined`];
+  const box = cells[cell].getBoundingClientRect();
+  tip.show(box, lines, box);
 }
 
 function move(to) {
@@ -139,6 +164,21 @@ document.addEventListener("filter", (event) => {
   const lit = headsOf(event.detail);
   cells.forEach((cell, index) => cell.classList.toggle("dim", lit !== null && !lit.has(index)));
 });
+/* Maps, marks per head, or one map: one of them is shown. */
+const views = { maps: document.getElementById("map-grid"), matrix: document.getElementById("matrix-view"), one: document.getElementById("map-one") };
+function chooseView(name) {
+  for (const [other, part] of Object.entries(views)) part.hidden = other !== name;
+  for (const button of document.querySelectorAll("#view-switch button")) button.setAttribute("aria-pressed", String(button.dataset.view === name));
+  document.getElementById("maps-key").hidden = name === "matrix";
+  const more = document.getElementById("maps-more");
+  if (more) more.parentElement.hidden = name !== "maps";
+  headMaps.size();
+}
+document.getElementById("view-switch").addEventListener("click", (event) => {
+  if (event.target.dataset.view) chooseView(event.target.dataset.view);
+});
+document.getElementById("view-switch").hidden = false;
 document.getElementById("matrix-controls").hidden = false;
 document.getElementById("matrix-names")?.setAttribute("hidden", "");
 paint();
+chooseView(findings.roles.length ? "maps" : "matrix");

@@ -59,8 +59,9 @@ function copyText(button, text) {
 }
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
+  const end = button.dataset.copy === "command" ? "" : "\n";
   button.hidden = false;
-  button.addEventListener("click", () => copyText(button, document.getElementById(button.dataset.copy).textContent.trim() + "\n"));
+  button.addEventListener("click", () => copyText(button, document.getElementById(button.dataset.copy).textContent.trim() + end));
 }
 
 /* A table as Markdown and as LaTeX that show its text as it is; the first column holds words. */

@@ -20,7 +20,11 @@ const columns = Object.fromEntries([...findings.names, ...findings.precision].ma
 const hasNumbers = (name) => name in columns && columns[name].some((number) => !Number.isNaN(number));
 /* Ends of the interval of the mean itself: "low" and "high" are of its difference from chance, laid around it. */
 const ENDS = "mean_low" in columns ? ["mean_low", "mean_high"] : ["low", "high"];
-const decisions = bytes(findings.decision);
+/* What the page shows of decisions may be verdicts of its own; files have those of the tests. */
+const tested = bytes(findings.decision);
+const decisions = findings.shown ? bytes(findings.shown) : tested;
+const WORDS = findings.words;
+const rowOf = (role, cell) => role.sieve * perSieve + cell;
 const placeOf = (row) => ({
   sieve: Math.floor(row / perSieve),
   layer: layerAt(row % perSieve),
@@ -51,8 +55,9 @@ function shortNumber(value) {
 const typedNumber = (field) => Number.parseFloat((field?.value ?? "").replace(",", "."));
 
 /* Columns on the scale of the score line up at three decimals; the files have every digit. */
-const DECIMALS = { cells: 1, statistic: 2, mean: 3, null: 3, effect: 3, low: 3, high: 3, mean_low: 3, mean_high: 3,
+const DECIMALS = { cells: 1, statistic: 2, mean: 3, mean_a: 3, mean_b: 3, difference: 3, null: 3, effect: 3, low: 3, high: 3, mean_low: 3, mean_high: 3,
   hedges_g: 2, g_low: 2, g_high: 2, detectable: 2, design_effect: 2, stability: 2, prevalence: 2 };
+for (const name of findings.fine ?? []) delete DECIMALS[name];
 function cellText(name, row) {
   const number = columns[name][row];
   if (!(name in DECIMALS) || !(Math.abs(number) < 1e5)) return shortNumber(number);
@@ -75,27 +80,16 @@ function create(tag, text, className) {
   return element;
 }
 
+/* An element of a drawing. */
+function shape(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
 function createIsolated(tag, text) {
   const element = create(tag);
   element.append(create("bdi", text));
   return element;
-}
-
-/* The command line and its copy button. */
-const copy = document.getElementById("copy");
-if (copy) {
-  copy.hidden = false;
-  copy.addEventListener("click", () => {
-    const command = document.getElementById("command");
-    const announce = (word) => {
-      copy.textContent = word;
-      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-    };
-    const bySelection = () => {
-      getSelection().selectAllChildren(command);
-      announce(document.execCommand("copy") ? "Copied" : "Selected");
-    };
-    if (!navigator.clipboard || document.featurePolicy?.allowsFeature("clipboard-write") === false) bySelection();
-    else navigator.clipboard.writeText(command.textContent).then(() => announce("Copied"), bySelection);
-  });
 }

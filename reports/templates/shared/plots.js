@@ -122,7 +122,9 @@ for (const legend of document.querySelectorAll(".legend")) {
   legend.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+    const one = "one" in legend.dataset;
+    button.setAttribute("aria-pressed", String(one || button.getAttribute("aria-pressed") !== "true"));
+    if (one) for (const other of legend.querySelectorAll("button")) if (other !== button) other.setAttribute("aria-pressed", "false");
     legend.closest("figure")?.querySelectorAll(".plot").forEach(draw);
   });
 }

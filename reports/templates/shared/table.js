@@ -3,8 +3,6 @@
 const pageRows = () => Number(document.getElementById("rows")?.value ?? 100);
 const roleOf = new Map(findings.roles.map((role) => [role.sieve, role]));
 const hasContrasts = findings.roles.some((role) => role.contrast >= 0);
-const isSurface = findings.sieves.some((name) => name.startsWith("surface:"));
-const columnNoun = isSurface ? "statistic" : document.querySelector("#ablation, #origins") ? "column" : "role";
 /* An interval of its own where the findings have that of a difference; a design effect where units are groups of examples. */
 const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
 const hasGroups = hasNumbers("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
@@ -16,7 +14,7 @@ const state = { sort: "", direction: 1, page: 0, rows: [], answer: null };
 
 /* What q tests, for column names: above what the mean lies, and below what. */
 function testedText() {
-  if (isSurface) return ["above even", "below even"];
+  if (findings.tested) return findings.tested;
   const margins = new Set(findings.roles.map((role) => columns.margin[role.sieve * perSieve]));
   if (!hasOwnEnds || margins.size > 1) return ["> threshold", "< threshold"];
   const points = shortNumber(100 * [...margins][0]);
@@ -47,17 +45,22 @@ function decisionWord(row) {
 }
 
 /* The columns that stand always, then those on request. A key sorts, and a column of words is left-aligned. */
-const hasChance = columns.null.some((chance) => chance !== 0 && !Number.isNaN(chance));
-const chance = { name: isSurface ? "even" : hasOwnEnds ? "baseline" : "chance", ...numberColumn("null") };
+const hasChance = hasNumbers("null") && columns.null.some((chance) => chance !== 0 && !Number.isNaN(chance));
+const chance = { name: findings.chance ?? (hasOwnEnds ? "baseline" : "chance"), ...numberColumn("null") };
 const CONTRAST = { name: "contrast [95 %]", text: contrastText, key: (row) => columns.mean[contrastRow(row)] ?? NaN };
-const FIRST = [
-  { name: columnNoun, text: (row) => findings.sieves[placeOf(row).sieve], key: placeColumn("sieve") },
+const PLACES = {
+  sieve: { text: (row) => findings.sieves[placeOf(row).sieve], key: placeColumn("sieve") },
+  layer: { text: placeColumn("layer"), key: placeColumn("layer") }, head: { text: placeColumn("head"), key: placeColumn("head") },
+  decision: { text: decisionWord, key: (row) => decisions[row], words: true },
+};
+const FIRST = findings.table?.map(([title, name]) => ({ ...(PLACES[name] ?? (/^[pq]/.test(name) ? pColumn(name) : numberColumn(name))), name: title })) ?? [
+  { name: findings.noun ?? "role", ...PLACES.sieve },
   { name: "head", text: (row) => `${placeOf(row).layer}-${placeOf(row).head}`, key: (row) => row % perSieve },
   { name: "mean", ...numberColumn("mean") },
   { name: "95 % interval", text: (row) => ends(...ENDS, row), key: (row) => columns[ENDS[0]][row] },
   ...(hasContrasts ? [CONTRAST] : hasChance ? [chance] : []),
   { name: `q (${ABOVE})`, ...pColumn("q") },
-  { name: "decision", text: decisionWord, key: (row) => decisions[row], words: true },
+  { name: "decision", ...PLACES.decision },
   ...(hasNumbers("stability") ? [{ name: "stability", ...numberColumn("stability") }] : []),
 ];
 const EXTRA = [
@@ -73,7 +76,7 @@ const MORE = [
   ...EXTRA.map(([name, title]) => ({ name: title, ...(name.startsWith("q_") ? pColumn(name) : numberColumn(name)),
     ...(name === "hedges_g" ? { text: withInterval } : {}) })),
 ];
-const shownColumns = () => (moreColumns.getAttribute("aria-pressed") === "true" ? [...FIRST, ...MORE] : FIRST);
+const shownColumns = () => (moreColumns?.getAttribute("aria-pressed") === "true" ? [...FIRST, ...MORE] : FIRST);
 
 function withInterval(row) {
   const effect = cellText("hedges_g", row);
@@ -117,12 +120,13 @@ function select() {
   list();
 }
 
-/* Show the rows of a role, a decision and a head, as links of the answer name them; all rows without any. */
+/* Show the rows of a role, a decision and a head, as links of the answer name them; those shown at first without any. */
 function filterTable({ sieve = "", decision = "", head = "" } = {}) {
   const byAnswer = ["none", "only", "family"].includes(decision);
-  const code = WORDS.indexOf(decision);
+  const first = findings.first && (sieve ? !findings.sieves.includes(sieve) : !decision);
+  const [column, code] = [findings.sieves.indexOf(first ? findings.first : sieve), first || !decision ? -1 : findings.decisions.indexOf(decision)];
   filters[0].value = head;
-  filters[1].value = byAnswer || !findings.sieves.includes(sieve) ? "" : String(findings.sieves.indexOf(sieve));
+  filters[1].value = byAnswer || column < 0 ? "" : String(column);
   filters[2].value = byAnswer || code < 0 ? "" : String(code);
   if (stabilityFilter) stabilityFilter.value = "";
   state.answer = byAnswer ? answerTest({ sieve, decision }) : null;
@@ -188,7 +192,7 @@ function build() {
   const used = (word, code) => word !== "explained" || decisions.includes(code);
   filters[2].append(new Option("all", ""), ...WORDS.flatMap((word, code) => (used(word, code) ? [new Option(word, code)] : [])));
   for (const filter of [...filters, stabilityFilter]) filter?.addEventListener("input", () => { state.answer = null; select(); });
-  moreColumns.addEventListener("click", () => {
+  moreColumns?.addEventListener("click", () => {
     moreColumns.setAttribute("aria-pressed", String(moreColumns.getAttribute("aria-pressed") !== "true"));
     buildHead();
     list();
@@ -198,22 +202,22 @@ function build() {
   const writers = { "copy-markdown": markdownTable, "copy-latex": latexTable };
   for (const [id, write] of Object.entries(writers)) {
     const button = document.getElementById(id);
-    button.addEventListener("click", () => copyText(button, copiedRows(write)));
+    button?.addEventListener("click", () => copyText(button, copiedRows(write)));
   }
   document.addEventListener("filter", (event) => filterTable(event.detail ?? {}));
   document.getElementById("rows")?.addEventListener("input", select);
   for (const id of ["table-controls", "pages"]) document.getElementById(id).hidden = false;
   buildHead();
-  select();
+  filterTable();
 }
 
 function findingsFile() {
-  const lines = [["sieve", "layer", "head", ...findings.names, "decision"].join(",")];
+  const lines = [["sieve", "layer", "head", ...findings.names, findings.decided ?? "decision"].join(",")];
   for (let row = 0; row < rowCount; row += 1) {
     const place = placeOf(row);
     const numbers = findings.names.map((name) => numberText(columns[name][row], name === "count"));
     const name = csvCell(findings.sieves[place.sieve]);
-    lines.push([name, place.layer, place.head, ...numbers, findings.decisions[decisions[row]]].join(","));
+    lines.push([name, place.layer, place.head, ...numbers, findings.decisions[tested[row]]].join(","));
   }
   return lines.join("\n") + "\n";
 }
@@ -223,7 +227,7 @@ function labelsFile() {
   const shared = findings.shared;
   const lines = [["layer", "head", "roles", ...names.map(csvCell), ...(shared.length ? ["kv_group"] : [])].join(",")];
   for (let cell = 0; cell < perSieve; cell += 1) {
-    const codes = findings.roles.map((role) => decisions[rowOf(role, cell)]);
+    const codes = findings.roles.map((role) => tested[rowOf(role, cell)]);
     const roles = csvCell(names.filter((_, role) => codes[role] === 0).join(";"));
     const marks = codes.map((code) => ["1", "0"][code] ?? "");
     lines.push([layerAt(cell), cell % findings.heads, roles, ...marks, ...shared.slice(cell, cell + 1)].join(","));
@@ -241,5 +245,7 @@ function precisionFile() {
   return lines.join("\n") + "\n";
 }
 
-Object.assign(FILES, { "findings.csv": findingsFile, "labels.csv": labelsFile, "precision.csv": precisionFile });
+/* Files of the run that the page holds are offered as they are. */
+const MADE = { "findings.csv": findingsFile, "differences.csv": findingsFile, "labels.csv": labelsFile, "precision.csv": precisionFile };
+for (const [name, write] of Object.entries(MADE)) FILES[name] ??= write;
 build();

@@ -1,11 +1,11 @@
-/* Every head in one line, and the files of layers. */
+/* Every head in one line. */
 const heads = document.getElementById("heads");
-const knownColumns = surface.names.map((_, sieve) => sieve).filter((sieve) => surface.known[sieve]);
+const statistics = read("surface-heads");
 
-function headCell(sieve, cell) {
+function headCell(sieve, fine, cell) {
   const row = sieve * perSieve + cell;
   const mean = columns.mean[row];
-  const element = create("td", surface.fine[sieve] || Number.isNaN(mean) ? shortNumber(mean) : mean.toFixed(3));
+  const element = create("td", fine || Number.isNaN(mean) ? shortNumber(mean) : mean.toFixed(3));
   element.dataset.key = Number.isNaN(mean) ? "nan" : mean;
   if (decisions[row] > 1) return element;
   const mark = create("small", decisions[row] ? "▼" : "▲", decisions[row] ? "tone-0" : "tone-1");
@@ -19,7 +19,7 @@ function headLine(_, cell) {
   const place = create("th", headName(cell));
   place.scope = "row";
   place.dataset.key = cell;
-  line.append(place, ...knownColumns.map((sieve) => headCell(sieve, cell)));
+  line.append(place, ...statistics.map(([, sieve, fine]) => headCell(sieve, fine, cell)));
   return line;
 }
 
@@ -37,7 +37,7 @@ function filterHeads() {
 }
 
 function buildHeads() {
-  for (const title of ["head", ...knownColumns.map((sieve) => surface.names[sieve])]) {
+  for (const title of ["head", ...statistics.map(([title]) => title)]) {
     const heading = createIsolated("th", title);
     heading.scope = "col";
     heads.tHead.rows[0].append(heading);
@@ -49,12 +49,4 @@ function buildHeads() {
   filterHeads();
 }
 
-/* Records as their files have them; numbers whose column counts something stay whole. */
-function recordsFile(name) {
-  const { header, rows } = surface[name];
-  const cell = (value, column) =>
-    (typeof value === "string" ? csvCell(value) : value === null ? "" : numberText(value, ["layer", "count"].includes(header[column])));
-  return [header.join(","), ...rows.map((row) => row.map(cell).join(","))].join("\n") + "\n";
-}
-for (const name of ["layers.csv", "noop.csv"]) FILES[name] = () => recordsFile(name);
 buildHeads();
