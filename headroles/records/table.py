@@ -222,14 +222,18 @@ class Table:
     def __getitem__(self, which: str) -> np.ndarray: ...
     @overload
     def __getitem__(self, which: int) -> Row: ...
-    def __getitem__(self, which: str | int) -> "np.ndarray | Row":
-        """Return the values of a column, or a row by its place.
+    @overload
+    def __getitem__(self, which: slice) -> "Table": ...
+    def __getitem__(self, which: str | int | slice) -> "np.ndarray | Row | Table":
+        """Return the values of a column, a row by its place, or the rows of a slice.
 
         Raises:
             IndexError: When there is no such row.
         """
         if isinstance(which, str):
             return self.data[which]
+        if isinstance(which, slice):
+            return self.take(range(len(self))[which])
         return next(iter(self.take([range(len(self))[which]])))
 
     def __repr__(self) -> str:

@@ -97,7 +97,7 @@ def test_examples_without_the_kind_or_without_any_importance_say_nothing() -> No
     found = noop_tests(replace(_scores(values), cells=cells), Decision())
     for kind, count in (("first", 19), ("punctuation", 28), ("separator", 0)):
         assert {test.count for test in found if test.kind == kind} == {count}
-    for test in [*found][3:6]:
+    for test in found[3:6]:
         assert test.decision == "untestable"
         assert np.isnan([test.p, test.q, test.statistic]).all()
 
