@@ -147,7 +147,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(
             html,
             "page_html",
-            lambda report: f"<!doctype html><title>report</title><pre>{report.page().manifest}</pre>",
+            lambda report: f"<!doctype html><title>report</title><pre>{report.manifest}</pre>",
         )
         patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)

@@ -115,9 +115,9 @@ def view_command(**given: Any) -> None:
     --run, heads have the roles that the run found in them, and keys of a role have its colour. With
     --attention, stored maps are shown.
     """
-    from headroles.extraction.parsing.cache import PAGE
     from headroles.terminal.console import console
     from headroles.viewing.read import view
+    from headroles.viewing.viewed import PAGE
 
     if given["also"] and not given["svg"]:
         raise BadInput("--also is another text in an SVG, so it goes with --svg; leave it out, or give --svg")
