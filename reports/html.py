@@ -12,7 +12,7 @@ from headroles.reports.maps import SCRIPT, STYLE, head_maps
 from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.report import Report, shown
 
-STYLES = ("shared/page.css", "frame/frame.css", STYLE, "probes/probes.css", "causal/causal.css")
+STYLES = ("shared/page.css", "frame/frame.css", STYLE, "probes/probes.css", "report.css")
 SCRIPTS = (
     "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js",
     "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,

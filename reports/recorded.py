@@ -1,11 +1,24 @@
 """Parts that the reports of all runs share: their heading, methods, and what was run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.reports.account import account
-from headroles.reports.report import Command, Fold, Methods, Named, Points, Recorded, Section, Text
+from headroles.reports.embedded import files_of
+from headroles.reports.report import (
+    Block,
+    Command,
+    Fold,
+    Methods,
+    Named,
+    Numbers,
+    Points,
+    Recorded,
+    Section,
+    Text,
+)
+from headroles.reports.summary import summarise
 from headroles.reports.works import citation_bibtex, methods_text
 
 
@@ -30,6 +43,30 @@ def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> li
             Fold(f"What was left out ({len(run.skipped)})", left, "skipped"),
         ]),
     ]  # fmt: skip
+
+
+def findings_section(
+    run: Labelling, lead: str, example: str, title: str, blocks: Sequence[Block]
+) -> tuple[Section, dict[str, str]]:
+    """Return the section of all numbers of a run that gives verdicts, and the files that it offers.
+
+    Args:
+        run: Any run.
+        lead: What a row of its table is.
+        example: A search that finds something.
+        title: Caption of the table, as it is copied.
+        blocks: What stands between the table and the downloads.
+    """
+    files, precision = files_of(run), ["precision.csv"] * bool(summarise(run).precision)
+    names = ["findings.csv", "labels.csv", *precision, *files, "run.json"]
+    scripts = "This table, the plots and the downloads need JavaScript. The other tables do not."
+    numbers = Numbers(example, names, title, "Column", "Verdict", blocks)
+    return (
+        Section(
+            "findings", "All numbers", "All numbers", [Text(lead, "lead"), Text(scripts, "warning"), numbers]
+        ),
+        files,
+    )
 
 
 def account_lines(run: Labelling, more: str = "") -> list[Named]:

@@ -127,7 +127,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if folder in ("pages", "contract") or item.get_closest_marker("with_report"):
         return (yield)
     from headroles.reports import clusters_page, html, page, probes_page, surface_page
-    from headroles.reports.why import page as origins
 
     def small_page(manifest: Mapping[str, object]) -> str:
         return f"<!doctype html><title>report</title><pre>{json.dumps(dict(manifest), default=str)}</pre>"
@@ -149,5 +148,4 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             "page_html",
             lambda report: f"<!doctype html><title>report</title><pre>{report.page().manifest}</pre>",
         )
-        patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)
