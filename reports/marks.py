@@ -228,7 +228,7 @@ class Figure:
 
     Attributes:
         key: Names its place on the page and its file.
-        title: Heading.
+        title: Heading; "" where it is that of the section.
         sentence: What it shows, with its numbers, in one or two sentences.
         caption: How to read it; "" for nothing.
         rows: The table that it draws.
@@ -244,6 +244,7 @@ class Figure:
         layout: Further settings of the layout, as plotly names them.
         plot: Draws the figure in place of marks, where these cannot.
         name: Name of its file for print; "" for its key.
+        single: Whether one look alone has its button, too.
     """
 
     key: str
@@ -262,6 +263,7 @@ class Figure:
     layout: Mapping[str, Any] = field(default_factory=dict)
     plot: Callable[[], PlotlyFigure] | None = None
     name: str = ""
+    single: bool = False
 
     @property
     def sheet(self) -> Sheet | None:

@@ -243,7 +243,7 @@ class Page:
     Attributes:
         tab: Title of the browser's tab.
         sections: From top to bottom, below the answer.
-        data: JSON texts that the scripts read, by id.
+        data: JSON texts that the scripts read, by id; of pages without findings, none.
         files: Texts of the files that it embeds for readers, by name.
         heads: The panel of a head; None for none.
         panel: Template of another side panel, which opens for one head; "" for none.
@@ -333,7 +333,7 @@ class Report:
     manifest: Mapping[str, Any]
     tables: Mapping[str, Callable[[], Any]]
     page: Callable[[], Page]
-    screen: Callable[[Detail], Sequence[Any]]
-    cell: Callable[[], Sequence[Grid]]
+    screen: Callable[[Detail], Sequence[Any]] = lambda detail: ()
+    cell: Callable[[], Sequence[Grid]] = tuple
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}
