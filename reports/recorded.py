@@ -1,11 +1,13 @@
 """Parts that the reports of all runs share: their heading, methods, and what was run."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.reports.account import account
-from headroles.reports.embedded import files_of
+from headroles.reports.embedded import files_of, findings_json
+from headroles.reports.maps import HeadPanel
 from headroles.reports.report import (
     Block,
     Command,
@@ -13,6 +15,7 @@ from headroles.reports.report import (
     Methods,
     Named,
     Numbers,
+    Page,
     Points,
     Recorded,
     Section,
@@ -45,27 +48,46 @@ def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> li
     ]  # fmt: skip
 
 
-def findings_section(
-    run: Labelling, lead: str, example: str, title: str, blocks: Sequence[Block]
-) -> tuple[Section, dict[str, str]]:
-    """Return the section of all numbers of a run that gives verdicts, and the files that it offers.
+def verdicts_page(
+    run: Labelling,
+    tab: str,
+    sections: Sequence[Section],
+    heads: HeadPanel,
+    numbers: tuple[str, str, str, Sequence[Block]],
+    values: Mapping[str, str],
+    **terms: Any,
+) -> Page:
+    """Return the page of a run that gives verdicts: its sections, all numbers, methods, and what was run.
 
     Args:
         run: Any run.
-        lead: What a row of its table is.
-        example: A search that finds something.
-        title: Caption of the table, as it is copied.
-        blocks: What stands between the table and the downloads.
+        tab: Title of the browser's tab.
+        sections: Those above all numbers.
+        heads: Panel of a head.
+        numbers: Of the table of all numbers: what a row is, a search that finds something, the caption as
+            it is copied, and what stands between the table and the downloads.
+        values: As of ``last_sections``.
+        **terms: As of ``findings_json``.
     """
-    files, precision = files_of(run), ["precision.csv"] * bool(summarise(run).precision)
-    names = ["findings.csv", "labels.csv", *precision, *files, "run.json"]
-    scripts = "This table, the plots and the downloads need JavaScript. The other tables do not."
-    numbers = Numbers(example, names, title, "Column", "Verdict", blocks)
-    return (
-        Section(
-            "findings", "All numbers", "All numbers", [Text(lead, "lead"), Text(scripts, "warning"), numbers]
-        ),
+    summary, files = summarise(run), files_of(run)
+    names = ["findings.csv", "labels.csv", *["precision.csv"] * bool(summary.precision), *files, "run.json"]
+    lead, example, title, blocks = numbers
+    alpha = f"{run.decision.alpha:g}, for every verdict by itself"
+    table = [
+        Text(lead, "lead"),
+        Text("This table, the plots and the downloads need JavaScript. The other tables do not.", "warning"),
+        Numbers(example, names, title, "Column", "Verdict", blocks),
+    ]
+    return Page(
+        tab,
+        [
+            *sections,
+            Section("findings", "All numbers", "All numbers", table),
+            *last_sections(run, {"alpha": alpha, **values}),
+        ],
+        {"findings-columns": findings_json(summary, run.manifest.get("model"), noun="column", **terms)},
         files,
+        heads=heads,
     )
 
 

@@ -26,7 +26,7 @@ from headroles.records.roles import phrase_of
 from headroles.records.shown.notebook import FAMILIES as OF_TESTS
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Row, Table, counted
 from headroles.reports.ablate import damage_text, role_title
-from headroles.reports.embedded import findings_json
+from headroles.reports.account import account
 from headroles.reports.figures.drawing import FAINT, INK, SOFT
 from headroles.reports.figures.panel import plain, shortened
 from headroles.reports.maps import CellLook, HeadMap, HeadMaps, HeadPanel
@@ -34,7 +34,7 @@ from headroles.reports.marks import Axis, Cells, Dots, Figure, Line, Look, Rule,
 from headroles.reports.papers import caption
 from headroles.reports.print.run_tables import findings_table
 from headroles.reports.print_maps import MOST_MAPS, verdict_maps
-from headroles.reports.recorded import account_lines, findings_section, last_sections
+from headroles.reports.recorded import account_lines, verdicts_page
 from headroles.reports.report import (
     LONG,
     Detail,
@@ -49,7 +49,6 @@ from headroles.reports.report import (
     Text,
     Words,
 )
-from headroles.reports.summary import summarise
 from headroles.reports.why import (
     FAMILIES,
     ROLES,
@@ -424,57 +423,47 @@ def _removal(asked: Asked, key: str, title: str, tested: Table) -> Figure:
 
 def _page(asked: Asked) -> Page:
     """Return the page."""
-    run, summary = asked.run, summarise(asked.run)
+    run, origins = asked.run, asked.origins
     shares, neurons, strips, removals = ([*draw(asked)] for draw in (_shares, _neurons, _strips, _removals))
     columns = {f"{VERTICAL_COLUMN}{one.role}": _codes(asked, one.role, len(VERDICTS)) for one in asked.roles}
-    terms = {
-        "verdicts": [(run.findings.of(name), codes) for name, codes in columns.items()],
-        "words": [*VERDICTS, "no role", "contrast"],
-        "noun": "column",
-        **({"first": next(iter(columns))} if columns else {}),
-    }
-    about = "Contrasts of roles and their vertical parts"
-    findings, files = findings_section(
-        run,
-        "One row per column, layer and head. Columns “contrast” have the contrast, and columns “vertical” "
-        "its vertical part minus the rest. The decision is that of the page, over all roles of heads.",
-        "vertical 2-9",
-        caption(run, about, FAMILIES, units=len(asked.origins.products.units)),
-        [Fold("Every role of every head, with all tests", [heads_grid(asked)])],
-    )
     rotary = Text(
         "Rotary positions fix the dimensions of these heads, so no random rotation is a fair comparison. "
         "Frequency pairs are tested instead.",
         "lead",
     )
-    return Page(
-        f"Origins: {summary.account.model or answer_of(asked).title}",
+    roles = Fold("Every role, with all counts", [roles_grid(asked)])
+    tests = Fold("All removals, with all tests", [Grid(origins.knockouts, "falls", limit=LONG)])
+    return verdicts_page(
+        run,
+        f"Origins: {account(run).model or answer_of(asked).title}",
         [
             Section("profiles", "Heads", "Heads", [_maps(asked, bool(neurons))] if columns else []),
-            Section("shares", "Same push", "Same push for every query?", [
-                *shares, *([Fold("Every role, with all counts", [roles_grid(asked)])] if shares else []),
-            ]),
+            Section("shares", "Same push", "Same push for every query?", [*shares, *[roles] * len(shares)]),
             Section("neurons", "Neurons", "Few neurons?", [
-                *neurons, *([rotary] if asked.fixed and not neurons else []), *strips,
+                *neurons, *[rotary] * (asked.fixed and not neurons), *strips,
                 Fold(f"All found {asked.one}s", [dimensions_grid(asked, found=True)]),
             ]),
             Section("removals", "Removals", "What happens without them?", [
                 *removals[:1], *(Fold(figure.title, [figure]) for figure in removals[1:]),
-                *([Fold("All removals, with all tests",
-                        [Grid(asked.origins.knockouts, "falls", limit=LONG)])] if removals else []),
+                *[tests] * bool(removals),
             ]),
-            Section("verdicts", "How sure", "How sure", [Points(sure_sentences(asked)),
-                                                         Words(glossary(asked))]),
-            findings,
-            *last_sections(run, {
-                "alpha": f"{run.decision.alpha:g}, for every verdict by itself",
-                "family": FAMILIES["run"],
-                "margin": "0: the vertical part of a contrast against the rest",
-            }),
+            Section("verdicts", "How sure", "How sure",
+                    [Points(sure_sentences(asked)), Words(glossary(asked))]),
         ],
-        {"findings-columns": findings_json(summary, run.manifest.get("model"), **terms)},
-        files,
-        heads=_panel(asked),
+        _panel(asked),
+        (
+            "One row per column, layer and head. Columns “contrast” have the contrast, and columns "
+            "“vertical” its vertical part minus the rest. The decision is that of the page, over all roles "
+            "of heads.",
+            "vertical 2-9",
+            caption(run, "Contrasts of roles and their vertical parts", FAMILIES,
+                    units=len(origins.products.units)),
+            [Fold("Every role of every head, with all tests", [heads_grid(asked)])],
+        ),
+        {"family": FAMILIES["run"], "margin": "0: the vertical part of a contrast against the rest"},
+        verdicts=[(run.findings.of(name), codes) for name, codes in columns.items()],
+        words=[*VERDICTS, "no role", "contrast"],
+        **({"first": next(iter(columns))} if columns else {}),
     )  # fmt: skip
 
 
