@@ -611,7 +611,8 @@ def _maps_for_print(measured: Measured, width: float) -> dict[str, Any]:
     """Draw the verdict of every head, and a map per role with the verdicts of the heads that hold it."""
     held, codes, counts = measured.held, measured.verdicts(measured.arm), measured.counts(measured.arm)
     maps = [("verdicts", plural(codes.size, "head"), codes)]
-    for role in measured.roles if held and len(measured.roles) <= MOST_MAPS else ():
+    for role in measured.roles if len(measured.roles) <= MOST_MAPS else ():
+        assert held is not None
         own = np.where(held.heads(role), codes, -1)
         negligible = f"{int((own == NEGLIGIBLE).sum())} of {int((own >= 0).sum())}"
         maps.append((phrase_of(role).title, negligible, own))

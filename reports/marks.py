@@ -103,7 +103,7 @@ class Dots:
     looks: Mapping[Any, Look] = field(default_factory=dict)
     name: str = ""
     shift: float = 0.0
-    size: int = 8
+    size: float = 8
     line: float = 1.5
     hover: str = INTERVAL
     custom: tuple[str, ...] = ()

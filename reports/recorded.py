@@ -73,7 +73,7 @@ def verdicts_page(
     names = ["findings.csv", "labels.csv", *["precision.csv"] * bool(summary.precision), *files, "run.json"]
     lead, example, title, blocks = numbers
     alpha = f"{run.decision.alpha:g}, for every verdict by itself"
-    table = [
+    table: list[Block] = [
         Text(lead, "lead"),
         Text("This table, the plots and the downloads need JavaScript. The other tables do not.", "warning"),
         Numbers(example, names, title, "Column", "Verdict", blocks),

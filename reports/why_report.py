@@ -328,8 +328,8 @@ def _strips(asked: Asked) -> Iterator[Figure]:
     found = int(rows["found"].sum())
     cut = f" The {EACH} strongest heads of each role are drawn." if len(heads) < len(table) else ""
     largest = []
-    for head, own in zip(heads, tests, strict=True):
-        test = own[int(own["mean"].argmax())]
+    for head, parts in zip(heads, tests, strict=True):
+        test = parts[int(parts["mean"].argmax())]
         ends = {"low": test.low / head.contrast, "high": test.high / head.contrast}
         largest.append(vars(test) | {"found": head.found} | ends)
     yield Figure(
