@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = public_names(
     __name__,
     {
         "cards": "cards_json spreads_of typical_inputs",
-        "causal.pruning_page": "pruning_page",
+        "prune": "pruning_page",
         "compare_page": "comparison_page",
         "figures.cluster_map": "ellipses",
         "figures.cluster_tree": "brackets leaves",

@@ -142,8 +142,13 @@ class Measured:
 
     def counts(self, arm: str) -> tuple[int, ...]:
         """Return how many heads have each verdict, in the order of ``VERDICTS``."""
-        codes = self.ablated.damage.verdict[self.ablated.damage.of(arm)]
+        codes = self.verdicts(arm)
         return tuple(int((codes == code).sum()) for code in range(len(VERDICTS)))
+
+    def verdicts(self, arm: str) -> np.ndarray:
+        """Return the codes of the verdicts of one arm, as layers × heads."""
+        codes: np.ndarray = self.ablated.damage.verdict[self.ablated.damage.of(arm)]
+        return codes
 
     @property
     def loss(self) -> str:

@@ -24,7 +24,7 @@ from headroles.reports.ablate import (
     head_sentence,
     role_title,
 )
-from headroles.reports.embedded import files_of, findings_json
+from headroles.reports.account import account
 from headroles.reports.figures.drawing import FAINT, SOFT, SYMBOLS
 from headroles.reports.maps import MEAN as SHADED_BY_MEAN
 from headroles.reports.maps import (
@@ -51,10 +51,9 @@ from headroles.reports.marks import (
 )
 from headroles.reports.papers import caption, captioned
 from headroles.reports.print.figures import file_names
-from headroles.reports.print.legend import with_legend
 from headroles.reports.print.run_tables import findings_table
-from headroles.reports.print_maps import add_verdicts, look_entry, map_frames, map_title
-from headroles.reports.recorded import account_lines, last_sections
+from headroles.reports.print_maps import MOST_MAPS, verdict_maps
+from headroles.reports.recorded import account_lines, verdicts_page
 from headroles.reports.report import (
     LONG,
     Block,
@@ -63,14 +62,12 @@ from headroles.reports.report import (
     Fold,
     Grid,
     Named,
-    Numbers,
     Page,
     Report,
     Section,
     Text,
     Words,
 )
-from headroles.reports.summary import summarise
 from headroles.terminal.facts import all_notes, describe_test, title_of
 
 LOOKS = {
@@ -104,8 +101,6 @@ CLOSE = 16
 """Layers up to which each can be switched on and off."""
 FEW = 12
 """Labelled heads that a terminal lists without ``--verbose``."""
-MOST_MAPS = 24
-"""Roles above which the maps of roles for print are left out."""
 BY_LAYER = Table("", "Damage by layer", "a layer", (
     counted("layer", "Layer.", "layer"), counted("heads", "Heads that were taken out.", "heads"),
     TableColumn("mean", "Mean damage.", float, "mean damage"),
@@ -153,7 +148,7 @@ def report(run: Labelling) -> Report:
             *(Grid(measured.rows(table)) for table in (tables.roles, tables.sites, tables.groups)),
         ],
         facts=partial(_facts, measured),
-        prints=lambda width: {"verdicts": _maps_for_print(measured, width)},
+        prints=partial(_maps_for_print, measured),
     )
 
 
@@ -473,30 +468,28 @@ def _prediction(measured: Measured, rows: Table) -> Figure:
 
 
 def _page(measured: Measured) -> Page:
-    """Return sections and data of the page."""
-    run, tables = measured.run, measured.ablated
+    """Return the page; damages have three digits, since they can be far below a thousandth."""
+    run, tables, damage = measured.run, measured.ablated, measured.ablated.damage
     drawn = {figure.key: figure for figure in _figures(measured)}
 
-    def of(key: str) -> list[Figure]:
-        return [drawn[key]] if key in drawn else []
+    def of(*keys: str) -> list[Figure]:
+        return [figure for key, figure in drawn.items() if key.startswith(keys)]
 
-    others = [figure for key, figure in drawn.items() if key.startswith(("damage-", "screen"))]
-    scores = [figure for key, figure in drawn.items() if key.startswith("scores-")]
-    summary, files = summarise(run), files_of(run)
-    leave = () if measured.held else ("roles",)
     where: list[Block] = []
     for key, tests, strong in (
         ("sites", tables.sites, "at its sites"), ("cells", tables.cells, "its cells matter"),
     ):  # fmt: skip
         for figure in of(key):
             where += [figure, Fold(f"All tests: {figure.title.lower()}", [Grid(tests, strong)])]
-    precision = ["precision.csv"] * bool(summary.precision)
-    return Page(
-        f"Damage: {summary.account.model or answer_of(measured).title}",
+    leave = () if measured.held else ("roles",)
+    return verdicts_page(
+        run,
+        f"Damage: {account(run).model or answer_of(measured).title}",
         [
             Section("profiles", "Heads", "Heads", [_maps(measured)]),
-            Section("damage", "Damage", "Damage of every head",
-                    [*of("damage"), *(Fold(figure.title, [figure]) for figure in others)]),
+            Section("damage", "Damage", "Damage of every head", [
+                drawn["damage"], *(Fold(figure.title, [figure]) for figure in of("damage-", "screen")),
+            ]),
             Section("roles", "Which heads", "Do roles say which heads matter?", [
                 *of("prediction"),
                 Fold("Every role, with all tests", [
@@ -504,7 +497,7 @@ def _page(measured: Measured) -> Page:
                     Text("Special tokens, first token, punctuation and parked predict no damage. "
                          "“Negligible” in the last column confirms it."),
                 ]),
-                Choice("Role in the next figure", scores),
+                Choice("Role in the next figure", of("scores-")),
             ]),
             Section("sites", "Where", "Do roles say where heads matter?", where),
             Section("groups", "Together", "Heads taken out together", [
@@ -513,47 +506,25 @@ def _page(measured: Measured) -> Page:
             ]),
             Section("verdicts", "How sure", "How sure",
                     [Grid(verdicts_by_arm(measured)), *of("margins"), Words(glossary(measured))]),
-            Section("findings", "All numbers", "All numbers", [
-                Text("One row per column, layer and head. The decision of a head is its verdict, and q "
-                     "belongs to “needed”. Columns that are no arm are not tested.", "lead"),
-                Text("This table, the plots and the downloads need JavaScript. The other tables do not.",
-                     "warning"),
-                Numbers(
-                    "needed 2-9", ["findings.csv", "labels.csv", *precision, *files, "run.json"],
-                    caption(run, "Damage of heads", FAMILIES), "Column", "Verdict",
-                    [Fold("Every head with its three tests",
-                          [Grid(_with_roles(measured), "needed", leave, limit=LONG)])],
-                ),
-            ]),
-            *last_sections(run, {
-                "alpha": f"{run.decision.alpha:g}, for every verdict by itself",
-                "family": FAMILIES.get(run.decision.family, run.decision.family),
-                "margin": "; ".join(
-                    f"{measured.threshold(arm)}: {arm_name(arm)}" for arm in tables.damage.arms
-                ),
-            }),
         ],
+        _panel(measured),
+        (
+            "One row per column, layer and head. The decision of a head is its verdict, and q belongs to "
+            "“needed”. Columns that are no arm are not tested.",
+            "needed 2-9",
+            caption(run, "Damage of heads", FAMILIES),
+            [Fold("Every head with its three tests",
+                  [Grid(_with_roles(measured), "needed", leave, limit=LONG)])],
+        ),
         {
-            "findings-columns": findings_json(summary, run.manifest.get("model"), **_terms(measured)),
+            "family": FAMILIES.get(run.decision.family, run.decision.family),
+            "margin": "; ".join(f"{measured.threshold(arm)}: {arm_name(arm)}" for arm in damage.arms),
         },
-        files,
-        heads=_panel(measured),
+        verdicts=[(run.findings.of(arm), measured.verdicts(arm)) for arm in damage.arms],
+        words=[*VERDICTS, "not tested"],
+        fine=["mean", "null", "low", "high", "margin", "mean_low", "mean_high"],
+        first=measured.arm,
     )  # fmt: skip
-
-
-def _terms(measured: Measured) -> dict[str, Any]:
-    """Return how the table of all numbers writes damages, with the verdicts of the arms as decisions.
-
-    Damages can be far below a thousandth: three digits then show what three decimals would not.
-    """
-    damage, findings = measured.ablated.damage, measured.run.findings
-    return {
-        "verdicts": [(findings.of(arm), damage.verdict[damage.of(arm)]) for arm in damage.arms],
-        "words": [*VERDICTS, "not tested"],
-        "fine": ["mean", "null", "low", "high", "margin", "mean_low", "mean_high"],
-        "noun": "column",
-        "first": measured.arm,
-    }
 
 
 def _number(measured: Measured, column: str) -> str:
@@ -636,24 +607,16 @@ def _panel(measured: Measured) -> HeadPanel:
     )  # fmt: skip
 
 
-def _maps_for_print(measured: Measured, width: float) -> Any:
+def _maps_for_print(measured: Measured, width: float) -> dict[str, Any]:
     """Draw the verdict of every head, and a map per role with the verdicts of the heads that hold it."""
-    held, arm, damage = measured.held, measured.arm, measured.ablated.damage
-    codes, counts = damage.verdict[damage.of(arm)], measured.counts(arm)
-    roles = measured.roles if len(measured.roles) <= MOST_MAPS else []
-    looks = [*CELL_LOOKS.values()]
-    figure, frames = map_frames(measured.run.scores.stack, codes.shape[1], 1 + len(roles), width)
-    add_verdicts(figure, codes, frames[0], looks)
-    map_title(figure, "verdicts", plural(codes.size, "head"), frames[0])
-    for role, frame in zip(roles, frames[1:], strict=True):
+    held, codes, counts = measured.held, measured.verdicts(measured.arm), measured.counts(measured.arm)
+    maps = [("verdicts", plural(codes.size, "head"), codes)]
+    for role in measured.roles if len(measured.roles) <= MOST_MAPS else ():
         assert held is not None
         own = np.where(held.heads(role), codes, -1)
-        add_verdicts(figure, own, frame, looks)
         negligible = f"{int((own == NEGLIGIBLE).sum())} of {int((own >= 0).sum())}"
-        map_title(figure, phrase_of(role).title, negligible, frame)
-    known = [code for code in range(len(VERDICTS)) if counts[code]]
-    said = ", ".join(f"{counts[code]} {VERDICTS[code]}" for code in known)
-    beside = " Above the map of a role: its negligible heads, of all that hold it." * bool(roles)
-    sentence = f"Verdicts of all heads ({arm_name(arm)}): {said}. Layers as rows.{beside}"
-    figure["layout"]["meta"] = {"sentence": sentence}
-    return with_legend(figure, [look_entry(looks[code]) for code in known])
+        maps.append((phrase_of(role).title, negligible, own))
+    said = ", ".join(f"{count} {word}" for count, word in zip(counts, VERDICTS, strict=True) if count)
+    beside = " Above the map of a role: its negligible heads, of all that hold it." * (len(maps) > 1)
+    sentence = f"Verdicts of all heads ({arm_name(measured.arm)}): {said}. Layers as rows.{beside}"
+    return {"verdicts": verdict_maps(measured.run, maps, [*CELL_LOOKS.values()], width, sentence)}

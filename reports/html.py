@@ -5,18 +5,20 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headroles.reports.document import PLOTLY, environment, policy, template
+from headroles.reports.document import NO_FINDINGS, PLOTLY, environment, policy, template
 from headroles.reports.embedded import files_json, manifest_json, script_json
 from headroles.reports.figures.drawing import figure_json
 from headroles.reports.maps import SCRIPT, STYLE, head_maps
 from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.report import Report, shown
 
-STYLES = ("shared/page.css", "frame/frame.css", STYLE, "probes/probes.css", "causal/causal.css")
+STYLES = ("shared/page.css", "frame/frame.css", STYLE, "probes/probes.css", "report.css")
 SCRIPTS = (
-    "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js",
-    "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
+    "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js", "shared/files.js",
+    "shared/sheets.js",
 )  # fmt: skip
+OF_FINDINGS = ("shared/table.js", SCRIPT)
+"""Scripts of pages with findings."""
 
 
 def page_html(report: Report) -> str:
@@ -27,8 +29,14 @@ def page_html(report: Report) -> str:
     """
     page = report.page()
     plotly = template(PLOTLY)
-    script = "\n".join(template(file) for file in (*SCRIPTS, *page.scripts))
-    data = {**page.data, "files": files_json(page.files), "manifest": manifest_json(report.manifest)}
+    more = OF_FINDINGS if "findings-columns" in page.data else ()
+    script = "\n".join(template(file) for file in (*SCRIPTS, *more, *page.scripts))
+    data = {
+        "findings-columns": NO_FINDINGS,
+        **page.data,
+        "files": files_json(page.files),
+        "manifest": manifest_json(report.manifest),
+    }
     return (
         environment()
         .get_template("report.html")

@@ -88,11 +88,12 @@ class Dots:
         shift: Height above the middle of a row of a forest plot.
         size: Size in pixels.
         line: Width of outlines and intervals in pixels.
-        hover: Template of the hover text.
+        hover: Template of the hover text; "" for none.
         custom: Columns that the hover text finds in ``customdata``; () for the ends.
-        text: Writes the text of a row on hover; None for its name.
+        text: Writes the text of a row on hover, in lines; None for its name.
         marker: Further settings of the marks, as plotly names them.
         toggles: Names the button that switches a word on and off; None for no buttons.
+        level: Whether the interval lies along x, though rows have a ``y``.
     """
 
     x: str
@@ -102,13 +103,14 @@ class Dots:
     looks: Mapping[Any, Look] = field(default_factory=dict)
     name: str = ""
     shift: float = 0.0
-    size: int = 8
+    size: float = 8
     line: float = 1.5
     hover: str = INTERVAL
     custom: tuple[str, ...] = ()
     text: Callable[[Row], str] | None = None
     marker: Mapping[str, Any] = field(default_factory=dict)
     toggles: Callable[[str], str] | None = None
+    level: bool = False
 
     @property
     def buttons(self) -> dict[str, int]:
@@ -151,6 +153,7 @@ class Line:
         hover: Template of the hover text; "" for none.
         dash: As plotly names it; "" for a solid line.
         number: Of the button that switches it off; −1 for none.
+        width: In pixels.
     """
 
     x: str | Sequence[float]
@@ -160,6 +163,7 @@ class Line:
     hover: str = ""
     dash: str = ""
     number: int = -1
+    width: float = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,7 @@ class Cells:
         custom: Further columns of the hover text.
         text: Writes what stands in a cell; None for nothing.
         settings: Further settings, as ``drawing.add_cells`` names them.
+        meanings: Colours by their meaning, for the legend of a figure that stands alone.
     """
 
     row: str
@@ -189,6 +194,7 @@ class Cells:
     custom: tuple[str, ...] = ()
     text: Callable[[Row], str] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +228,7 @@ class Figure:
 
     Attributes:
         key: Names its place on the page and its file.
-        title: Heading.
+        title: Heading; "" where it is that of the section.
         sentence: What it shows, with its numbers, in one or two sentences.
         caption: How to read it; "" for nothing.
         rows: The table that it draws.
@@ -238,6 +244,7 @@ class Figure:
         layout: Further settings of the layout, as plotly names them.
         plot: Draws the figure in place of marks, where these cannot.
         name: Name of its file for print; "" for its key.
+        single: Whether one look alone has its button, too.
     """
 
     key: str
@@ -256,6 +263,7 @@ class Figure:
     layout: Mapping[str, Any] = field(default_factory=dict)
     plot: Callable[[], PlotlyFigure] | None = None
     name: str = ""
+    single: bool = False
 
     @property
     def sheet(self) -> Sheet | None:
@@ -334,14 +342,17 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
     rows, forest = figure.rows, not mark.y
     along = rows[mark.x].astype(float)
     up = len(rows) - 1 - np.arange(len(rows)) + mark.shift if forest else rows[mark.y].astype(float)
-    value = along if forest else up
+    level = forest or mark.level
+    value = along if level else up
     ends = [rows[name].astype(float) for name in mark.ends] or [value, value]
     low, high = (np.where(np.isnan(end), value, end) for end in ends)
     if figure.y.settings.get("type") == "log":
         low = np.where(low > 0, low, value)
     known = ~np.isnan(along) & ~np.isnan(up)
-    kind = np.float32 if mark.custom else np.float64
-    names = [escape(mark.text(row), quote=False) for row in rows] if mark.text else names
+    kind = np.float32 if mark.custom or mark.text else np.float64
+    names = (
+        [escape(mark.text(row), quote=False).replace("\n", "<br>") for row in rows] if mark.text else names
+    )
     for word, look in mark.looks.items():
         chosen = known & ((rows[mark.by] == word) if mark.by else True)
         if not chosen.any():
@@ -353,18 +364,19 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
             name=escape(mark.name or word, quote=False),
             **({"meta": {"role": mark.buttons[mark.toggles(word)]}} if mark.toggles else {}),
             **({"text": [name for name, drawn in zip(names, chosen, strict=True) if drawn]} if names else {}),
-            customdata=np.column_stack([values[chosen] for values in custom]).astype(kind),
+            **({"customdata": np.column_stack([values[chosen] for values in custom]).astype(kind)}
+               if "customdata" in mark.hover else {}),
             marker={
                 "symbol": look.symbol, "color": look.colour, "size": mark.size,
                 "line": {"color": look.colour, "width": mark.line}, **mark.marker,
             },
-            **{
-                "error_x" if forest else "error_y": {
+            **({
+                "error_x" if level else "error_y": {
                     "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()},
                     "symmetric": False, "color": look.colour, "thickness": mark.line, "width": 0,
                 }
-            },
-            hovertemplate=mark.hover,
+            } if mark.ends else {}),
+            **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
         )  # fmt: skip
 
 
@@ -411,7 +423,7 @@ def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
     add_scatter(
         made, x=x, y=y, mode="lines+markers" if marked else "lines", name=mark.name,
         **({"meta": {"role": mark.number}} if mark.number >= 0 else {}),
-        line={"color": mark.look.colour, "width": 2} | ({"dash": mark.dash} if mark.dash else {}),
+        line={"color": mark.look.colour, "width": mark.width} | ({"dash": mark.dash} if mark.dash else {}),
         **({"marker": {"symbol": mark.look.symbol, "size": 8, "color": mark.look.colour}} if marked else {}),
         **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
     )  # fmt: skip

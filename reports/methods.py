@@ -380,9 +380,10 @@ def _ablation(run: Labelling) -> list[str]:
 
 def _origins(run: Labelling) -> list[str]:
     """Return how contrasts were decomposed, and how parts and removals were tested."""
-    from headroles.reports.why.words import noun, origins_of, pairs
+    from headroles.reports.why import Asked
 
-    origins = origins_of(run)
+    asked = Asked(run)
+    origins = asked.origins
     products, held, number = origins.products, origins.held, _references(run, "why")
     roles = [*dict.fromkeys(products.roles)]
     knocked = len(origins.knocked.units) if origins.knocked is not None else 0
@@ -410,9 +411,9 @@ def _origins(run: Labelling) -> list[str]:
         level, families = origins.dimensions[0].level, len(products.roles)
         tested = round(run.decision.alpha * families / level) if level > 0 else 0
         of = f" = {run.decision.alpha:g} × {families:,} / {tested:,}" if tested else ""
-        number_of = noun(origins, len({test.dimension for test in origins.dimensions}))
+        number_of = plural(len({test.dimension for test in origins.dimensions}), asked.one)
         sentences += [
-            f"A {'frequency pair' if pairs(origins) else 'dimension'} was found if its part of the contrast "
+            f"A {asked.one} was found if its part of the contrast "
             f"was significantly more than twice the fair share, the contrast divided by {number_of}.",
             "These tests were corrected by the method of Benjamini and Hochberg within each role of a head, "
             f"at the level {level:.3g}{of}: alpha times the share of roles of heads that were selected "

@@ -8,7 +8,9 @@ from headroles.reports.print.captions import decision_sentence, inputs_text, uni
 from headroles.reports.report import Paper
 
 
-def caption(run: Labelling, title: str, families: Mapping[str, str], more: str = "") -> str:
+def caption(
+    run: Labelling, title: str, families: Mapping[str, str], more: str = "", units: int | None = None
+) -> str:
     """Return the caption of a table: what it shows, model, inputs, and how it was decided.
 
     Args:
@@ -16,8 +18,9 @@ def caption(run: Labelling, title: str, families: Mapping[str, str], more: str =
         title: What the table shows.
         families: Tests that are corrected together, in words, by the name of the family.
         more: Words after the inputs.
+        units: Units that were tested; None for all with scores.
     """
-    note = decision_sentence(run.decision, units_of(run), families)
+    note = decision_sentence(run.decision, units_of(run) if units is None else units, families)
     return f"{title}{inputs_text(run.manifest)}{more}. {note}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.atlas.atlas import Atlas
-from headroles.records.findings import DECISIONS
+from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.layers import Stack, plain_stack
 from headroles.records.numbers import plural
 from headroles.records.roles import explained_list, looks_of, phrase_of, without_wholes
@@ -40,6 +40,8 @@ from headroles.reports.summary import Role, Summary
 
 ACROSS = {8: 4, 16: 3, 32: 2}
 """Maps side by side over 183 mm, by the most heads of a layer with which they have room."""
+MOST_MAPS = 24
+"""Roles above which maps of verdicts are left out."""
 COLUMN = 110.0
 """Width in millimetres below which at most half as many maps stand side by side."""
 TITLE, FOOT, SIDE = 22, 20, 26
@@ -145,6 +147,31 @@ def add_verdicts(
             ink = "var(--on-tone)" if colour and not pale else INK
             marks = {"text": [look.mark] * int(chosen.sum()), "textfont": {"size": 9, "color": ink}}
             _add_marks(figure, chosen, mode="text", name=look.word, **marks, **frame.axes)
+
+
+def verdict_maps(
+    run: Labelling,
+    maps: Sequence[tuple[str, str, Int[np.ndarray, "layers heads"]]],
+    looks: Sequence[CellLook],
+    width: float,
+    sentence: str,
+) -> Figure:
+    """Draw maps of verdicts side by side, with a legend.
+
+    Args:
+        run: Whose heads they show.
+        maps: Title, note and codes of each; cells of the code −1 stay empty.
+        looks: By code.
+        width: Of the figure in millimetres.
+        sentence: What it shows.
+    """
+    figure, frames = map_frames(run.scores.stack, run.scores.heads, len(maps), width)
+    for (title, note, codes), frame in zip(maps, frames, strict=True):
+        add_verdicts(figure, codes, frame, looks)
+        map_title(figure, title, note, frame)
+    figure["layout"]["meta"] = {"sentence": sentence}
+    known = {int(code) for _, _, codes in maps for code in np.unique(codes)}
+    return with_legend(figure, [look_entry(look) for code, look in enumerate(looks) if code in known])
 
 
 def map_title(figure: Figure, title: str, note: str, frame: MapFrame) -> None:

@@ -3,15 +3,15 @@
 from headroles.reports.figures.drawing import FAINT
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
-from headroles.reports.marks import Dots, Figure, Line, Rule, Span, plotly_json
+from headroles.reports.marks import Cells, Dots, Figure, Line, Rule, Span, plotly_json
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.report import Report
 
 
 def legend_of(figure: Figure) -> list[Entry]:
-    """Return the legend of a figure that stands without its page: its looks, spans and named lines."""
+    """Return the legend of a figure that stands without its page, first what a page can switch."""
     found: dict[str, Entry] = {}
-    for mark in figure.marks:
+    for mark in sorted(figure.marks, key=lambda mark: not getattr(mark, "toggles", None)):
         if isinstance(mark, Dots):
             drawn = {*figure.rows[mark.by].tolist()} if mark.by else {""}
             for word, look in mark.looks.items():
@@ -25,6 +25,8 @@ def legend_of(figure: Figure) -> list[Entry]:
         elif isinstance(mark, Line):
             line = "" if mark.look.symbol else mark.dash or "solid"
             found[mark.name] = Entry(mark.name, mark.look.colour, mark.look.symbol, line)
+        elif isinstance(mark, Cells):
+            found |= {name: Entry(name, colour, "square") for name, colour in mark.meanings.items()}
     return list(found.values())
 
 

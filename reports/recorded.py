@@ -1,11 +1,27 @@
 """Parts that the reports of all runs share: their heading, methods, and what was run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.reports.account import account
-from headroles.reports.report import Command, Fold, Methods, Named, Points, Recorded, Section, Text
+from headroles.reports.embedded import files_of, findings_json
+from headroles.reports.maps import HeadPanel
+from headroles.reports.report import (
+    Block,
+    Command,
+    Fold,
+    Methods,
+    Named,
+    Numbers,
+    Page,
+    Points,
+    Recorded,
+    Section,
+    Text,
+)
+from headroles.reports.summary import summarise
 from headroles.reports.works import citation_bibtex, methods_text
 
 
@@ -30,6 +46,49 @@ def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> li
             Fold(f"What was left out ({len(run.skipped)})", left, "skipped"),
         ]),
     ]  # fmt: skip
+
+
+def verdicts_page(
+    run: Labelling,
+    tab: str,
+    sections: Sequence[Section],
+    heads: HeadPanel,
+    numbers: tuple[str, str, str, Sequence[Block]],
+    values: Mapping[str, str],
+    **terms: Any,
+) -> Page:
+    """Return the page of a run that gives verdicts: its sections, all numbers, methods, and what was run.
+
+    Args:
+        run: Any run.
+        tab: Title of the browser's tab.
+        sections: Those above all numbers.
+        heads: Panel of a head.
+        numbers: Of the table of all numbers: what a row is, a search that finds something, the caption as
+            it is copied, and what stands between the table and the downloads.
+        values: As of ``last_sections``.
+        **terms: As of ``findings_json``.
+    """
+    summary, files = summarise(run), files_of(run)
+    names = ["findings.csv", "labels.csv", *["precision.csv"] * bool(summary.precision), *files, "run.json"]
+    lead, example, title, blocks = numbers
+    alpha = f"{run.decision.alpha:g}, for every verdict by itself"
+    table: list[Block] = [
+        Text(lead, "lead"),
+        Text("This table, the plots and the downloads need JavaScript. The other tables do not.", "warning"),
+        Numbers(example, names, title, "Column", "Verdict", blocks),
+    ]
+    return Page(
+        tab,
+        [
+            *sections,
+            Section("findings", "All numbers", "All numbers", table),
+            *last_sections(run, {"alpha": alpha, **values}),
+        ],
+        {"findings-columns": findings_json(summary, run.manifest.get("model"), noun="column", **terms)},
+        files,
+        heads=heads,
+    )
 
 
 def account_lines(run: Labelling, more: str = "") -> list[Named]:

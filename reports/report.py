@@ -4,7 +4,7 @@ A kind of result builds one ``Report``. The renderers know blocks, and no kind.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headroles.records.table import Sheet, Table
@@ -217,16 +217,23 @@ class Paper:
         table: Its rows.
         caption: What it shows, with test, correction, alpha and units.
         leave: Names of columns that only the CSV form has.
+        digits: Names of the columns of the CSV form; () for all.
     """
 
     table: Table
     caption: str
     leave: tuple[str, ...] = ()
+    digits: Sequence[str] = ()
 
     @property
     def sheet(self) -> Sheet:
         """Return the table as people read it."""
         return self.table.sheet(leave=self.leave)
+
+    def csv(self) -> str:
+        """Return the table with all digits."""
+        kept = [column for column in self.table.columns if not self.digits or column.name in self.digits]
+        return replace(self.table, columns=tuple(kept)).csv()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +243,7 @@ class Page:
     Attributes:
         tab: Title of the browser's tab.
         sections: From top to bottom, below the answer.
-        data: JSON texts that the scripts read, by id.
+        data: JSON texts that the scripts read, by id; of pages without findings, none.
         files: Texts of the files that it embeds for readers, by name.
         heads: The panel of a head; None for none.
         panel: Template of another side panel, which opens for one head; "" for none.
@@ -326,7 +333,7 @@ class Report:
     manifest: Mapping[str, Any]
     tables: Mapping[str, Callable[[], Any]]
     page: Callable[[], Page]
-    screen: Callable[[Detail], Sequence[Any]]
-    cell: Callable[[], Sequence[Grid]]
+    screen: Callable[[Detail], Sequence[Any]] = lambda detail: ()
+    cell: Callable[[], Sequence[Grid]] = tuple
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}

@@ -45,7 +45,11 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
         elif len(block) and (detail.verbose or len(block) <= block.most):
             sheet = block.sheet("wide" if wide else "narrow")
             console.print()
-            console.print(terminal_table(sheet, strong=block.strong, words=block.words, gap=2 if wide else 1))
+            tables = [
+                terminal_table(sheet, strong=block.strong, words=block.words, gap=gap) for gap in (2, 1)
+            ]
+            fits = wide and console.measure(tables[0]).maximum <= console.width
+            console.print(tables[0 if fits else 1])
     console.print()
     show_notes(console, *report.notes)
     show_report(console, folder)

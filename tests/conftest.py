@@ -2,18 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable, Generator, Mapping
-from functools import wraps
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.support import PHASE
-
-if TYPE_CHECKING:
-    from headroles import Labelling
 
 pytest_plugins = (
     "tests.support.browser",
@@ -126,28 +122,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     folder = item.path.relative_to(ROOT / "tests").parts[0]
     if folder in ("pages", "contract") or item.get_closest_marker("with_report"):
         return (yield)
-    from headroles.reports import clusters_page, html, page, probes_page, surface_page
-    from headroles.reports.why import page as origins
+    from headroles.reports import html
 
-    def small_page(manifest: Mapping[str, object]) -> str:
-        return f"<!doctype html><title>report</title><pre>{json.dumps(dict(manifest), default=str)}</pre>"
-
-    def small_page_for(drawing: "Callable[[Labelling], str]") -> "Callable[[Labelling], str]":
-        @wraps(drawing)
-        def small(labelling: "Labelling") -> str:
-            return small_page(labelling.manifest)
-
-        return small
+    def small_page(report: Any) -> str:
+        manifest = json.dumps(dict(report.manifest), default=str)
+        return f"<!doctype html><title>report</title><pre>{manifest}</pre>"
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "page", small_page_for(page.page))
-        patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
-        patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
-        patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
-        patch.setattr(
-            html,
-            "page_html",
-            lambda report: f"<!doctype html><title>report</title><pre>{report.manifest}</pre>",
-        )
-        patch.setattr(origins, "why_page", small_page_for(origins.why_page))
+        patch.setattr(html, "page_html", small_page)
         return (yield)

@@ -22,11 +22,11 @@ from headroles.records.shown.notebook import BOTH, FAMILIES
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
+from headroles.reports.prune import pruning_facts
 from headroles.reports.sections.across_sheets import counts_sheet
 from headroles.reports.words.probes import probes_of
 from headroles.reports.words.words import uses_resamples
 from headroles.tasks import TASKS
-from headroles.terminal.causal.prune import pruning_facts
 from headroles.terminal.console import MARKS
 
 

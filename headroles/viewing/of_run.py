@@ -29,8 +29,7 @@ from headroles.records.view import (
     ViewRoles,
 )
 from headroles.reports.view import strongest_role
-from headroles.reports.why.answer import role_sentence
-from headroles.reports.why.words import dimensions_of
+from headroles.reports.why import Asked, role_sentence
 from headroles.shards.stored_sieves import FILE, checked_sieve, with_known_sieves
 from headroles.sieves.base import MaskSieve, Sieve
 from headroles.sieves.weights.cells import count_cells
@@ -246,19 +245,19 @@ def _origins(run: Labelling, maps: Maps) -> ViewOrigins | None:
     if run.origins is None:
         return None
     products = run.origins.products
-    carriers, numbers = [], run.scores.stack.numbers
-    for row in run.origins.origins:
-        tests = dimensions_of(run.origins, row)
-        if numbers[row.layer] in maps.layers and row.head in maps.heads:
+    carriers, asked = [], Asked(run)
+    for row in asked.origins.origins:
+        tests = asked.dimensions(row)
+        if row.layer in maps.layers and row.head in maps.heads:
             carriers.append(
                 Carriers(
                     role=row.role,
-                    layer=maps.layers.index(numbers[row.layer]),
+                    layer=maps.layers.index(row.layer),
                     head=maps.heads.index(row.head),
                     share=tests["share"],
                     q=tests["q"],
                     found=tests["found"],
-                    text=role_sentence(run, row),
+                    text=role_sentence(asked, row),
                 )
             )
     return ViewOrigins(maps.kind, products.group, tuple(carriers))

@@ -10,8 +10,7 @@ SEAMS = {
     "headroles.errors", "headroles.exporting", "headroles.extraction", "headroles.inputs",
     "headroles.kinds", "headroles.options.values", "headroles.planning",
     "headroles.progress", "headroles.pruning", "headroles.records",
-    "headroles.reports", "headroles.reports.causal",
-    "headroles.reports.why", "headroles.runs", "headroles.shards", "headroles.sieves", "headroles.stats",
+    "headroles.reports", "headroles.runs", "headroles.shards", "headroles.sieves", "headroles.stats",
     "headroles.storage", "headroles.tasks", "headroles.testing",
 }  # fmt: skip
 """Modules of the product that tests import; a package among them names what it offers in its ``__init__``."""

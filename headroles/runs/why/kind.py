@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +13,7 @@ from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE,
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
-from headroles.runs.notebook import NotebookRun
+from headroles.runs.reported import ReportedRun
 from headroles.runs.why.judging import decided_by, judge_again, judge_columns, judge_run
 from headroles.storage.causal.origins import origin_files, origin_texts, read_origins
 from headroles.storage.folder import ORIGIN_FILES
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from headroles.inputs.corpora import Corpus
     from headroles.progress import Progress
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Engine, Facts, ShardWork
 
 
-class WhyRun(NotebookRun):
+class WhyRun(ReportedRun):
     """Runs that decompose contrasts of roles into queries, keys and their dimensions."""
 
     name: ClassVar[str] = "why"
@@ -132,53 +132,23 @@ class WhyRun(NotebookRun):
         """Return all tables of tests."""
         return {} if labelling.origins is None else origin_texts(labelling.origins)
 
-    def page(self, labelling: Labelling) -> str:
-        """Return the report of origins."""
-        from headroles.reports.why.page import why_page
-
-        return why_page(labelling)
-
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.why.words import FAMILIES
+        from headroles.reports.why import FAMILIES
 
         return FAMILIES
 
-    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
-        """Return the figures of origins."""
-        from headroles.reports.why.prints import why_plots
+    def report(self, labelling: Labelling) -> Report:
+        """Return the report of origins."""
+        from headroles.reports.why_report import report
 
-        return why_plots(labelling, width)
-
-    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
-        """Return tables of origins, dimensions and knock-outs."""
-        from headroles.reports.why.sheets import why_tables
-
-        return why_tables(labelling)
-
-    def answer(self, labelling: Labelling) -> Answer:
-        """Return what makes heads attend, in a few sentences."""
-        from headroles.reports.why.answer import answer_of
-
-        return answer_of(labelling)
-
-    def notebook(self, labelling: Labelling) -> str:
-        """Return the answer, and the origins as tables."""
-        from headroles.reports.why.notebook import notebook_of
-
-        return notebook_of(labelling)
+        return report(labelling)
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return what makes one head attend."""
-        from headroles.reports.why.answer import head_sentence
+        from headroles.reports.why import Asked, head_sentence
 
-        return head_sentence(labelling, layer, head)
-
-    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
-        """Print the origins and what knock-outs did."""
-        from headroles.terminal.causal.why import show_why
-
-        show_why(console, labelling, folder, detail)
+        return head_sentence(Asked(labelling), layer, head)
 
 
 KIND = WhyRun()

@@ -1,1 +1,0 @@
-"""Answer, words, figures, tables, methods, page and notebook of a run of ``headroles why``."""
