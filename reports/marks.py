@@ -222,7 +222,7 @@ class Figure:
 
     Attributes:
         key: Names its place on the page and its file.
-        title: Heading.
+        title: Heading; "" for none.
         sentence: What it shows, with its numbers, in one or two sentences.
         caption: How to read it; "" for nothing.
         rows: The table that it draws.

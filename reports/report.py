@@ -49,6 +49,7 @@ class Grid:
         words: Other words for whole cells in a terminal, such as titles of roles.
         most: Rows above which a terminal prints it with ``--verbose`` only.
         limit: Rows above which a page leaves it to its file.
+        folded: Whether a page shows it on request only.
     """
 
     table: Table | Sheet
@@ -57,6 +58,7 @@ class Grid:
     words: Mapping[str, str] = field(default_factory=dict)
     most: int = 1_000_000
     limit: int = 1_000_000
+    folded: bool = False
 
     def sheet(self, width: str = "") -> Sheet:
         """Return the table as people read it, on a page or in a terminal that is "wide" or "narrow"."""
@@ -313,10 +315,13 @@ class Report:
         manifest: What is recorded, in JSON types.
         tables: Functions that make the tables for papers, by name; the first is the main one.
         page: Makes what only a page has.
-        screen: Makes what a terminal prints below the answer, at a detail.
+        screen: Makes what a terminal prints below the answer, at a detail: blocks, texts, what rich prints,
+            and functions that print on the console that they get.
         cell: Makes the tables that a notebook shows below the answer.
         facts: Makes the lines that a terminal prints above the answer, at a detail.
         prints: Makes figures for print that no page draws, by name, of a width in millimetres.
+        brief: Whether a terminal only counts the notes where nothing more is asked for.
+        few: Sentences of the answer that a terminal then prints; 0 for all.
     """
 
     command: str
@@ -330,3 +335,5 @@ class Report:
     cell: Callable[[], Sequence[Grid]]
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}
+    brief: bool = False
+    few: int = 0

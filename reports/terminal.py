@@ -30,15 +30,20 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
     for line in report.facts(detail):
         named_line(console, line.name, line.text, line.style)
     console.print()
-    show_sentences(console, report.answer.sentences)
+    sentences = report.answer.sentences
+    show_sentences(console, sentences[: report.few] if report.few and not detail.verbose else sentences)
     wide = detail.width >= WIDE
-    for block in report.screen(detail):
+    for place, block in enumerate(report.screen(detail)):
         if isinstance(block, Named):
+            if not place:
+                console.print()
             named_line(console, block.name, block.text, block.style)
         elif isinstance(block, Words):
             console.print()
             for term, meaning in block.terms:
                 named_line(console, "word", f"{term}: {meaning}", "dim")
+        elif callable(block):
+            block(console)
         elif not isinstance(block, Grid):
             console.print()
             console.print(Text(block, "dim") if isinstance(block, str) else block)
@@ -47,5 +52,5 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             console.print()
             console.print(terminal_table(sheet, strong=block.strong, words=block.words, gap=2 if wide else 1))
     console.print()
-    show_notes(console, *report.notes)
+    show_notes(console, *report.notes, brief=report.brief and not detail.verbose)
     show_report(console, folder)

@@ -15,7 +15,6 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import exact, isolate
 from headroles.reports.example_heads import examples
 from headroles.reports.figures.atlas import atlas_panels
-from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
@@ -27,7 +26,6 @@ from headroles.reports.print.dress import dress_for_print
 from headroles.reports.print.legend import Entry, probe_legend, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
-from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
 from headroles.reports.summary import Summary, summarise
 
@@ -188,7 +186,6 @@ def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
     }
     return {
         **_probes(labelling),
-        **_clusters(labelling, summary),
         **{name: figure for name, figure in drawn.items() if figure is not None},
         **_panels(summary),
     }
@@ -215,34 +212,3 @@ def _probes(labelling: Labelling) -> dict[str, Figure]:
     return by_name | {
         plot.key: with_sentence(plot) for panel in probes.weights for plot in _with_second_plot(panel)
     }
-
-
-def _clusters(labelling: Labelling, summary: Summary) -> dict[str, Figure]:
-    """Draw the map in its three colourings, the tree, and the numbers of clusters."""
-    key, clustered = clusters.section(labelling, summary), labelling.clustered
-    if key is None or clustered is None:
-        return {}
-    held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
-    looks = views(clustered, summary, held)
-    legends: dict[str, Iterable[legend.Entry]] = {
-        "cluster": legend.clusters(key.named, key.lone),
-        "layer": (),
-        "roles": legend.sets(key.sets, key.rare),
-    }
-    plots = {}
-    for view, entries in legends.items():
-        if view == "roles" and not summary.roles:
-            continue
-        figure = with_sentence(key.map)
-        figure["data"] = [trace | looks[view] for trace in figure["data"] if trace["name"] == "heads"]
-        name = "cluster-map" if view == "cluster" else f"cluster-map-{view}"
-        plots[name] = with_legend(figure, entries)
-    plots[key.tree.key] = with_sentence(key.tree)
-    if key.choices:
-        lines = ("silhouette", "stability")
-        figure = with_sentence(key.choices)
-        for trace in figure["data"]:
-            trace["showlegend"] = trace["name"] in lines
-        figure["layout"]["showlegend"] = True
-        plots[key.choices.key] = figure
-    return plots

@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headroles.reports.figures.cluster_map import RARE
 from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, Figure, add_scatter
 from headroles.reports.figures.panel import plain, tone
 from headroles.reports.figures.surface import Series
-from headroles.reports.sections.clusters import KeyEntry
 from headroles.reports.summary import Role, Summary
 
 
@@ -109,34 +107,6 @@ def matrix_entries(roles_held: Sequence[Role], *, letters: bool) -> list[Entry]:
         )
         for role in roles_held
     ]
-
-
-def clusters(named: Sequence[KeyEntry], lone: int) -> list[Entry]:
-    """Return entries of the map's clusters with the numbers of their heads.
-
-    Args:
-        named: The clusters.
-        lone: Heads in none.
-    """
-    none = [Entry(f"no cluster ({lone})", FAINT, "x-thin-open")] if lone else []
-    return [*(_key_entry(cluster) for cluster in named), *none]
-
-
-def sets(named: Sequence[KeyEntry], rare: int) -> list[Entry]:
-    """Return entries of the map's exact sets of roles with the numbers of their heads.
-
-    Args:
-        named: The sets.
-        rare: Heads with other sets.
-    """
-    others = [Entry(f"other sets of roles ({rare})", INK, RARE)] if rare else []
-    return [*(_key_entry(named_set) for named_set in named), *others, Entry("no role", FAINT, "circle-open")]
-
-
-def _key_entry(item: KeyEntry) -> Entry:
-    """Return an entry of the map's key."""
-    name = plain(f"{item.name} ({item.heads})")
-    return Entry(name, f"var(--tone-{item.look.tone})", SYMBOLS[item.look.symbol])
 
 
 def series(columns: Sequence[Series], *, heads: bool, alone: bool) -> list[Entry]:

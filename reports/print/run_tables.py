@@ -1,7 +1,7 @@
 """Tables of a run:
 
 its roles, its heads, its findings, and those of one kind of run only (best heads of probes, surface
-statistics, clusters).
+statistics).
 """
 
 import math
@@ -14,11 +14,10 @@ from headroles.kinds import kind_of
 from headroles.records.arrays import key_groups
 from headroles.records.assessment import VALUES
 from headroles.records.findings import FINDINGS, Labelling, findings_of
-from headroles.records.numbers import mean, number, plural
+from headroles.records.numbers import mean, number
 from headroles.records.table import ENDS, HEAD, LAYER, MISSING, Cell, Column, Table, counted, interval_ends
 from headroles.records.table import Sheet as Plain
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
-from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import roles_sheet, roles_table, values_table
 from headroles.reports.sections.several_sheets import p_table
@@ -30,8 +29,6 @@ from headroles.reports.sheets import (
     word_cell,
 )
 from headroles.reports.summary import Summary, summarise
-from headroles.reports.words.cluster_facts import distances_of, groups_of
-from headroles.reports.words.clusters import clustering_text
 from headroles.reports.words.probes import best_by_probe, probes_of, published_in
 from headroles.reports.words.words import ABSENT, CAPTION, middle_sentence
 
@@ -85,32 +82,6 @@ def statistics_table(labelling: Labelling) -> Sheet:
     )
 
 
-def clusters_table(labelling: Labelling) -> Sheet:
-    """Return every cluster of heads."""
-    clustered, summary = labelling.clustered, summarise(labelling)
-    assert clustered is not None
-    held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
-    names = [role.sieve for role in summary.roles]
-    groups = groups_of(clustered, distances_of(clustered), names, held)
-    sheet = clusters_sheet(groups, labelling.scores)
-    how = clustering_text(clustered, groups)
-    layers, heads = labelling.scores.stack.numbers, labelling.scores.heads
-    return replace(
-        sheet,
-        caption=f"Clusters of attention heads{inputs_text(labelling.manifest)}: {how}. "
-        f"{plural(units_of(labelling), 'unit')}.",
-        columns=("cluster", "heads", "layer", "head", "within", "silhouette", "stability", "layers", "roles"),
-        values=tuple(
-            (
-                group.number, len(group.heads), layers[group.central // heads], group.central % heads,
-                group.within, group.silhouette, group.stability, ";".join(map(str, group.layers)),
-                ";".join(f"{name} {count}" for name, count in group.roles),
-            )
-            for group in groups
-        ),
-    )  # fmt: skip
-
-
 DIFFERENCE = ("difference", "difference_low", "difference_high")
 """Columns of the difference to the baseline, which runs of probes have."""
 SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
@@ -125,16 +96,6 @@ def role_tables(labelling: Labelling) -> Sheets:
         **({"several": partial(_several, labelling)} if assessed and assessed.several else {}),
         "p-values": partial(_p_values, labelling),
         **({"values": partial(_values, labelling)} if assessed and assessed.drops else {}),
-        "findings": partial(findings_table, labelling),
-    }
-
-
-def cluster_tables(labelling: Labelling) -> Sheets:
-    """Return tables of a run that clusters heads by name: those of roles, and clusters."""
-    return {
-        "roles": partial(_roles, labelling),
-        "heads": partial(_heads, labelling),
-        "clusters": partial(clusters_table, labelling),
         "findings": partial(findings_table, labelling),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +14,8 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.label.kind import LabelRun
+from headroles.runs.notebook import NotebookRun
+from headroles.runs.reported import ReportedRun
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CLUSTER_FILES
 
@@ -21,12 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.inputs.corpora import Corpus
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Facts, ShardWork
 
 
-class ClusterRun(LabelRun):
+class ClusterRun(ReportedRun, LabelRun):
     """A run of sieves that also clusters heads by the divergences between their attention."""
 
     name: ClassVar[str] = "cluster"
@@ -93,29 +95,15 @@ class ClusterRun(LabelRun):
         """Read divergences and clusters."""
         return read_clusters(folder, scores)
 
-    def page(self, labelling: Labelling) -> str:
+    def report(self, labelling: Labelling) -> Report:
         """Return the report of clusters."""
-        from headroles.reports.clusters_page import clusters_page
+        from headroles.reports.clusters_report import report
 
-        return clusters_page(labelling)
+        return report(labelling)
 
-    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
-        """Return tables of roles, heads, clusters and findings."""
-        from headroles.reports.print.run_tables import cluster_tables
-
-        return cluster_tables(labelling)
-
-    def answer(self, labelling: Labelling) -> Answer:
-        """Return what clustering found, in a few sentences."""
-        from headroles.reports.answer.clusters import answer_of
-
-        return answer_of(labelling)
-
-    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
-        """Print the clusters; the roles, too, if more is asked for."""
-        from headroles.terminal.cluster import show_clustering
-
-        show_clustering(console, labelling, folder, detail)
+    def notebook(self, labelling: Labelling) -> str:
+        """Return the answer and the maps of all roles."""
+        return NotebookRun.notebook(self, labelling)
 
 
 KIND = ClusterRun()
