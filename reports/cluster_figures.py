@@ -1,25 +1,24 @@
 """Figures of clusters: the map of heads in three colourings, the tree above distances, the numbers tried."""
 
+import base64
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from headroles.records.clusters import ClusterResults
 from headroles.records.numbers import isolate, number, plural, three_decimals, two_decimals
-from headroles.records.table import Sheet, Table
 from headroles.reports.clusters import (
     CHOSEN,
     NOISE,
     Clustered,
-    choice_rule,
     cluster_name,
     roles_text,
-    stress_sentence,
 )
+from headroles.reports.embedded import script_json
 from headroles.reports.figures.drawing import (
     FAINT,
     INK,
@@ -32,8 +31,9 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
-from headroles.reports.marks import Axis, Figure, Line, Look, Note, Rule
+from headroles.reports.marks import Axis, Figure, Line, Look, Note, Rule, plotly_json
 from headroles.reports.print.legend import Entry, with_legend
+from headroles.reports.report import Drawing
 
 TONES = 8
 SETS = 8
@@ -74,60 +74,66 @@ def look_of(place: int) -> Look:
 
 def keys(clustered: Clustered) -> dict[str, Key]:
     """Return what the looks of every colouring mean; none of the layers, which have numbers."""
-    summary, sets = clustered.summary, clustered.summary.combinations
-    clusters: Key = [
-        (look_of(place), cluster_name(place), size) for place, size in enumerate(clustered.sizes)
-    ]
-    clusters += [(NO_CLUSTER, "no cluster", clustered.alone)] if clustered.alone else []
+    summary, sizes = clustered.summary, clustered.sizes
+    alone = len(clustered.found.cluster) - sum(sizes)
+    clusters: Key = [(look_of(place), cluster_name(place), size) for place, size in enumerate(sizes)]
+    clusters += [(NO_CLUSTER, "no cluster", alone)] if alone else []
     if not summary.roles:
         return {"cluster": clusters, "layer": []}
-    roles: Key = []
-    for place, known in enumerate(sets[:SETS]):
+    sets: Key = []
+    for place, known in enumerate(summary.combinations[:SETS]):
         names = [isolate(summary.roles[role].sieve) for role in known.roles]
         more = f" + {len(names) - 5} more" * (len(names) > 5)
-        roles.append((look_of(place), " + ".join(names[:5]) + more, known.heads))
-    rare = sum(known.heads for known in sets[SETS:])
-    roles += [(RARE, "other sets of roles", rare)] if rare else []
-    return {"cluster": clusters, "layer": [], "roles": [*roles, (NO_ROLE, "no role", None)]}
+        sets.append((look_of(place), " + ".join(names[:5]) + more, known.heads))
+    rare = sum(known.heads for known in summary.combinations[SETS:])
+    sets += [(RARE, "other sets of roles", rare)] if rare else []
+    return {"cluster": clusters, "layer": [], "roles": [*sets, (NO_ROLE, "no role", None)]}
 
 
 def views(clustered: Clustered) -> dict[str, dict[str, Any]]:
     """Return the heads in every colouring, as properties of the trace "heads"."""
-    found, stack = clustered.found, clustered.summary.stack
-    heads, size = found.divergence.heads, len(found.cluster)
-    layer, small = [head // heads for head in range(size)], size > CROWDED
-    width = 8 if small else 11
-    looks = {known.roles: look_of(place) for place, known in enumerate(clustered.summary.combinations[:SETS])}
+    found, summary = clustered.found, clustered.summary
+    layers, heads, small = found.divergence.layers, found.divergence.heads, len(found.cluster) > CROWDED
+    size, looks = 8 if small else 11, [look_of(place) for place in range(SETS)]
+    sets = {known.roles: look for known, look in zip(summary.combinations, looks, strict=False)}
     held = [tuple(np.flatnonzero(own).tolist()) for own in clustered.held.T]
     return {
-        "cluster": _marks(_by_cluster(found), width),
+        "cluster": _marks(
+            [NO_CLUSTER if cluster == NOISE else look_of(cluster) for cluster in found.cluster.tolist()], size
+        ),
         "layer": {
             "mode": "markers+text",
-            "text": [str(stack.numbers[place]) for place in layer],
+            "text": [str(layer) for layer in summary.stack.numbers for _ in range(heads)],
             "textfont": {"color": "var(--on-tone)", "size": 8 if small else 10},
             "marker": {
-                "color": layer, "cmin": 0, "cmax": max(found.divergence.layers - 1, 1), "symbol": "circle",
-                "size": 12 if small else 17,
+                "color": [layer for layer in range(layers) for _ in range(heads)],
+                "cmin": 0, "cmax": max(layers - 1, 1), "symbol": "circle", "size": 12 if small else 17,
                 "colorscale": [[0, "var(--tone-0)"], [0.5, "var(--tone-3)"], [1, "var(--tone-1)"]],
                 "showscale": False,
             },
         },
         "roles": _marks(
-            [looks.get(roles, RARE if roles else NO_ROLE) for roles in held],
-            [width if roles else width - 4 for roles in held],
+            [sets.get(roles, RARE if roles else NO_ROLE) for roles in held],
+            [size if roles else size - 4 for roles in held],
         ),
     }  # fmt: skip
-
-
-def _by_cluster(found: ClusterResults) -> list[Look]:
-    """Return the look of every head by its cluster."""
-    return [NO_CLUSTER if cluster == NOISE else look_of(cluster) for cluster in found.cluster.tolist()]
 
 
 def _marks(looks: Sequence[Look], size: int | list[int]) -> dict[str, Any]:
     """Return marks of all heads as properties of a trace."""
     colours, symbols = [look.colour for look in looks], [look.symbol for look in looks]
     return {"mode": "markers", "marker": {"color": colours, "symbol": symbols, "size": size, "opacity": 1}}
+
+
+def map_drawing(clustered: Clustered) -> Drawing:
+    """Return the map as a page shows it, with what its looks mean, and the draws behind its outlines."""
+    clouds = len(clustered.found.cloud)
+    values = {
+        "figure": map_figure(clustered),
+        "looks": keys(clustered),
+        "clouds": clouds if clouds > 2 else 0,
+    }
+    return Drawing("clusters/map.html", values)
 
 
 def map_figure(clustered: Clustered) -> Figure:
@@ -138,7 +144,7 @@ def map_figure(clustered: Clustered) -> Figure:
         "cluster-map",
         "Map of the heads",
         f"The nearer two heads, the smaller the {scaled}.",
-        f"{stress_sentence(clustered.found.stress)} Directions mean nothing; only distances do.",
+        f"{clustered.stress} Directions mean nothing; only distances do.",
         clustered.found.heads,
         plot=partial(_map, clustered),
     )
@@ -147,7 +153,19 @@ def map_figure(clustered: Clustered) -> Figure:
 def _map(clustered: Clustered) -> PlotlyFigure:
     """Draw outlines, heads, and what the page fills in: lines to near heads, and a ring around one."""
     made, found = blank(600, margin={"l": 8, "r": 8, "t": 8, "b": 8}), clustered.found
-    cloud, place = (places.astype(np.float32) for places in (ellipses(found.cloud), found.place))
+    stack, near, names, texts = clustered.summary.stack, clustered.near, clustered.names, []
+    for head, roles in enumerate(clustered.roles_of_heads):
+        layer, place = divmod(head, found.divergence.heads)
+        others = zip(near.head[head, :NEAREST_SHOWN], near.distance[head, :NEAREST_SHOWN], strict=True)
+        nearest = ", ".join(f"{names[other]} ({three_decimals(float(far))})" for other, far in others)
+        silhouette, cluster = float(found.silhouette[head]), cluster_name(int(found.cluster[head]))
+        texts.append(
+            f"<b>layer {stack.numbers[layer]} head {place}</b><br>"
+            f"roles: {roles_text([plain(role) for role in roles])}<br>"
+            f"{cluster}{'' if math.isnan(silhouette) else f', silhouette {number(silhouette)}'}<br>"
+            f"nearest: {nearest or 'none'}"
+        )
+    cloud, places = (each.astype(np.float32) for each in (ellipses(found.cloud), found.place))
     add_scatter(
         made, x=cloud[:, 0], y=cloud[:, 1], mode="lines", name="cloud", line={"color": SOFT, "width": 1.2},
         hoverinfo="skip", meta={"role": 0},
@@ -155,7 +173,7 @@ def _map(clustered: Clustered) -> PlotlyFigure:
     line = {"color": FAINT, "width": 1}
     add_scatter(made, x=[], y=[], mode="lines", name="near", line=line, hoverinfo="skip")
     add_scatter(
-        made, x=place[:, 0], y=place[:, 1], name="heads", hovertext=_hover_texts(clustered),
+        made, x=places[:, 0], y=places[:, 1], name="heads", hovertext=texts,
         hovertemplate="%{hovertext}<extra></extra>", **views(clustered)["cluster"],
     )  # fmt: skip
     ring = {"symbol": "circle-open", "size": 22, "color": INK, "line": {"width": 2}}
@@ -164,24 +182,6 @@ def _map(clustered: Clustered) -> PlotlyFigure:
     set_axis(made, "xaxis", **bare)
     set_axis(made, "yaxis", scaleanchor="x", **bare)
     return made
-
-
-def _hover_texts(clustered: Clustered) -> list[str]:
-    """Return the hover text of every head: its place, roles, cluster and nearest heads; names are escaped."""
-    summary, found, near, named = clustered.summary, clustered.found, clustered.near, clustered.names
-    texts = []
-    for head, roles in enumerate(clustered.roles_of_heads):
-        layer, silhouette = summary.stack.numbers[head // summary.heads], float(found.silhouette[head])
-        others = zip(near.head[head, :NEAREST_SHOWN], near.distance[head, :NEAREST_SHOWN], strict=True)
-        nearest = [f"{named[int(other)]} ({three_decimals(float(far))})" for other, far in others]
-        cluster = cluster_name(int(found.cluster[head]))
-        texts.append(
-            f"<b>layer {layer} head {head % summary.heads}</b><br>"
-            f"roles: {roles_text([plain(role) for role in roles])}<br>"
-            f"{cluster}{'' if math.isnan(silhouette) else f', silhouette {number(silhouette)}'}<br>"
-            f"nearest: {', '.join(nearest) or 'none'}"
-        )
-    return texts
 
 
 def ellipses(cloud: Float[np.ndarray, "draws heads 2"]) -> Float[np.ndarray, "points 2"]:
@@ -216,16 +216,10 @@ def leaves(linkage: Float[np.ndarray, "merges 4"]) -> Int[np.ndarray, " heads"]:
         >>> leaves(np.array([[1.0, 2.0, 0.1, 2.0], [0.0, 3.0, 0.5, 3.0]])).tolist()
         [0, 1, 2]
     """
-    size = len(linkage) + 1
-    order, nodes = [], [2 * size - 2]
-    while nodes:
-        node = nodes.pop()
-        if node < size:
-            order.append(node)
-        else:
-            left, right = (int(part) for part in linkage[node - size, :2])
-            nodes += [right, left]
-    return np.array(order, dtype=np.int64)
+    parts = [[head] for head in range(len(linkage) + 1)]
+    for left, right in linkage[:, :2].astype(np.int64).tolist():
+        parts.append(parts[left] + parts[right])
+    return np.array(parts[-1], dtype=np.int64)
 
 
 def brackets(
@@ -267,10 +261,8 @@ def tree_figure(clustered: Clustered, more: str) -> Figure:
     exact, factor = "", -(-size // CELLS)
     if size > EXACT:
         means = f", and every cell is a mean over {factor} × {factor} neighbouring pairs" * (factor > 1)
-        exact = (
-            f" With {size:,} heads, distances are drawn in {STEPS} steps{means}; the run folder has all of "
-            "them."
-        )
+        steps = f"distances are drawn in {STEPS} steps{means}"
+        exact = f" With {size:,} heads, {steps}; the run folder has all of them."
     return Figure(
         "cluster-tree",
         "Tree and distances",
@@ -283,30 +275,12 @@ def tree_figure(clustered: Clustered, more: str) -> Figure:
 
 
 def _tree(clustered: Clustered) -> PlotlyFigure:
-    """Draw the tree's lines, a band of clusters, and the square of distances, one above the other."""
+    """Draw the tree's lines, a band of clusters, and the square of distances, one above the other.
+
+    Lines within a cluster have its colour. The page paints the square as a picture, because its script of
+    plotly has no heat maps; the nearer two heads, the stronger the colour.
+    """
     made, found = blank(900, margin={"l": 44, "r": 12, "t": 8, "b": 78}), clustered.found
-    order, names = leaves(found.linkage), clustered.names
-    _add_lines(made, found)
-    _add_band(made, found.cluster[order])
-    _add_distances(made, clustered.distance[np.ix_(order, order)])
-    size = len(order)
-    places = [*range(0, size, -(-size // MOST_NAMES))]
-    ticks: dict[str, Any] = {
-        "tickvals": places, "ticktext": [names[order[place]] for place in places], "showgrid": False,
-        "tickfont": {"size": 10, "color": SOFT},
-    }  # fmt: skip
-    ends = {"range": [-0.5, size - 0.5], "constrain": "domain"}
-    set_axis(made, "xaxis", **ends, tickangle=-90, anchor="y", **ticks)
-    ends["range"] = [size - 0.5, -0.5]
-    set_axis(made, "yaxis", domain=MAP, scaleanchor="x", constraintoward="top", **ends, **ticks)
-    highest = 1.04 * float(found.linkage[:, 2].max(initial=1e-9))
-    set_axis(made, "yaxis2", title="distance", domain=TREE, range=[0, highest], nticks=4)
-    set_axis(made, "yaxis3", domain=BAR, range=[0, 1], showticklabels=False, ticks="", showgrid=False)
-    return made
-
-
-def _add_lines(made: PlotlyFigure, found: ClusterResults) -> None:
-    """Add the tree's lines, those within a cluster in its colour."""
     corners, own = brackets(found.linkage, found.cluster)
     colours = np.where(own == NOISE, TONES, own % TONES)
     for colour in sorted(set(colours.tolist())):
@@ -316,105 +290,113 @@ def _add_lines(made: PlotlyFigure, found: ClusterResults) -> None:
             made, x=x, y=y, mode="lines", yaxis="y2", hoverinfo="skip", name="tree",
             line={"color": FAINT if colour == TONES else f"var(--tone-{colour})", "width": 1.2},
         )  # fmt: skip
-
-
-def _add_band(made: PlotlyFigure, cluster: Int[np.ndarray, " heads"]) -> None:
-    """Add the cluster of every head as a band of colours, with the numbers of those that have room."""
+    order, names = leaves(found.linkage), clustered.names
+    cluster, size = found.cluster[order], len(order)
     starts = np.flatnonzero(np.r_[True, cluster[1:] != cluster[:-1]])
-    lengths = np.diff(np.r_[starts, len(cluster)])
-    middles, numbers = (starts + (lengths - 1) / 2).tolist(), cluster[starts].tolist()
+    lengths, numbers = np.diff(np.r_[starts, size]), cluster[starts]
+    middles, roomy = starts + (lengths - 1) / 2, (lengths >= 0.025 * size) & (numbers != NOISE)
+    bands = ["var(--rule)" if own == NOISE else f"var(--tone-{own % TONES})" for own in numbers.tolist()]
     add_bar(
-        made, x=middles, y=[1] * len(numbers), width=lengths.tolist(), yaxis="y3",
-        marker={
-            "color": ["var(--rule)" if number == NOISE else f"var(--tone-{number % TONES})"
-                      for number in numbers],
-            "line": {"width": 0},
-        },
-        customdata=numbers, hoverinfo="skip", name="clusters",
+        made, x=middles.tolist(), y=[1] * len(bands), width=lengths.tolist(), yaxis="y3",
+        marker={"color": bands, "line": {"width": 0}}, customdata=numbers.tolist(), hoverinfo="skip",
+        name="clusters",
     )  # fmt: skip
-    shown = ((lengths >= 0.025 * len(cluster)) & (cluster[starts] != NOISE)).tolist()
-    named = [pair for pair, roomy in zip(zip(middles, numbers, strict=True), shown, strict=True) if roomy]
     add_scatter(
-        made, x=[middle for middle, _ in named], y=[0.5] * len(named), mode="text", yaxis="y3",
-        text=[str(number) for _, number in named], textfont={"color": "var(--on-tone)", "size": 12},
-        hoverinfo="skip", name="numbers",
+        made, x=middles[roomy].tolist(), y=[0.5] * int(roomy.sum()), mode="text", yaxis="y3",
+        text=[str(number) for number in numbers[roomy].tolist()], hoverinfo="skip", name="numbers",
+        textfont={"color": "var(--on-tone)", "size": 12},
     )  # fmt: skip
-
-
-def _add_distances(made: PlotlyFigure, ordered: Float[np.ndarray, "heads heads"]) -> None:
-    """Add the square of distances; the nearer two heads, the stronger the colour.
-
-    The page paints this trace as a picture, because its script of plotly has no heat maps.
-    """
-    cells, factor = shrink(ordered)
-    low, step = scale_of(ordered)
-    first = (factor - 1) / 2
-    key = {
+    z, factor, low, step = square_of(clustered)
+    key: dict[str, Any] = {
         "orientation": "h", "thickness": 10, "outlinewidth": 0, "len": 0.6, "x": 0, "xanchor": "left",
         "y": 0, "yref": "container", "yanchor": "bottom", "tickfont": {"color": SOFT, "size": 11},
         "title": {"text": "distance", "side": "right", "font": {"size": 12, "color": SOFT}},
     }  # fmt: skip
-    z, ends = cells.astype(np.float32), (low, float(ordered.max(initial=0.0)))
     if step:
-        levels = np.linspace(0, STEPS, 5)
-        key |= {"tickvals": levels.tolist(), "ticktext": [f"{low + step * level:.2f}" for level in levels]}
-        z, ends = np.clip(np.rint((cells - low) / step), 0, STEPS).astype(np.uint8), (0, STEPS)
-    square = {
-        "type": "heatmap", "z": z, "x0": first, "dx": factor, "y0": first, "dy": factor, "zmin": ends[0],
-        "zmax": ends[1], "colorscale": [[0, "var(--tone-0)"], [1, "var(--panel)"]], "colorbar": key,
-        "hoverinfo": "none", "name": "distances",
+        levels = np.linspace(0, STEPS, 5).tolist()
+        key |= {"tickvals": levels, "ticktext": [f"{low + step * level:.2f}" for level in levels]}
+    made["data"].append({
+        "type": "heatmap", "z": z, "x0": (factor - 1) / 2, "dx": factor, "y0": (factor - 1) / 2, "dy": factor,
+        "zmin": 0 if step else low, "zmax": STEPS if step else float(clustered.distance.max(initial=0.0)),
+        "colorscale": [[0, "var(--tone-0)"], [1, "var(--panel)"]], "colorbar": key, "hoverinfo": "none",
+        "name": "distances",
+    })  # fmt: skip
+    places = [*range(0, size, -(-size // MOST_NAMES))]
+    ticks: dict[str, Any] = {
+        "tickvals": places, "ticktext": [names[order[place]] for place in places], "showgrid": False,
+        "tickfont": {"size": 10, "color": SOFT}, "constrain": "domain",
     }  # fmt: skip
-    made["data"].append(square)
+    across, down = [-0.5, size - 0.5], [size - 0.5, -0.5]
+    set_axis(made, "xaxis", range=across, tickangle=-90, anchor="y", **ticks)
+    set_axis(made, "yaxis", domain=MAP, range=down, scaleanchor="x", constraintoward="top", **ticks)
+    highest = 1.04 * float(found.linkage[:, 2].max(initial=1e-9))
+    set_axis(made, "yaxis2", title="distance", domain=TREE, range=[0, highest], nticks=4)
+    set_axis(made, "yaxis3", domain=BAR, range=[0, 1], showticklabels=False, ticks="", showgrid=False)
+    return made
 
 
-def shrink(ordered: Float[np.ndarray, "heads heads"]) -> tuple[Float[np.ndarray, "rows rows"], int]:
-    """Return at most ``CELLS`` rows and columns of means, and the number of neighbouring heads in each."""
-    size = len(ordered)
-    factor = -(-size // CELLS)
-    if factor == 1:
-        return ordered, 1
-    starts = np.arange(0, size, factor)
-    sums = np.add.reduceat(np.add.reduceat(ordered, starts, axis=0), starts, axis=1)
-    widths = np.diff(np.r_[starts, size])
-    return sums / np.outer(widths, widths), factor
+def square_of(clustered: Clustered) -> tuple[np.ndarray, int, float, float]:
+    """Return the square of distances in the order of the tree, as it is drawn.
 
-
-def scale_of(distance: Float[np.ndarray, "heads heads"]) -> tuple[float, float]:
-    """Return the smallest distance between two heads, and the step between shown ones; 0 if exact."""
-    size = len(distance)
-    between = distance[np.triu_indices(size, 1)]
-    low, high = float(between.min(initial=np.inf)), float(between.max(initial=0.0))
-    low = min(low, high)
-    return low, ((high - low) / STEPS or 1.0) if size > EXACT else 0.0
-
-
-def choices_figures(tried: Table, numbers: Sheet) -> Iterator[Figure]:
-    """Draw silhouette and stability by number of clusters, where any number was tried.
-
-    Args:
-        tried: The numbers of clusters.
-        numbers: The same as people read it.
+    Returns:
+        At most ``CELLS`` rows and columns of distances, of means where there are more heads, or of steps; the
+        heads along a cell; the smallest distance; and the step, 0 where distances are exact.
     """
-    if not tried:
-        return
-    rule, hover = choice_rule(tried), "%{{x}} clusters: {} %{{y:.2f}}<extra></extra>"
-    chosen, sentence = [choice for choice in tried if choice.chosen], f"{plural(len(tried), 'number')} tried."
-    if chosen:
-        how = f"chosen of {len(tried)} numbers tried" if len(tried) > 1 else "the only number tried"
-        sentence = (
-            f"{plural(chosen[0].clusters, 'cluster')}, {how}: mean silhouette "
-            f"{two_decimals(chosen[0].silhouette)}, stability {two_decimals(chosen[0].stability)}."
-        )
-    marks: list[Any] = [
-        Line("clusters", name, name, look, hover.format(name), number=place)
-        for place, (name, look) in enumerate(
-            (("silhouette", Look(0, "circle")), ("stability", Look(1, "diamond")))
-        )
+    order, size = leaves(clustered.found.linkage), len(clustered.distance)
+    cells, factor = clustered.distance[np.ix_(order, order)], -(-size // CELLS)
+    between = cells[np.triu_indices(size, 1)]
+    high = float(between.max(initial=0.0))
+    low = min(float(between.min(initial=np.inf)), high)
+    if factor > 1:
+        starts = np.arange(0, size, factor)
+        widths = np.diff(np.r_[starts, size])
+        sums = np.add.reduceat(np.add.reduceat(cells, starts, axis=0), starts, axis=1)
+        cells = sums / np.outer(widths, widths)
+    if size <= EXACT:
+        return cells.astype(np.float32), factor, low, 0.0
+    step = (high - low) / STEPS or 1.0
+    return np.clip(np.rint((cells - low) / step), 0, STEPS).astype(np.uint8), factor, low, step
+
+
+def page_data(clustered: Clustered) -> str:
+    """Return columns by head, nearest heads, the order of the tree and the views of the map, as JSON."""
+
+    def packed(values: np.ndarray, kind: str) -> str:
+        return base64.b64encode(np.ascontiguousarray(values.astype(kind)).tobytes()).decode("ascii")
+
+    found, near = clustered.found, clustered.near
+    _, factor, low, step = square_of(clustered)
+    columns = ("silhouette", "stability", "x", "y")
+    content = {
+        "cluster": found.cluster.tolist(),
+        "columns": {name: packed(found.heads[name], "<f8") for name in columns},
+        "near": packed(near.head, "<u4"),
+        "ends": {end: packed(getattr(near, end), "<f4") for end in ("distance", "low", "high")},
+        "order": leaves(found.linkage).tolist(),
+        "scale": {"low": low, "step": step, "factor": factor},
+        "views": views(clustered),
+        "symbols": [SYMBOLS[role.symbol] for role in clustered.summary.roles],
+    }
+    return script_json(json.dumps(content, separators=(",", ":")))
+
+
+def choices_figure(clustered: Clustered) -> Figure:
+    """Draw silhouette and stability by number of clusters."""
+    tried, rule = clustered.choices, clustered.rule
+    looks, hover = {"silhouette": Look(0), "stability": Look(1, "diamond")}, "%{x} clusters: "
+    marks: list[Line | Rule | Note] = [
+        Line("clusters", name, name, look, f"{hover}{name} %{{y:.2f}}<extra></extra>", number=place)
+        for place, (name, look) in enumerate(looks.items())
     ]
-    for choice in chosen:
+    sentence = f"{plural(len(tried), 'number')} tried."
+    for choice in [choice for choice in tried if choice.chosen][:1]:
         place = {"x": choice.clusters, "y": 1, "yref": "paper", "yanchor": "bottom"}
         marks += [Rule(choice.clusters, dash="dot", width=1), Note(CHOSEN, place)]
-    yield Figure(
+        how = f"chosen of {len(tried)} numbers tried" if len(tried) > 1 else "the only number tried"
+        means = [two_decimals(getattr(choice, name)) for name in looks]
+        count = plural(choice.clusters, "cluster")
+        sentence = f"{count}, {how}: mean silhouette {means[0]}, stability {means[1]}."
+    return Figure(
         "cluster-choices",
         "",
         sentence,
@@ -426,28 +408,23 @@ def choices_figures(tried: Table, numbers: Sheet) -> Iterator[Figure]:
         x=Axis("number of clusters", {"showline": True} | ({"dtick": 1} if len(tried) <= 20 else {})),
         y=Axis("", {"showgrid": True, "rangemode": "tozero", "zeroline": True}),
         height=300,
-        numbers=numbers,
+        numbers=tried.sheet(),
         layout={"margin": {"l": 50, "r": 16, "t": 24, "b": 48}},
-    )  # fmt: skip
+    )
 
 
 def prints(clustered: Clustered) -> dict[str, PlotlyFigure]:
     """Draw for print the map in every colouring, with what its looks mean, and the tree."""
-    plots, known = {}, views(clustered)
-    for view, key in keys(clustered).items():
-        name = "cluster-map" if view == "cluster" else f"cluster-map-{view}"
-        drawn = plots[name] = _with_sentence(map_figure(clustered))
-        drawn["data"] = [trace | known[view] for trace in drawn["data"] if trace["name"] == "heads"]
-        with_legend(drawn, [
+    plots, known, meanings = dict[str, PlotlyFigure](), views(clustered), keys(clustered)
+    figures = {f"cluster-map-{view}".removesuffix("-cluster"): map_figure(clustered) for view in meanings}
+    for name, figure in (figures | {"cluster-tree": tree_figure(clustered, "")}).items():
+        plots[name] = plotly_json(figure)
+        plots[name]["layout"]["meta"] = {"sentence": figure.sentence}
+    for name, (view, key) in zip(plots, meanings.items(), strict=False):
+        traces = plots[name]["data"]
+        plots[name]["data"] = [trace | known[view] for trace in traces if trace["name"] == "heads"]
+        with_legend(plots[name], [
             Entry(plain(text if heads is None else f"{text} ({heads})"), look.colour, look.symbol)
             for look, text, heads in key
         ])  # fmt: skip
-    return plots | {"cluster-tree": _with_sentence(tree_figure(clustered, ""))}
-
-
-def _with_sentence(figure: Figure) -> PlotlyFigure:
-    """Draw a figure that carries its sentence."""
-    assert figure.plot is not None, "map and tree draw themselves"
-    drawn = figure.plot()
-    drawn["layout"]["meta"] = {"sentence": figure.sentence}
-    return drawn
+    return plots

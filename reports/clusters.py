@@ -4,12 +4,12 @@ Claims about heads are sentences with a number, an interval, and what p is a sha
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from headroles.errors import BadInput
 from headroles.records.clusters import CIRCULAR, ClusterResults, Neighbours, about_roles, reference_text
@@ -66,18 +66,12 @@ PHRASES = {
 """Sentence of a claim by name and measure, with a place for its number and interval."""
 GLOSSARY = (
     ("distance", f"0: two heads always attend to the same tokens. {FAR:.2f}: never to the same token."),
-    (
-        "silhouette",
-        "From −1 to 1: how much nearer a head is to its own cluster than to the next. A mean below "
-        f"{WEAK} means that there are no substantial clusters (Kaufman & Rousseeuw 1990).",
-    ),
-    (
-        "stability",
-        "How alike the clusters of resampled inputs are (adjusted Rand index); 1: the same. "
-        f"From {STABLE} on, clusters count as stable.",
-    ),
+    ("silhouette", "From −1 to 1: how much nearer a head is to its own cluster than to the next. A mean "
+     f"below {WEAK} means that there are no substantial clusters (Kaufman & Rousseeuw 1990)."),
+    ("stability", "How alike the clusters of resampled inputs are (adjusted Rand index); 1: the same. "
+     f"From {STABLE} on, clusters count as stable."),
     ("by chance", "Other placements of the same heads, drawn at random. They say nothing of other models."),
-)
+)  # fmt: skip
 """The words of the page, each with its meaning."""
 
 
@@ -102,12 +96,7 @@ def roles_text(roles: Sequence[str], most: int = ROLES_NAMED) -> str:
 
 
 def counted_roles(roles: str, most: int = ROLES_NAMED) -> str:
-    """Return roles of a cluster with the number of the heads that hold them.
-
-    Example:
-        >>> counted_roles("local 2;block 1"), counted_roles("")
-        ('local (2), block (1)', 'none')
-    """
+    """Return roles such as "local 2;block 1" in words, with the number of the heads that hold them."""
     pairs = (role.rpartition(" ") for role in roles.split(";") if role)
     return roles_text([f"{name} ({count})" for name, _, count in pairs], most)
 
@@ -216,65 +205,34 @@ class Clustered:
 
         They have no intervals where the run computed none.
         """
-        known, distance = self.found.neighbours, self.distance
-        if known is not None:
+        if (known := self.found.neighbours) is not None:
             columns = (getattr(known, name)[:, :NEAREST] for name in ("head", "distance", "low", "high"))
             return Neighbours(*columns)
-        others = distance.copy()
-        np.fill_diagonal(others, np.inf)
-        order = np.argsort(others, axis=1, kind="stable")[:, : min(NEAREST, len(distance) - 1)]
+        distance = self.distance + np.diag(np.full(len(self.distance), np.inf))
+        order = np.argsort(distance, axis=1, kind="stable")[:, : min(NEAREST, len(distance) - 1)]
         near = np.take_along_axis(distance, order, axis=1)
-        return Neighbours(order, near, np.full_like(near, np.nan), np.full_like(near, np.nan))
-
-    @property
-    def numbers(self) -> list[int]:
-        """Return the numbers of all clusters, that of the heads in none last."""
-        return sorted(set(self.found.cluster.tolist()), key=lambda number: (number == NOISE, number))
-
-    @property
-    def sizes(self) -> list[int]:
-        """Return the number of heads of every cluster; heads in none do not count."""
-        known = self.found.cluster[self.found.cluster != NOISE]
-        return np.bincount(known).tolist() if known.size else []
-
-    @property
-    def alone(self) -> int:
-        """Return the number of heads in no cluster."""
-        return int((self.found.cluster == NOISE).sum())
-
-    def members(self, number: int) -> Int[np.ndarray, " members"]:
-        """Return the heads of a cluster, the most central one first, and then in their order.
-
-        The most central head has the smallest mean distance to the others. Heads in no cluster stay in order.
-        """
-        members = np.flatnonzero(self.found.cluster == number)
-        if number == NOISE:
-            return members
-        central = int(self.distance[np.ix_(members, members)].sum(axis=1).argmin())
-        return np.r_[members[central], np.delete(members, central)]
+        return Neighbours(order, near, *np.full((2, *near.shape), np.nan))
 
     @cached_property
     def groups(self) -> Table:
         """Return a row for every cluster, and one for the heads in none."""
         found, stack, heads = self.found, self.summary.stack, self.found.divergence.heads
         rows = []
-        for cluster in self.numbers:
+        for cluster in sorted({*found.cluster.tolist()}, key=lambda cluster: (cluster == NOISE, cluster)):
             members = np.flatnonzero(found.cluster == cluster)
             mean = self.distance[np.ix_(members, members)].sum(axis=1) / max(len(members) - 1, 1)
             layer, head = divmod(int(members[int(mean.argmin())]), heads)
             layers = np.bincount(members // heads, minlength=found.divergence.layers)
-            counts = [
-                (role.sieve, int(own[members].sum()))
-                for role, own in zip(self.summary.roles, self.held, strict=True)
-            ]
-            counts = sorted((count for count in counts if count[1]), key=lambda count: -count[1])
+            held = self.held[:, members].sum(axis=1).tolist()
+            counts = zip((role.sieve for role in self.summary.roles), held, strict=True)
+            roles = sorted((count for count in counts if count[1]), key=lambda count: -count[1])
             rows.append({
                 "cluster": cluster, "heads": len(members), "layer": stack.numbers[layer], "head": head,
                 "within": float(mean.mean()) if len(members) > 1 else math.nan,
                 "silhouette": known_mean(found.silhouette[members]),
                 "stability": known_mean(found.stability[members]),
                 "layers": ";".join(map(str, layers.tolist())),
-                "roles": ";".join(f"{name} {count}" for name, count in counts),
+                "roles": ";".join(f"{name} {count}" for name, count in roles),
             })  # fmt: skip
 
         def layers_cell(row: Row) -> Cell:
@@ -283,6 +241,144 @@ class Clustered:
             return Cell(layers_text(counts, stack.numbers), f"{first:05}")
 
         return GROUPS.describe("layers", cell=layers_cell).rows(rows)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the number of heads of every cluster; heads in none do not count."""
+        return self.groups["heads"][self.groups["cluster"] != NOISE].tolist()
+
+    @property
+    def choices(self) -> Table:
+        """Return the numbers of clusters that were tried, with why one was chosen or not, where it is known.
+
+        Which numbers only cut single heads off follows from the tree, so only average linkage tells it.
+        """
+        found, heads = self.found, len(self.found.cluster)
+
+        def note(choice: Row) -> Cell:
+            text = f"stability below {STABLE}" if choice.stability < STABLE else ""
+            merges = found.linkage[: heads - choice.clusters, :2]
+            large = len(merges) - int((merges >= heads).sum())  # clusters of two or more heads
+            text = SINGLE if found.method == "average" and large < 2 else text
+            return Cell(CHOSEN, CHOSEN) if choice.chosen else Cell(text, text)
+
+        return found.choices.describe("chosen", cell=note)
+
+    @property
+    def rule(self) -> str:
+        """Return the rule that chose the number of clusters, without a full stop; "" where one was tried."""
+        tried = self.found.choices
+        if len(tried) < 2:
+            return ""
+        last = "numbers that only cut single heads off the rest come last"
+        if np.isnan(tried["stability"]).all():
+            return f"chosen by the largest mean silhouette alone, since no units were resampled; {last}"
+        weak = any(choice.chosen and choice.stability < STABLE for choice in tried)
+        return (
+            f"chosen by the largest mean silhouette among numbers whose stability (mean adjusted Rand index "
+            f"with the clusters of resampled units) is at least {STABLE}; {last}"
+            + "; none of the others is that stable, so the most stable of them was taken"
+            * weak
+        )
+
+    @property
+    def way(self) -> str:
+        """Return how distances were made, without a full stop."""
+        source = self.found.divergence
+        units, mixed = plural(len(source.block), "unit"), two_decimals(100 * source.smoothing)
+        smoothed = (
+            f"after {mixed}\u00a0% of even attention were mixed into every row"
+            if source.smoothing
+            else "rows not smoothed"
+        )
+        rows = "between rows of attention of the same query"
+        if source.way == "sum":
+            return (
+                f"distances are square roots of the Jensen-Shannon divergence (nats) {rows}, summed over all "
+                f"rows of all inputs of {units} as in the released code, {smoothed}; they grow with the "
+                "number of inputs"
+            )
+        return (
+            f"distances are square roots of the mean Jensen-Shannon divergence (nats) {rows}, over {units}, "
+            f"{smoothed}; 0: always the same attention, {FAR:.2f}: never on the same token"
+        )
+
+    @property
+    def text(self) -> str:
+        """Return the clusters, their separation and their stability in words, without a full stop."""
+        found, sizes = self.found, self.sizes
+        method, alone = METHODS.get(found.method, isolate(found.method)), len(found.cluster) - sum(sizes)
+        text = f"{method} puts {plural(sum(sizes), 'head')} into {plural(len(sizes), 'cluster')}"
+        if sizes:
+            text += f" of {_listed(sizes, MOST_SIZES)} {'head' if sizes == [1] else 'heads'}"
+        if alone:
+            text += f" and {alone} into none"
+        if len(sizes) > 1 and sizes[0] >= NEARLY_ALL * len(found.cluster):
+            text += ": nearly all heads are in one, and a few are apart"
+        silhouette = known_mean(found.silhouette)
+        if math.isnan(silhouette):
+            text += "; silhouettes need two clusters"
+        else:
+            text += f"; mean silhouette {two_decimals(silhouette)} (1: far apart, 0: on the border"
+            text += f"; below {WEAK}: no substantial clusters)" if silhouette < WEAK else ")"
+        agreement, stability = self.agreement, known_mean(found.stability)
+        if not math.isnan(agreement):
+            same = f"{two_decimals(agreement)} (1: the same)"
+            return f"{text}; adjusted Rand index with the clusters of resampled units {same}"
+        steady = f"; stability of a head under resampled units {two_decimals(stability)} on average"
+        return text + steady * (not math.isnan(stability))
+
+    @property
+    def agreement(self) -> float:
+        """Return how alike the clusters of resampled units are to those that were chosen; NaN if unknown."""
+        return next((choice.stability for choice in self.found.choices if choice.chosen), math.nan)
+
+    @property
+    def stress(self) -> str:
+        """Return what the map leaves out, as one sentence."""
+        if math.isnan(self.found.stress):
+            return "The stress of the map is not known."
+        reading = "distances on it are off by about this share of their size (root mean square)"
+        return f"Stress {two_decimals(self.found.stress)}, where 0 would be a faithful map: {reading}."
+
+    def told(self, *, of_roles: bool) -> list[str]:
+        """Return the claims about roles, or all others: a sentence for each role, and for each name."""
+        subjects: dict[str, list[Row]] = {}
+        for claim in self.found.claims:
+            if about_roles(claim) == of_roles:
+                name = f"role {claim.subject}" if claim.subject else claim.claim
+                subjects.setdefault(name, []).append(claim)
+        sentences = []
+        for claims in subjects.values():
+            texts = []
+            for claim in claims:
+                template = PHRASES.get((claim.claim, claim.measure))
+                names = isolate(claim.claim), isolate(claim.measure), estimate_text(claim)
+                text = template.format(names[-1]) if template else "{}, {}: {}".format(*names)
+                p = f"p = {number(claim.p)}, the share at least as extreme among {reference_text(claim)}"
+                texts.append(text if math.isnan(claim.p) else f"{text}; {p}")
+            text, role = "; ".join(texts), claims[0].subject
+            sentences.append(f"{isolate(role)}: {text}." if role else f"{text[0].upper()}{text[1:]}.")
+        return sentences
+
+    @property
+    def notes(self) -> list[tuple[str, str]]:
+        """Return what each p is a share of, and why some claims have none, each with a short name."""
+        claims, names = self.found.claims, dict[str, list[str]]()
+        for claim in claims:
+            if not math.isnan(claim.p):
+                names.setdefault(reference_text(claim), []).append(f"{claim.claim}, {claim.measure}")
+        return [
+            *(("p", f"{'; '.join(own)}: share at least as extreme among {reference}")
+              for reference, own in names.items()),
+            *[("roles", CIRCULAR)] * any(map(about_roles, claims)),
+            *[("halves", f"the interval is the {SPLIT}")] * bool((claims["claim"] == HALVES).any()),
+        ]  # fmt: skip
+
+
+def estimate_text(claim: Row) -> str:
+    """Return a claim's number with its interval."""
+    return with_range(*map(three_decimals, (claim.estimate, claim.low, claim.high)))
 
 
 def known_mean(values: np.ndarray) -> float:
@@ -313,17 +409,18 @@ def _clusters(clustered: Clustered) -> Sentence:
     There are none where one cluster has nearly all heads, where the mean silhouette is below 0.25 (Kaufman &
     Rousseeuw 1990, Table 4: no substantial structure), or where there are fewer than two.
     """
-    found, sizes, alone = clustered.found, clustered.sizes, clustered.alone
+    found, sizes = clustered.found, clustered.sizes
     heads, silhouette = len(found.cluster), known_mean(found.silhouette)
+    alone = heads - sum(sizes)
     if len(sizes) < 2:
         into = "one cluster holds" if sizes else "no cluster holds"
-        return Sentence("No clusters:", f"{into} {'all' if not alone else sum(sizes)} of {heads:,} heads.")
+        return Sentence("No clusters:", f"{into} {sum(sizes) if alone else 'all'} of {heads:,} heads.")
     measured = "" if math.isnan(silhouette) else f"; silhouette {two_decimals(silhouette)}"
     listed = f"of {_listed(sizes, SIZES)} heads{measured}"
     if sizes[0] >= NEARLY_ALL * heads or not silhouette >= WEAK:
         return Sentence("No clusters:", f"the chosen split has groups {listed}.")
-    chosen = next((choice for choice in found.choices if choice.chosen), None)
-    stability = chosen.stability if chosen else known_mean(found.stability)
+    chosen = found.choices["chosen"].any()
+    stability = clustered.agreement if chosen else known_mean(found.stability)
     if not math.isnan(stability):
         steady = "stable" if stability >= STABLE else "not stable"
         listed += f"; {steady} under resampled inputs ({two_decimals(stability)}, 1: the same)"
@@ -373,174 +470,3 @@ def _layers(found: ClusterResults, alpha: float) -> list[Sentence]:
         rest = f"than those of near layers: r = {two_decimals(adjacent.estimate)}{p}."
         sentences.append(Sentence(f"Heads of distant layers {differ}", rest))
     return sentences
-
-
-def distance_text(found: ClusterResults) -> str:
-    """Return how distances were made, without a full stop."""
-    source = found.divergence
-    units = plural(len(source.block), "unit")
-    smoothed = (
-        f"after {two_decimals(100 * source.smoothing)}\u00a0% of even attention were mixed into every row"
-        if source.smoothing
-        else "rows not smoothed"
-    )
-    if source.way == "sum":
-        return (
-            "distances are square roots of the Jensen-Shannon divergence (nats) between rows of attention "
-            f"of the same query, summed over all rows of all inputs of {units} as in the released code, "
-            f"{smoothed}; they grow with the number of inputs"
-        )
-    return (
-        "distances are square roots of the mean Jensen-Shannon divergence (nats) between rows of attention "
-        f"of the same query, over {units}, {smoothed}; 0: always the same attention, {FAR:.2f}: never on the "
-        "same token"
-    )
-
-
-def clustering_text(clustered: Clustered) -> str:
-    """Return the clusters, their separation and their stability in words, without a full stop."""
-    found, sizes, alone = clustered.found, clustered.sizes, clustered.alone
-    method = METHODS.get(found.method, isolate(found.method))
-    text = f"{method} puts {plural(sum(sizes), 'head')} into {plural(len(sizes), 'cluster')}"
-    if sizes:
-        text += f" of {_listed(sizes, MOST_SIZES)} {'head' if sizes == [1] else 'heads'}"
-    if alone:
-        text += f" and {alone} into none"
-    if len(sizes) > 1 and sizes[0] >= NEARLY_ALL * len(found.cluster):
-        text += ": nearly all heads are in one, and a few are apart"
-    silhouette = known_mean(found.silhouette)
-    if math.isnan(silhouette):
-        text += "; silhouettes need two clusters"
-    else:
-        text += f"; mean silhouette {two_decimals(silhouette)} (1: far apart, 0: on the border"
-        text += f"; below {WEAK}: no substantial clusters)" if silhouette < WEAK else ")"
-    chosen = next((choice for choice in found.choices if choice.chosen), None)
-    if chosen is not None and not math.isnan(chosen.stability):
-        agreement = two_decimals(chosen.stability)
-        return f"{text}; adjusted Rand index with the clusters of resampled units {agreement} (1: the same)"
-    stability = known_mean(found.stability)
-    if math.isnan(stability):
-        return text
-    return f"{text}; stability of a head under resampled units {two_decimals(stability)} on average"
-
-
-def choice_rule(choices: Table) -> str:
-    """Return the rule that chose the number of clusters, without a full stop; "" where one was tried.
-
-    Example:
-        >>> from headroles.records.clusters import CHOICES
-        >>> tried = CHOICES.of(clusters=[2, 3], silhouette=[0.33, 0.3], stability=[1.0, 0.5], chosen=[0, 1])
-        >>> choice_rule(tried).split("; ")[-1]
-        'none of the others is that stable, so the most stable of them was taken'
-    """
-    if len(choices) < 2:
-        return ""
-    last = "numbers that only cut single heads off the rest come last"
-    if np.isnan(choices["stability"]).all():
-        return f"chosen by the largest mean silhouette alone, since no units were resampled; {last}"
-    rule = (
-        f"chosen by the largest mean silhouette among numbers whose stability (mean adjusted Rand index with "
-        f"the clusters of resampled units) is at least {STABLE}; {last}"
-    )
-    weak = any(choice.chosen and choice.stability < STABLE for choice in choices)
-    return rule + "; none of the others is that stable, so the most stable of them was taken" * weak
-
-
-def choice_note(choice: Row, found: ClusterResults) -> str:
-    """Return whether one number of clusters was chosen, or why not; "" where that is not known.
-
-    Which numbers only cut single heads off follows from the tree, so it is known of average linkage alone.
-    """
-    if choice.chosen:
-        return CHOSEN
-    if found.method == "average" and count_groups(found.linkage, choice.clusters) < 2:
-        return SINGLE
-    return f"stability below {STABLE}" if choice.stability < STABLE else ""
-
-
-def count_groups(linkage: Float[np.ndarray, "merges 4"], clusters: int) -> int:
-    """Return the number of clusters of two or more heads when a tree is cut into some number of clusters.
-
-    Args:
-        linkage: As scipy gives it.
-        clusters: How many there are, single heads counted.
-
-    Example:
-        >>> tree = np.array([[0, 1, 0.1, 2], [2, 3, 0.2, 2], [4, 5, 0.9, 4]])
-        >>> count_groups(tree, 1), count_groups(tree, 2), count_groups(tree, 3), count_groups(tree, 4)
-        (1, 2, 1, 0)
-    """
-    heads = len(linkage) + 1
-    merges = linkage[: heads - clusters, :2]
-    return len(merges) - int((merges >= heads).sum())
-
-
-def stress_sentence(stress: float) -> str:
-    """Return what the map leaves out, as one sentence.
-
-    Example:
-        >>> stress_sentence(0.25).split(",")[0]
-        'Stress 0.25'
-    """
-    if math.isnan(stress):
-        return "The stress of the map is not known."
-    reading = "distances on it are off by about this share of their size (root mean square)"
-    return f"Stress {two_decimals(stress)}, where 0 would be a faithful map: {reading}."
-
-
-def estimate_text(claim: Row) -> str:
-    r"""Return a claim's number with its interval.
-
-    Example:
-        >>> estimate_text(Row(estimate=0.31, low=0.28, high=0.35))
-        '0.310 [0.280,\xa00.350]'
-    """
-    return with_range(*map(three_decimals, (claim.estimate, claim.low, claim.high)))
-
-
-def claim_text(claim: Row) -> str:
-    r"""Return a claim's number in words, and what its p is a share of.
-
-    Example:
-        >>> claim_text(Row(claim="a", measure="b", estimate=0.5, low=0.4, high=0.6, p=math.nan))
-        'a, b: 0.500 [0.400,\xa00.600]'
-    """
-    template = PHRASES.get((claim.claim, claim.measure))
-    text = template or f"{isolate(claim.claim)}, {isolate(claim.measure)}: {{}}"
-    text = text.format(estimate_text(claim))
-    if math.isnan(claim.p):
-        return text
-    return f"{text}; p = {number(claim.p)}, the share at least as extreme among {reference_text(claim)}"
-
-
-def claim_sentences(claims: Iterable[Row]) -> list[str]:
-    """Return one sentence for all claims about one subject, in the order of the claims.
-
-    Args:
-        claims: Any; those of one role, and those under one name, are put together.
-    """
-    subjects: dict[str, list[Row]] = {}
-    for claim in claims:
-        subjects.setdefault(f"role {claim.subject}" if claim.subject else claim.claim, []).append(claim)
-    sentences = []
-    for own in subjects.values():
-        text, subject = "; ".join(map(claim_text, own)), own[0].subject
-        sentences.append(f"{isolate(subject)}: {text}." if subject else f"{text[0].upper()}{text[1:]}.")
-    return sentences
-
-
-def claim_notes(claims: Table) -> list[tuple[str, str]]:
-    """Return what each p is a share of, and why some claims have none, each with a short name."""
-    names_by_share: dict[str, list[str]] = {}
-    for claim in claims:
-        if not math.isnan(claim.p):
-            names_by_share.setdefault(reference_text(claim), []).append(f"{claim.claim}, {claim.measure}")
-    notes = [
-        ("p", f"{'; '.join(names)}: share at least as extreme among {reference}")
-        for reference, names in names_by_share.items()
-    ]
-    if any(about_roles(claim) for claim in claims):
-        notes.append(("roles", CIRCULAR))
-    if (claims["claim"] == HALVES).any():
-        notes.append(("halves", f"the interval is the {SPLIT}"))
-    return notes

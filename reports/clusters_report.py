@@ -3,8 +3,7 @@
 Roles stand on it as far as clusters need them; ``headroles label`` on the same inputs draws their report.
 """
 
-import base64
-import json
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from headroles.records.clusters import about_roles
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural, three_decimals
 from headroles.records.roles import phrase_of
@@ -20,15 +18,11 @@ from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Tab
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
 from headroles.reports.cluster_figures import (
     TONES,
-    choices_figures,
-    keys,
-    leaves,
-    map_figure,
+    choices_figure,
+    map_drawing,
+    page_data,
     prints,
-    scale_of,
-    shrink,
     tree_figure,
-    views,
 )
 from headroles.reports.clusters import (
     CHOSEN,
@@ -36,20 +30,12 @@ from headroles.reports.clusters import (
     NOISE,
     Clustered,
     answer_of,
-    choice_note,
-    choice_rule,
-    claim_notes,
-    claim_sentences,
     cluster_name,
-    clustering_text,
     counted_roles,
-    distance_text,
     estimate_text,
     roles_text,
-    stress_sentence,
 )
-from headroles.reports.embedded import files_of, findings_json, script_json
-from headroles.reports.figures.drawing import SYMBOLS
+from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.maps import DECIDED, MEAN, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.papers import caption
 from headroles.reports.print.captions import families_of, inputs_text, units_of
@@ -85,12 +71,11 @@ MOST_SENTENCES = 12
 """Most roles whose claims are written as sentences; the table has all."""
 WIDEST = 30
 """Most clusters in the table of distances between them, and in a terminal."""
-FEW = 2
-"""Sentences that a terminal prints where nothing more is asked for."""
-PAIRS = 5
-"""Number of nearest pairs of heads that a terminal shows."""
-TRIED = 5
-"""How many numbers of clusters a terminal shows: the chosen one and those with the largest silhouettes."""
+FEW, PAIRS, TRIED = 2, 5, 5
+"""What a terminal shows: sentences where nothing more is asked for, nearest pairs of heads, and numbers of
+clusters, the chosen one and those with the largest silhouettes."""
+FAR = ("distance", "low", "high")
+"""A distance and the ends of its interval."""
 NEAREST_PAIRS = Table("", "Nearest pairs", "a pair of heads", (
     Column("pair", "The two heads.", str, "nearest pairs", terminal="narrow"),
     Column("distance", "Their distance.", float, f"distance {ENDS}", three_decimals, ("low", "high"),
@@ -102,30 +87,24 @@ NEAREST_PAIRS = Table("", "Nearest pairs", "a pair of heads", (
 
 def _nearest(row: Row) -> Cell:
     """Return the nearest head and the distance to it."""
-    if not row.near:
-        return MISSING
-    return Cell(f"{row.near}: {NEAREST_PAIRS.columns[1].write(row).text}", row.distance)
+    distance = NEAREST_PAIRS.columns[1].write(row).text
+    return Cell(f"{row.near}: {distance}", row.distance) if row.near else MISSING
 
 
 OF_HEADS = (
-    Column("roles", "Roles that it holds.", str, "roles"),
-    Column("near", "The nearest head.", str),
-    Column(
-        "distance", "The nearest head and the distance to it.", float, f"nearest head {ENDS}", cell=_nearest
-    ),
-    *interval_ends(),
-)
+    Column("roles", "Roles that it holds.", str, "roles"), Column("near", "The nearest head.", str),
+    Column("distance", "Its distance.", float, f"nearest head {ENDS}", cell=_nearest), *interval_ends(),
+)  # fmt: skip
 """What a page tells of a head beside its cluster."""
 
 
 def report(run: Labelling) -> Report:
     """Return the report of a run that clustered heads."""
     clustered, of_roles = Clustered(run), role_tables(run)
+    about, units = inputs_text(run.manifest), plural(units_of(run), "unit")
 
     def clusters() -> Paper:
-        how, units = clustering_text(clustered), plural(units_of(run), "unit")
-        about = inputs_text(run.manifest)
-        return Paper(clustered.groups, f"Clusters of attention heads{about}: {how}. {units}.")
+        return Paper(clustered.groups, f"Clusters of attention heads{about}: {clustered.text}. {units}.")
 
     return Report(
         "headroles cluster",
@@ -150,38 +129,31 @@ def report(run: Labelling) -> Report:
 def _facts(run: Labelling, detail: Detail) -> list[Named]:
     """Return model, inputs, parser and test, where they are asked for."""
     facts, parser = run.manifest, run.manifest.get("parser")
-    lines = account_lines(run)
-    if parser:
-        lines.append(Named("parser", f"{parser['name']} {parser.get('version', '')}".rstrip(), ""))
-    elif facts.get("source", {}).get("trees") == "gold":
-        lines.append(Named("parser", "none: the file's gold trees", ""))
-    lines.append(Named("tested", describe_test(run.decision, facts.get("preset")), ""))
-    return lines if detail.verbose else []
+    gold = "none: the file's gold trees" * (facts.get("source", {}).get("trees") == "gold")
+    text = f"{parser['name']} {parser.get('version', '')}".rstrip() if parser else gold
+    test = Named("tested", describe_test(run.decision, facts.get("preset")), "")
+    return [*account_lines(run), *[Named("parser", text, "")] * bool(text), test] if detail.verbose else []
 
 
 def _screen(clustered: Clustered, detail: Detail) -> list[Any]:
     """Return what a terminal shows: distances, clusters, numbers tried, claims, nearest pairs, roles."""
-    found, groups, wide = clustered.found, clustered.groups, detail.width >= WIDE
+    claims, tried = clustered.found.claims, clustered.choices
     if not detail.verbose:
         return [lambda console: show_grid(console, clustered.summary)] if detail.grid else []
-    tried, rule = choices_table(clustered), choice_rule(found.choices)
-    silhouettes = np.nan_to_num(tried["silhouette"], nan=-2.0)
+    silhouettes, more = np.nan_to_num(tried["silhouette"], nan=-2.0), len(clustered.groups) - WIDEST
     best = np.lexsort((-silhouettes, -tried["chosen"]))[:TRIED]
     best = best[np.argsort(tried["clusters"][best], kind="stable")]
-    of_role = found.claims["subject"] != ""
-    pairs = nearest_pairs(clustered) if len(found.cluster) > 1 else NEAREST_PAIRS
     return [
-        Named("far", distance_text(found), ""),
-        Named("found", clustering_text(clustered), ""),
-        Named("map", stress_sentence(found.stress), ""),
-        Grid(clusters_on_screen(clustered, wide)),
-        *[Named("more", f"clusters.csv has {plural(len(groups) - WIDEST, 'more cluster')}")]
-        * (len(groups) > WIDEST),
-        *([Grid(tried.take(best), CHOSEN), Named("rule", rule)] if len(tried) > 1 else []),
-        Grid(found.claims.take(~of_role)),
-        Grid(role_claims_sheet(found.claims.take(of_role))),
-        *(Named(name, text) for name, text in claim_notes(found.claims)),
-        Grid(pairs),
+        Named("far", clustered.way, ""),
+        Named("found", clustered.text, ""),
+        Named("map", clustered.stress, ""),
+        Grid(clusters_on_screen(clustered, detail.width >= WIDE)),
+        *[Named("more", f"clusters.csv has {plural(more, 'more cluster')}")] * (more > 0),
+        *([Grid(tried.take(best), CHOSEN), Named("rule", clustered.rule)] if len(tried) > 1 else []),
+        Grid(claims.where(subject="")),
+        Grid(role_claims_sheet(claims.take(claims["subject"] != ""))),
+        *(Named(*note) for note in clustered.notes),
+        Grid(nearest_pairs(clustered)),
         lambda console: show_roles(console, clustered.summary, detail),
     ]
 
@@ -189,30 +161,21 @@ def _screen(clustered: Clustered, detail: Detail) -> list[Any]:
 def clusters_on_screen(clustered: Clustered, wide: bool) -> Sheet:
     """Return the first clusters with their heads, the most central one first, and roles for a terminal."""
     most, roles = (10, 4) if wide else (4, 1)
-    names, groups = clustered.names, clustered.groups[:WIDEST]
-    texts = []
-    for number in groups["cluster"].tolist():
-        members = clustered.members(number)
+    names, groups, summary, texts = clustered.names, clustered.groups[:WIDEST], clustered.summary, []
+    for row in groups:
+        members = np.flatnonzero(clustered.found.cluster == row.cluster).tolist()
+        if row.cluster != NOISE:
+            central = summary.stack.place(row.layer) * summary.heads + row.head
+            members.sort(key=lambda head: head != central)
         texts.append(" ".join(names[head] for head in members[:most]) + " …" * (len(members) > most))
     table = groups.extended(Column("members", "Its heads.", str, "heads in it"), texts)
     table = table.describe("roles", heading="roles", text=partial(counted_roles, most=roles))
     table = table.describe(
-        "cluster", cell=lambda row: _word(cluster_name(row.cluster).removeprefix("cluster "))
+        "cluster", cell=None, text=lambda number: cluster_name(number).split("cluster ")[-1]
     )
-    for name in () if wide else ("silhouette", "stability"):
-        table = table.describe(name, heading=f"{name[: 3 if name == 'silhouette' else 4]}.")
+    for name, short in () if wide else (("silhouette", "sil."), ("stability", "stab.")):
+        table = table.describe(name, heading=short)
     return table.sheet(only=("cluster", "heads", "silhouette", "stability", "members", "roles"))
-
-
-def _word(text: str) -> Cell:
-    """Return a cell of words."""
-    return Cell(text, text)
-
-
-def choices_table(clustered: Clustered) -> Table:
-    """Return the numbers of clusters that were tried, with why one was chosen."""
-    found = clustered.found
-    return found.choices.describe("chosen", cell=lambda choice: _word(choice_note(choice, found)))
 
 
 def role_claims_sheet(claims: Table) -> Sheet:
@@ -223,23 +186,20 @@ def role_claims_sheet(claims: Table) -> Sheet:
     for subject in dict.fromkeys(claim.subject for claim in claims):
         found = [known.get((subject, *kind)) for kind in kinds]
         cells = (Cell(estimate_text(claim), claim.estimate) if claim else MISSING for claim in found)
-        rows.append((_word(subject), *cells))
+        rows.append((Cell(subject, subject), *cells))
     return Sheet("Claims about roles", ("role", *(", ".join(kind) for kind in kinds)), tuple(rows))
 
 
 def nearest_pairs(clustered: Clustered) -> Table:
     """Return the nearest pairs of heads, each pair once, nearest first."""
-    near, names, found = clustered.near, clustered.names, clustered.found
+    near, names, cluster = clustered.near, clustered.names, clustered.found.cluster.tolist()
     seen: dict[tuple[int, ...], dict[str, Any]] = {}
     for flat in np.argsort(near.distance, axis=None, kind="stable").tolist():
         head, place = divmod(flat, near.distance.shape[1])
         pair = (head, int(near.head[head, place]))
-        clusters = dict.fromkeys(
-            cluster_name(int(found.cluster[one])).removeprefix("cluster ") for one in pair
-        )
-        ends = {name: float(getattr(near, name)[head, place]) for name in ("distance", "low", "high")}
+        clusters = dict.fromkeys(cluster_name(cluster[one]).removeprefix("cluster ") for one in pair)
         words = {"pair": " and ".join(names[one] for one in pair), "clusters": " and ".join(clusters)}
-        seen.setdefault(tuple(sorted(pair)), words | ends)
+        seen.setdefault(tuple(sorted(pair)), words | {end: getattr(near, end)[head, place] for end in FAR})
         if len(seen) == PAIRS:
             break
     return NEAREST_PAIRS.rows(seen.values())
@@ -251,28 +211,28 @@ def heads_table(clustered: Clustered) -> Table:
     table = clustered.found.heads.numbered(clustered.summary.stack).describe(
         "cluster", cell=lambda row: Cell(cluster_name(row.cluster), row.cluster)
     )
-    nothing, any_near = np.full(len(names), np.nan), bool(near.head.shape[1])
-    values = {
+    first = near.head[:, :1].ravel().tolist() or [-1]
+    values = {end: [*getattr(near, end)[:, :1].ravel()] or [math.nan] for end in FAR} | {
         "roles": [roles_text(roles) for roles in clustered.roles_of_heads],
-        "near": [names[head] for head in near.head[:, 0]] if any_near else [""] * len(names),
+        "near": [names[head] if head >= 0 else "" for head in first],
     }
-    ends = {name: getattr(near, name)[:, 0] if any_near else nothing for name in ("distance", "low", "high")}
-    columns, first = (*table.columns, *OF_HEADS), ("head", "cluster", "roles")
-    return replace(table, columns=columns, first=first).of(**table.data, **values, **ends)
+    columns, order = (*table.columns, *OF_HEADS), ("head", "cluster", "roles")
+    return replace(table, columns=columns, first=order).of(**table.data, **values)
 
 
 def between_sheet(clustered: Clustered) -> Sheet:
     """Return mean distances between heads of two clusters, and within one; a dash within a single head."""
-    membership = np.array([clustered.found.cluster == number for number in clustered.numbers], np.float64)
+    numbers = clustered.groups["cluster"].tolist()
+    membership = np.array([clustered.found.cluster == number for number in numbers], np.float64)
     sizes = membership.sum(axis=1)
     pairs = np.outer(sizes, sizes)
     np.fill_diagonal(pairs, sizes * (sizes - 1))
     sums = membership @ clustered.distance @ membership.T
-    mean = np.divide(sums, pairs, out=np.full_like(sums, np.nan), where=pairs > 0)
-    names = [cluster_name(number) for number in clustered.numbers[:WIDEST]]
+    mean = np.divide(sums, pairs, out=np.full_like(sums, np.nan), where=pairs > 0)[:WIDEST, :WIDEST]
+    names = [cluster_name(number) for number in numbers[:WIDEST]]
     rows = [
         (Cell(name, place), *(Cell(three_decimals(value), value) for value in row))
-        for place, (name, row) in enumerate(zip(names, mean[:WIDEST, :WIDEST].tolist(), strict=True))
+        for place, (name, row) in enumerate(zip(names, mean.tolist(), strict=True))
     ]
     return Sheet("Mean distances within and between clusters", ("mean distance", *names), tuple(rows))
 
@@ -280,18 +240,14 @@ def between_sheet(clustered: Clustered) -> Sheet:
 def _page(clustered: Clustered) -> Page:
     """Return sections and data of the page."""
     run, found, summary = clustered.run, clustered.found, clustered.summary
-    files, clouds = files_of(run), len(found.cloud) if len(found.cloud) > 2 else 0
-    maps = _maps(clustered)
-    told = claim_sentences(claim for claim in found.claims if not about_roles(claim))
-    tried = choices_table(clustered)
-    beyond = len(clustered.numbers) - WIDEST
-    cut = f" Of {len(clustered.numbers)} clusters the table has the first {WIDEST}." * (beyond > 0)
-    shown = {"figure": map_figure(clustered), "looks": keys(clustered), "clouds": clouds}
+    files, maps, told = files_of(run), _maps(clustered), clustered.told(of_roles=False)
+    many = len(clustered.groups)
+    cut = f" Of {many} clusters the table has the first {WIDEST}." * (many > WIDEST)
     return Page(
         f"Clusters: {summary.account.model or answer_of(clustered).title}",
         [
             Section("clusters", "Heads", "Heads", [
-                Beside([maps[0], Drawing("clusters/map.html", shown)]),
+                Beside([maps[0], map_drawing(clustered)]),
                 Grid(clustered.groups),
                 Text("Most central: the head with the smallest mean distance to the others of its cluster."),
                 Drawing("clusters/nearest.html", {"near": clustered.near.head.shape[1]}),
@@ -304,17 +260,16 @@ def _page(clustered: Clustered) -> Page:
                 ]),
             ]),
             Section("sure", "How sure", "How sure", [
-                Text(_sentence(clustering_text(clustered)), "lead"),
+                Text(f"{clustered.text[0].upper()}{clustered.text[1:]}.", "lead"),
                 *([Points(told)] if told else []),
-                *(Fold("Number of clusters", [figure])
-                  for figure in choices_figures(found.choices, tried.sheet())),
+                *([Fold("Number of clusters", [choices_figure(clustered)])] if found.choices else []),
                 Fold("What is claimed", [
                     Grid(found.claims),
                     Text("Intervals: 95\u00a0%, units resampled or left out in turn. Heads are all the heads "
                          "of this model and no sample of anything: a p compares with other placements of the "
                          "same heads, and says nothing of other models."),
                 ]),
-                Text(_sentence(distance_text(found))),
+                Text(f"{clustered.way[0].upper()}{clustered.way[1:]}."),
                 Words(GLOSSARY),
             ]),
             *([Section("roles", "Roles", "Roles", _roles(clustered, maps[1]))] if summary.roles else []),
@@ -333,7 +288,7 @@ def _page(clustered: Clustered) -> Page:
             *last_sections(run),
         ],
         {
-            "clusters-data": _data(clustered),
+            "clusters-data": page_data(clustered),
             "cards-data": cards_json(run, summary),
             "findings-columns": findings_json(summary, run.manifest.get("model")),
         },
@@ -345,49 +300,38 @@ def _page(clustered: Clustered) -> Page:
     )  # fmt: skip
 
 
-def _sentence(text: str) -> str:
-    """Return a text as a sentence."""
-    return f"{text[0].upper()}{text[1:]}."
-
-
 def _roles(clustered: Clustered, maps: HeadMaps) -> list[Block]:
     """Return the section on roles: their maps, their heads by decision, and claims about them."""
-    told = claim_sentences(claim for claim in clustered.found.claims if about_roles(claim))
-    more = len(told) - MOST_SENTENCES
-    verb = "is" if more == 1 else "are"
-    blocks: list[Block] = [
-        Text(
-            Markup(
-                "Roles and clusters come from the same attention, so that they go together is no evidence "
-                "for either. The report of roles is drawn by <code>headroles label</code> on the same inputs."
-            ),
-            "lead",
-        ),
+    told = clustered.told(of_roles=True)
+    more, title = len(told) - MOST_SENTENCES, f"Roles beside distances and clusters ({len(told)})"
+    rest = f"{more} more {'is' if more == 1 else 'are'} in the table under “What is claimed”."
+    points: list[Block] = [Points(told[:MOST_SENTENCES]), *[Text(rest)] * (more > 0)]
+    return [
+        Text(Markup(
+            "Roles and clusters come from the same attention, so that they go together is no evidence for "
+            "either. The report of roles is drawn by <code>headroles label</code> on the same inputs."
+        ), "lead"),
         Fold("Maps of the roles", [maps]),
         Fold("Heads by decision, one line per role", [Grid(verdict_sheet(clustered.summary))]),
-    ]
-    if told:
-        rest = [Text(f"{more} more {verb} in the table under “What is claimed”.")] if more > 0 else []
-        title = f"Roles beside distances and clusters ({len(told)}); no p can be given"
-        blocks.append(Fold(title, [Points(told[:MOST_SENTENCES]), *rest]))
-    return blocks
+        *([Fold(f"{title}; no p can be given", points)] if told else []),
+    ]  # fmt: skip
 
 
 def _maps(clustered: Clustered) -> tuple[HeadMaps, HeadMaps]:
     """Return the map of the cluster of every head, and a map per role."""
     found, means = clustered.found.cluster.tolist(), clustered.run.findings.mean
-    heads = {number: found.count(number) for number in clustered.numbers}
+    sizes = clustered.sizes
     looks = [
         CellLook(cluster_name(number), str(number), number % TONES, shade=SHADE)
-        for number in range(max(heads) + 1)
+        for number in range(len(sizes))
     ]
     clusters = HeadMap(
         title="Cluster of every head",
-        note=f"{len(heads.keys() - {NOISE})} clusters",
+        note=f"{len(sizes)} clusters",
         looks=[*looks, CellLook("no cluster", "×")],
         codes=[number if number != NOISE else len(looks) for number in found],
         values={
-            "heads": [f"{heads[number]} heads" for number in found],
+            "heads": [f"{found.count(number)} heads" for number in found],
             "roles": [", ".join(roles) for roles in clustered.roles_of_heads],
         },
         lines=("{head} · {word}", "{heads}", "roles: {|roles||none}"),
@@ -403,27 +347,3 @@ def _maps(clustered: Clustered) -> tuple[HeadMaps, HeadMaps]:
     ]  # fmt: skip
     marks = (("•", "role"), ("~", "explained by distance or position"), ("▨", "undetermined"))
     return HeadMaps(id="cluster-heads", maps=[clusters]), HeadMaps(id="role-maps", maps=roles, key=marks)
-
-
-def _data(clustered: Clustered) -> str:
-    """Return columns by head, nearest heads, the order of the tree and the views of the map, as JSON."""
-    found, near, order = clustered.found, clustered.near, leaves(clustered.found.linkage)
-    ordered = clustered.distance[np.ix_(order, order)]
-    low, step = scale_of(ordered)
-    columns = {name: found.heads[name] for name in ("silhouette", "stability", "x", "y")}
-    content = {
-        "cluster": found.cluster.tolist(),
-        "columns": {name: _base64(values, "<f8") for name, values in columns.items()},
-        "near": _base64(near.head, "<u4"),
-        "ends": {name: _base64(getattr(near, name), "<f4") for name in ("distance", "low", "high")},
-        "order": order.tolist(),
-        "scale": {"low": low, "step": step, "factor": shrink(ordered)[1]},
-        "views": views(clustered),
-        "symbols": [SYMBOLS[role.symbol] for role in clustered.summary.roles],
-    }
-    return script_json(json.dumps(content, separators=(",", ":")))
-
-
-def _base64(values: np.ndarray, kind: str) -> str:
-    """Return the values as base64 of a fixed-size dtype."""
-    return base64.b64encode(np.ascontiguousarray(values.astype(kind)).tobytes()).decode("ascii")
