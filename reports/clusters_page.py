@@ -9,6 +9,7 @@ from headroles.reports.answer.clusters import answer_of
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
 from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json
 from headroles.reports.framed import for_papers, framed_page
+from headroles.reports.label_report import verdict_sheet
 from headroles.reports.maps import (
     DECIDED,
     MEAN,
@@ -21,7 +22,6 @@ from headroles.reports.maps import (
     largest_of,
 )
 from headroles.reports.sections.clusters import Section, section
-from headroles.reports.sections.role_sheets import verdict_sheet
 from headroles.reports.summary import Summary, summarise
 from headroles.reports.words.cluster_facts import NOISE
 from headroles.reports.words.clusters import cluster_name, glossary

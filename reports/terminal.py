@@ -1,5 +1,8 @@
 """A report in the terminal: heading, answer, tables, words, notes and the place of the page."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from rich.console import Console
 from rich.text import Text
 
@@ -31,8 +34,16 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
         named_line(console, line.name, line.text, line.style)
     console.print()
     show_sentences(console, report.answer.sentences)
+    print_blocks(console, report.screen(detail), detail)
+    console.print()
+    show_notes(console, *report.notes)
+    show_report(console, folder)
+
+
+def print_blocks(console: Console, blocks: Iterable[Any], detail: Detail) -> None:
+    """Print named lines, words, tables, texts, and whatever rich can print."""
     wide = detail.width >= WIDE
-    for block in report.screen(detail):
+    for block in blocks:
         if isinstance(block, Named):
             named_line(console, block.name, block.text, block.style)
         elif isinstance(block, Words):
@@ -46,6 +57,3 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             sheet = block.sheet("wide" if wide else "narrow")
             console.print()
             console.print(terminal_table(sheet, strong=block.strong, words=block.words, gap=2 if wide else 1))
-    console.print()
-    show_notes(console, *report.notes)
-    show_report(console, folder)

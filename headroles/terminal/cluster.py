@@ -12,7 +12,9 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.table import Table as Records
+from headroles.reports import report
 from headroles.reports.answer.clusters import answer_of
+from headroles.reports.label_report import role_blocks, run_facts
 from headroles.reports.sections.cluster_sheets import (
     choices_table,
     clusters_sheet,
@@ -20,6 +22,7 @@ from headroles.reports.sections.cluster_sheets import (
     role_claims_sheet,
 )
 from headroles.reports.summary import summarise
+from headroles.reports.terminal import print_blocks
 from headroles.reports.words.cluster_facts import (
     Group,
     distances_of,
@@ -46,8 +49,7 @@ from headroles.terminal.console import (
     terminal_table,
 )
 from headroles.terminal.facts import all_notes, title_of
-from headroles.terminal.label import show_roles, show_run_facts
-from headroles.terminal.roles import show_grid
+from headroles.terminal.roles import HeadGrid
 
 FEW = 2
 """Sentences that are printed where nothing more is asked for."""
@@ -71,16 +73,17 @@ def show_clustering(console: Console, labelling: Labelling, folder: str, detail:
         folder: Folder of the run, for the last line.
         detail: With ``verbose``, all tables of clusters and roles; with ``grid``, the roles of all heads.
     """
+    wanted = report.Detail(detail.verbose, detail.grid, console.width)
     show_title(console, title_of(labelling))
     sentences = answer_of(labelling).sentences
     show_sentences(console, sentences if detail.verbose else sentences[:FEW])
     if detail.verbose:
         console.print()
-        show_run_facts(console, labelling)
+        print_blocks(console, run_facts(labelling), wanted)
         show_clusters(console, labelling)
-        show_roles(console, summarise(labelling), detail)
+        print_blocks(console, role_blocks(summarise(labelling), wanted), wanted)
     elif detail.grid:
-        show_grid(console, summarise(labelling))
+        console.print(HeadGrid(summarise(labelling)))
     show_notes(console, *all_notes(labelling), brief=not detail.verbose)
     show_report(console, folder)
 
