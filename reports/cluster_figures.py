@@ -4,6 +4,7 @@ import base64
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -31,8 +32,8 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
-from headroles.reports.marks import Axis, Figure, Line, Look, Note, Rule, plotly_json
-from headroles.reports.print.legend import Entry, with_legend
+from headroles.reports.marks import Axis, Entry, Figure, Line, Look, Note, Rule
+from headroles.reports.prints import drawn_for_print
 from headroles.reports.report import Drawing
 
 TONES = 8
@@ -145,13 +146,15 @@ def map_figure(clustered: Clustered) -> Figure:
         "Map of the heads",
         f"The nearer two heads, the smaller the {scaled}.",
         f"{clustered.stress} Directions mean nothing; only distances do.",
-        clustered.found.heads,
         plot=partial(_map, clustered),
     )
 
 
-def _map(clustered: Clustered) -> PlotlyFigure:
-    """Draw outlines, heads, and what the page fills in: lines to near heads, and a ring around one."""
+def _map(clustered: Clustered, view: str = "") -> PlotlyFigure:
+    """Draw outlines, heads, and what the page fills in: lines to near heads, and a ring around one.
+
+    In a colouring of its own, only the heads are drawn.
+    """
     made, found = blank(600, margin={"l": 8, "r": 8, "t": 8, "b": 8}), clustered.found
     stack, near, names, texts = clustered.summary.stack, clustered.near, clustered.names, []
     for head, roles in enumerate(clustered.roles_of_heads):
@@ -181,6 +184,8 @@ def _map(clustered: Clustered) -> PlotlyFigure:
     bare: dict[str, Any] = {"showgrid": False, "showticklabels": False, "ticks": "", "showline": False}
     set_axis(made, "xaxis", **bare)
     set_axis(made, "yaxis", scaleanchor="x", **bare)
+    if view:
+        made["data"] = [made["data"][2] | views(clustered)[view]]
     return made
 
 
@@ -250,7 +255,7 @@ def brackets(
     return corners, own[size:]
 
 
-def tree_figure(clustered: Clustered, more: str) -> Figure:
+def tree_figure(clustered: Clustered, more: str = "") -> Figure:
     """Return tree, clusters and distances over one axis of heads.
 
     Args:
@@ -269,7 +274,6 @@ def tree_figure(clustered: Clustered, more: str) -> Figure:
         "Average linkage joins the nearest heads first (top); below, the cluster of every head and the "
         "distance of every pair, the heads in the order of the tree; the stronger the colour, the nearer.",
         f"Lines within one cluster have its colour; numbers in the band are clusters.{exact}{more}",
-        clustered.found.heads,
         plot=partial(_tree, clustered),
     )
 
@@ -415,16 +419,16 @@ def choices_figure(clustered: Clustered) -> Figure:
 
 def prints(clustered: Clustered) -> dict[str, PlotlyFigure]:
     """Draw for print the map in every colouring, with what its looks mean, and the tree."""
-    plots, known, meanings = dict[str, PlotlyFigure](), views(clustered), keys(clustered)
-    figures = {f"cluster-map-{view}".removesuffix("-cluster"): map_figure(clustered) for view in meanings}
-    for name, figure in (figures | {"cluster-tree": tree_figure(clustered, "")}).items():
-        plots[name] = plotly_json(figure)
-        plots[name]["layout"]["meta"] = {"sentence": figure.sentence}
-    for name, (view, key) in zip(plots, meanings.items(), strict=False):
-        traces = plots[name]["data"]
-        plots[name]["data"] = [trace | known[view] for trace in traces if trace["name"] == "heads"]
-        with_legend(plots[name], [
-            Entry(plain(text if heads is None else f"{text} ({heads})"), look.colour, look.symbol)
-            for look, text, heads in key
-        ])  # fmt: skip
-    return plots
+    figures = [
+        replace(
+            map_figure(clustered),
+            plot=partial(_map, clustered, view),
+            name=f"cluster-map-{view}".removesuffix("-cluster"),
+            legend=[
+                Entry(plain(text if heads is None else f"{text} ({heads})"), look.colour, look.symbol)
+                for look, text, heads in key
+            ],
+        )
+        for view, key in keys(clustered).items()
+    ]
+    return drawn_for_print([*figures, tree_figure(clustered)])

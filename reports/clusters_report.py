@@ -36,12 +36,14 @@ from headroles.reports.clusters import (
     roles_text,
 )
 from headroles.reports.embedded import files_of, findings_json
+from headroles.reports.label import head_sentences
+from headroles.reports.label_report import role_blocks, role_papers, run_facts, verdict_sheet
 from headroles.reports.maps import DECIDED, MEAN, CellLook, HeadMap, HeadMaps, largest_of
+from headroles.reports.notebook import maps_html
 from headroles.reports.papers import caption
 from headroles.reports.print.captions import families_of, inputs_text, units_of
 from headroles.reports.print.figures import role_plots
-from headroles.reports.print.run_tables import role_tables
-from headroles.reports.recorded import account_lines, last_sections
+from headroles.reports.recorded import last_sections
 from headroles.reports.report import (
     Beside,
     Block,
@@ -59,11 +61,9 @@ from headroles.reports.report import (
     Text,
     Words,
 )
-from headroles.reports.sections.role_sheets import verdict_sheet
 from headroles.reports.terminal import WIDE
-from headroles.terminal.facts import all_notes, describe_test, title_of
-from headroles.terminal.label import show_roles
-from headroles.terminal.roles import show_grid
+from headroles.terminal.facts import all_notes, title_of
+from headroles.terminal.roles import HeadGrid
 
 SHADE = 0.45
 """How strong the colours of clusters are."""
@@ -100,7 +100,7 @@ OF_HEADS = (
 
 def report(run: Labelling) -> Report:
     """Return the report of a run that clustered heads."""
-    clustered, of_roles = Clustered(run), role_tables(run)
+    clustered, of_roles = Clustered(run), role_papers(run)
     about, units = inputs_text(run.manifest), plural(units_of(run), "unit")
 
     def clusters() -> Paper:
@@ -118,28 +118,19 @@ def report(run: Labelling) -> Report:
         },
         page=partial(_page, clustered),
         screen=partial(_screen, clustered),
-        cell=lambda: [Grid(clustered.groups)],
-        facts=partial(_facts, run),
+        cell=lambda: maps_html(run, clustered.summary, head_sentences(clustered.summary)),
+        facts=lambda detail: run_facts(run) if detail.verbose else (),
         prints=lambda width: prints(clustered) | role_plots(run, width),
         brief=True,
         few=FEW,
     )  # fmt: skip
 
 
-def _facts(run: Labelling, detail: Detail) -> list[Named]:
-    """Return model, inputs, parser and test, where they are asked for."""
-    facts, parser = run.manifest, run.manifest.get("parser")
-    gold = "none: the file's gold trees" * (facts.get("source", {}).get("trees") == "gold")
-    text = f"{parser['name']} {parser.get('version', '')}".rstrip() if parser else gold
-    test = Named("tested", describe_test(run.decision, facts.get("preset")), "")
-    return [*account_lines(run), *[Named("parser", text, "")] * bool(text), test] if detail.verbose else []
-
-
 def _screen(clustered: Clustered, detail: Detail) -> list[Any]:
     """Return what a terminal shows: distances, clusters, numbers tried, claims, nearest pairs, roles."""
     claims, tried = clustered.found.claims, clustered.choices
     if not detail.verbose:
-        return [lambda console: show_grid(console, clustered.summary)] if detail.grid else []
+        return [HeadGrid(clustered.summary)] if detail.grid else []
     silhouettes, more = np.nan_to_num(tried["silhouette"], nan=-2.0), len(clustered.groups) - WIDEST
     best = np.lexsort((-silhouettes, -tried["chosen"]))[:TRIED]
     best = best[np.argsort(tried["clusters"][best], kind="stable")]
@@ -154,7 +145,7 @@ def _screen(clustered: Clustered, detail: Detail) -> list[Any]:
         Grid(role_claims_sheet(claims.take(claims["subject"] != ""))),
         *(Named(*note) for note in clustered.notes),
         Grid(nearest_pairs(clustered)),
-        lambda console: show_roles(console, clustered.summary, detail),
+        *role_blocks(clustered.summary, detail),
     ]
 
 

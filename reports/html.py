@@ -5,6 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from headroles.kinds import kind_of
+from headroles.records.findings import Labelling
 from headroles.reports.document import PLOTLY, environment, policy, template
 from headroles.reports.embedded import files_json, manifest_json, script_json
 from headroles.reports.figures.drawing import figure_json
@@ -17,6 +19,11 @@ SCRIPTS = (
     "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js",
     "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
 )  # fmt: skip
+
+
+def page_of(labelling: Labelling) -> str:
+    """Return the report of any run folder: one HTML file that requests nothing."""
+    return kind_of(labelling).page(labelling)
 
 
 def page_html(report: Report) -> str:

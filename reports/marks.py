@@ -30,6 +30,8 @@ from headroles.reports.figures.drawing import (
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
 
+NOTHING = Table("", "", "", ())
+"""Rows of figures that draw themselves."""
 STEP = 22
 """Height of a row of a forest plot in pixels."""
 INTERVAL = (
@@ -62,11 +64,28 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a legend.
+
+    Attributes:
+        name: Its text, escaped for plotly.
+        colour: Of its mark.
+        symbol: Of its mark; "" for none.
+        line: "solid", "dash" or "dot" for a line; "" for a mark.
+    """
+
+    name: str
+    colour: str = INK
+    symbol: str = ""
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """An axis.
 
     Attributes:
-        title: Its title.
+        title: Its title, with line breaks.
         settings: As plotly names them.
     """
 
@@ -151,6 +170,7 @@ class Line:
         hover: Template of the hover text; "" for none.
         dash: As plotly names it; "" for a solid line.
         number: Of the button that switches it off; −1 for none.
+        size: Of the marks in pixels.
     """
 
     x: str | Sequence[float]
@@ -160,6 +180,7 @@ class Line:
     hover: str = ""
     dash: str = ""
     number: int = -1
+    size: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +259,16 @@ class Figure:
         layout: Further settings of the layout, as plotly names them.
         plot: Draws the figure in place of marks, where these cannot.
         name: Name of its file for print; "" for its key.
+        switches: Number, look and word of traces that a reader can switch on and off, as their ``meta`` names
+            them; () for what follows from the marks.
+        legend: Its legend where it stands without its page; () for what follows from marks and switches.
     """
 
     key: str
     title: str
     sentence: str
     caption: str
-    rows: Table
+    rows: Table = NOTHING
     marks: Sequence[Mark] = ()
     x: Axis = Axis()
     y: Axis = Axis()
@@ -256,6 +280,8 @@ class Figure:
     layout: Mapping[str, Any] = field(default_factory=dict)
     plot: Callable[[], PlotlyFigure] | None = None
     name: str = ""
+    switches: Sequence[tuple[int, Look, str]] = ()
+    legend: Sequence[Entry] = ()
 
     @property
     def sheet(self) -> Sheet | None:
@@ -272,7 +298,7 @@ class Figure:
     @property
     def toggles(self) -> list[tuple[Any, Look, str]]:
         """Return number, look and word of every trace that a reader can switch on and off."""
-        found: dict[Any, tuple[Any, Look, str]] = {}
+        found: dict[Any, tuple[Any, Look, str]] = {entry[2]: entry for entry in self.switches}
         for mark in self.marks:
             if isinstance(mark, Dots) and mark.toggles is not None:
                 drawn, buttons = {*self.rows[mark.by].tolist()}, mark.buttons
@@ -322,10 +348,9 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
             made, "yaxis", tickmode="array", tickvals=list(range(len(names))), ticktext=names[::-1],
             range=[-0.7, len(names) - 0.3], showgrid=False,
         )  # fmt: skip
-    set_axis(made, "xaxis", title=escape(figure.x.title, quote=False), **figure.x.settings)
-    set_axis(made, "yaxis", title=escape(figure.y.title, quote=False), **figure.y.settings)
-    for name, axis in figure.axes.items():
-        set_axis(made, name, title=escape(axis.title, quote=False), **axis.settings)
+    for name, axis in {"xaxis": figure.x, "yaxis": figure.y, **figure.axes}.items():
+        title = escape(axis.title, quote=False).replace("\n", "<br>")
+        set_axis(made, name, title=title, **axis.settings)
     return made
 
 
@@ -408,11 +433,12 @@ def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
     """Add a line with marks."""
     x, y = (rows[values].tolist() if isinstance(values, str) else list(values) for values in (mark.x, mark.y))
     marked = bool(mark.look.symbol)
+    marker = {"symbol": mark.look.symbol, "size": mark.size, "color": mark.look.colour}
     add_scatter(
-        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=mark.name,
+        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=plain(mark.name),
         **({"meta": {"role": mark.number}} if mark.number >= 0 else {}),
         line={"color": mark.look.colour, "width": 2} | ({"dash": mark.dash} if mark.dash else {}),
-        **({"marker": {"symbol": mark.look.symbol, "size": 8, "color": mark.look.colour}} if marked else {}),
+        **({"marker": marker} if marked else {}),
         **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
     )  # fmt: skip
 

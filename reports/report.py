@@ -115,6 +115,8 @@ class Numbers:
         column: What a column of findings is called.
         decision: What a decision is called.
         blocks: What stands between the table and the downloads.
+        stable: Whether readers can ask for stable labels.
+        choice: Whether they choose how many rows stand at once.
     """
 
     example: str
@@ -123,6 +125,8 @@ class Numbers:
     column: str = "Sieve"
     decision: str = "Decision"
     blocks: Sequence["Block"] = ()
+    stable: bool = False
+    choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +175,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A block that draws itself: a template with its values."""
+    """A block that draws itself: a template with its values, and the maps of heads inside it."""
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    maps: Sequence[HeadMaps] = ()
 
 
 Block = (
@@ -184,12 +189,12 @@ Block = (
 
 
 def shown(blocks: Sequence[Block]) -> bool:
-    """Return whether blocks show anything: words about tables and figures that are not there do not."""
+    """Return whether blocks show anything: words about tables that are not there do not, plain text does."""
     return any(
         shown(block.blocks) if isinstance(block, Fold | Beside)
         else bool(block.figures) if isinstance(block, Choice)
         else 0 < len(block) <= block.limit if isinstance(block, Grid)
-        else not isinstance(block, Text)
+        else not (isinstance(block, Text) and block.style)
         for block in blocks
     )  # fmt: skip
 
@@ -201,7 +206,7 @@ class Section:
     Attributes:
         key: Its id.
         label: Its name in the list of sections; "" for one that is not listed.
-        title: Its heading.
+        title: Its heading; "" for blocks that stand by themselves.
         blocks: What it holds, from top to bottom; sections without blocks are left out.
     """
 
@@ -219,16 +224,25 @@ class Paper:
         table: Its rows.
         caption: What it shows, with test, correction, alpha and units.
         leave: Names of columns that only the CSV form has.
+        only: Names of the columns that people read, in this order; () for those of the table.
+        digits: Names of the columns of the CSV form; () for those of the table.
     """
 
     table: Table
     caption: str
     leave: tuple[str, ...] = ()
+    only: Sequence[str] = ()
+    digits: Sequence[str] = ()
 
     @property
     def sheet(self) -> Sheet:
         """Return the table as people read it."""
-        return self.table.sheet(leave=self.leave)
+        return self.table.sheet(leave=self.leave, only=self.only)
+
+    @property
+    def csv(self) -> str:
+        """Return the table with all digits."""
+        return (self.table.kept(self.digits) if self.digits else self.table).csv()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +298,8 @@ def maps_in(blocks: Any) -> Iterator[HeadMaps]:
     for block in blocks:
         if isinstance(block, HeadMaps):
             yield block
+        elif isinstance(block, Drawing):
+            yield from block.maps
         elif isinstance(block, Fold | Beside):
             yield from maps_in(block.blocks)
 
@@ -315,9 +331,8 @@ class Report:
         manifest: What is recorded, in JSON types.
         tables: Functions that make the tables for papers, by name; the first is the main one.
         page: Makes what only a page has.
-        screen: Makes what a terminal prints below the answer, at a detail: blocks, texts, what rich prints,
-            and functions that print on the console that they get.
-        cell: Makes the tables that a notebook shows below the answer.
+        screen: Makes what a terminal prints below the answer, at a detail.
+        cell: Makes what a notebook shows below the answer: tables, or HTML of its own.
         facts: Makes the lines that a terminal prints above the answer, at a detail.
         prints: Makes figures for print that no page draws, by name, of a width in millimetres.
         brief: Whether a terminal only counts the notes where nothing more is asked for.
@@ -332,7 +347,7 @@ class Report:
     tables: Mapping[str, Callable[[], Any]]
     page: Callable[[], Page]
     screen: Callable[[Detail], Sequence[Any]]
-    cell: Callable[[], Sequence[Grid]]
+    cell: Callable[[], Sequence[Grid | str]]
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}
     brief: bool = False

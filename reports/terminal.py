@@ -1,5 +1,8 @@
 """A report in the terminal: heading, answer, tables, words, notes and the place of the page."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from rich.console import Console
 from rich.text import Text
 
@@ -30,10 +33,18 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
     for line in report.facts(detail):
         named_line(console, line.name, line.text, line.style)
     console.print()
-    sentences = report.answer.sentences
-    show_sentences(console, sentences[: report.few] if report.few and not detail.verbose else sentences)
+    sentences, brief = report.answer.sentences, not detail.verbose
+    show_sentences(console, sentences[: report.few] if report.few and brief else sentences)
+    print_blocks(console, report.screen(detail), detail)
+    console.print()
+    show_notes(console, *report.notes, brief=report.brief and brief)
+    show_report(console, folder)
+
+
+def print_blocks(console: Console, blocks: Iterable[Any], detail: Detail) -> None:
+    """Print named lines, words, tables, texts, and whatever rich can print."""
     wide = detail.width >= WIDE
-    for place, block in enumerate(report.screen(detail)):
+    for place, block in enumerate(blocks):
         if isinstance(block, Named):
             if not place:
                 console.print()
@@ -42,8 +53,6 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             console.print()
             for term, meaning in block.terms:
                 named_line(console, "word", f"{term}: {meaning}", "dim")
-        elif callable(block):
-            block(console)
         elif not isinstance(block, Grid):
             console.print()
             console.print(Text(block, "dim") if isinstance(block, str) else block)
@@ -51,6 +60,3 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             sheet = block.sheet("wide" if wide else "narrow")
             console.print()
             console.print(terminal_table(sheet, strong=block.strong, words=block.words, gap=2 if wide else 1))
-    console.print()
-    show_notes(console, *report.notes, brief=report.brief and not detail.verbose)
-    show_report(console, folder)

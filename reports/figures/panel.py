@@ -58,6 +58,11 @@ def tone(role: Role) -> str:
     return f"var(--tone-{role.tone})"
 
 
+def shortened(text: str) -> str:
+    """Return a name with its direction isolated, cut where it is very long."""
+    return isolate(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+
+
 def plain(text: str) -> str:
     """Return text that plotly shows as it is: markup escaped, direction isolated, very long names cut.
 
@@ -65,5 +70,4 @@ def plain(text: str) -> str:
         >>> plain("<b>local</b>"), len(plain("x" * 10_000))
         ('&lt;b&gt;local&lt;/b&gt;', 48)
     """
-    short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    return html.escape(isolate(short), quote=False)
+    return html.escape(shortened(text), quote=False)

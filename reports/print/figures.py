@@ -21,13 +21,15 @@ from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
 from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.label_figures import figures
+from headroles.reports.marks import Entry
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
-from headroles.reports.print.legend import Entry, probe_legend, with_legend
+from headroles.reports.print.legend import probe_legend, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
+from headroles.reports.prints import drawn_for_print
 from headroles.reports.sections.probes import section
-from headroles.reports.summary import Summary, summarise
+from headroles.reports.summary import summarise
 
 NAME = 40
 """Letters of a sieve's name in a file's name at most."""
@@ -103,10 +105,6 @@ def _legend(figure: Figure, names: tuple[str, ...]) -> Figure:
     return figure
 
 
-ROWS_NAMED = ("p-values", "means", "layers", "overlap", "pairs")
-"""Figures whose rows bear the names of their roles, so that their legend explains strokes only."""
-
-
 def atlas_figures(atlas: Atlas, width: float) -> dict[str, Figure]:
     """Draw the maps of all roles run by run, agreement, p values, and roles by layer.
 
@@ -160,17 +158,6 @@ def _with_text(figure: Figure, sentence: str) -> Figure:
     return {"data": [dict(trace) for trace in figure["data"]], "layout": layout}
 
 
-def _panels(summary: Summary) -> dict[str, Figure]:
-    """Draw the figures of roles."""
-    plots = {}
-    for panel in figures(summary):
-        named = panel.key in ROWS_NAMED or not panel.legend
-        entries = legend.strokes(panel.figure, panel.key) if named else legend.roles(summary, panel.legend)
-        for plot in _with_second_plot(panel):
-            plots[plot.key] = with_legend(with_sentence(plot), entries)
-    return plots
-
-
 def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
     """Draw the figures of a run of sieves or probes: matrix, maps, example heads, and those of its part.
 
@@ -187,7 +174,7 @@ def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
     return {
         **_probes(labelling),
         **{name: figure for name, figure in drawn.items() if figure is not None},
-        **_panels(summary),
+        **drawn_for_print(figures(summary)),
     }
 
 

@@ -127,5 +127,5 @@ def table_text(
         raise UnknownName("form of tables", form, FORMS)
     table = tables[wanted]()
     if form == "csv":
-        return table.table.csv() if isinstance(table, Paper) else as_csv(table)
+        return table.csv if isinstance(table, Paper) else as_csv(table)
     return as_latex(table, wanted) if form == "latex" else as_markdown(table)

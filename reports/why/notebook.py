@@ -3,7 +3,7 @@
 from html import escape
 
 from headroles.records.findings import Labelling
-from headroles.records.shown.notebook import answer_html, paragraph
+from headroles.records.markup import answer_html, paragraph
 from headroles.reports.cell import table_html
 from headroles.reports.why.answer import answer_of
 from headroles.reports.why.sheets import heads_sheet, knockouts_sheet, roles_sheet

@@ -7,8 +7,9 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of
 from headroles.reports.figures.drawing import INK, SOFT, SYMBOLS, Figure, tone
+from headroles.reports.marks import Entry
 from headroles.reports.print.figures import with_sentence
-from headroles.reports.print.legend import Entry, with_legend
+from headroles.reports.print.legend import with_legend
 from headroles.reports.print_maps import add_verdicts, look_entry, map_frames, map_title
 from headroles.reports.why.figures import (
     NEURON_LOOKS,

@@ -13,8 +13,8 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import number, two_decimals
 from headroles.records.table import COUNT, MISSING, Cell, Column, Row, Sheet, Table, counted
 from headroles.reports import sheets
+from headroles.reports.papers import findings_table
 from headroles.reports.print.captions import decision_sentence, inputs_text
-from headroles.reports.print.run_tables import findings_table
 from headroles.reports.why.words import FAMILIES, RoleCounts, counts_by_role, origins_of, pairs
 
 

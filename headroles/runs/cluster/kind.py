@@ -14,8 +14,6 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.label.kind import LabelRun
-from headroles.runs.notebook import NotebookRun
-from headroles.runs.reported import ReportedRun
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CLUSTER_FILES
 
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from headroles.shards.work import Facts, ShardWork
 
 
-class ClusterRun(ReportedRun, LabelRun):
+class ClusterRun(LabelRun):
     """A run of sieves that also clusters heads by the divergences between their attention."""
 
     name: ClassVar[str] = "cluster"
@@ -100,10 +98,6 @@ class ClusterRun(ReportedRun, LabelRun):
         from headroles.reports.clusters_report import report
 
         return report(labelling)
-
-    def notebook(self, labelling: Labelling) -> str:
-        """Return the answer and the maps of all roles."""
-        return NotebookRun.notebook(self, labelling)
 
 
 KIND = ClusterRun()

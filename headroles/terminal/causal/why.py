@@ -6,8 +6,9 @@ from rich.console import Console
 
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
-from headroles.records.shown.notebook import FAMILIES as NAMES
+from headroles.records.rules.rule import FAMILIES as NAMES
 from headroles.records.table import Sheet
+from headroles.reports.recorded import account_lines
 from headroles.reports.terminal import WIDE
 from headroles.reports.why.answer import answer_of
 from headroles.reports.why.sheets import dimensions_sheet, heads_sheet, knockouts_sheet, roles_sheet
@@ -23,7 +24,6 @@ from headroles.terminal.console import (
     terminal_table,
 )
 from headroles.terminal.facts import all_notes, describe_test, title_of
-from headroles.terminal.label import show_account
 
 WIDEST = 150
 """Width of the terminal from which columns stand two spaces apart."""
@@ -43,7 +43,8 @@ def show_why(console: Console, labelling: Labelling, folder: str, detail: Detail
     origins = origins_of(labelling)
     show_title(console, title_of(labelling))
     if detail.verbose:
-        show_account(console, labelling.manifest)
+        for line in account_lines(labelling):
+            named_line(console, line.name, line.text)
         named_line(console, "tested", f"each verdict by itself; {_tested(labelling)}")
     console.print()
     show_sentences(console, answer_of(labelling).sentences)
