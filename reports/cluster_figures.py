@@ -12,51 +12,31 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.numbers import isolate, number, plural, three_decimals, two_decimals
-from headroles.reports.clusters import (
-    CHOSEN,
-    NOISE,
-    Clustered,
-    cluster_name,
-    roles_text,
-)
+from headroles.reports.clusters import CHOSEN, NOISE, Clustered, cluster_name, roles_text
 from headroles.reports.embedded import script_json
-from headroles.reports.figures.drawing import (
-    FAINT,
-    INK,
-    SOFT,
-    SYMBOLS,
-    add_bar,
-    add_scatter,
-    blank,
-    set_axis,
-)
+from headroles.reports.figures.drawing import FAINT, INK, SOFT, SYMBOLS, add_bar, add_scatter, blank, set_axis
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
 from headroles.reports.marks import Axis, Entry, Figure, Line, Look, Note, Rule
 from headroles.reports.prints import drawn_for_print
 from headroles.reports.report import Drawing
 
-TONES = 8
-SETS = 8
-"""Exact sets of roles that have a look of their own."""
+TONES, SETS = 8, 8
+"""Colours of clusters in turn, and exact sets of roles that have a look of their own."""
 NO_CLUSTER, RARE, NO_ROLE = Look(FAINT, "x-thin-open"), Look(INK, "star-diamond"), Look(FAINT, "circle-open")
 """Looks of a head in no cluster, of one with a rarer set of roles, and of one without a role."""
 INSIDE = -2 * math.log(0.05)
 """Squared radius, in standard deviations, that holds 95 % of two independent normal numbers."""
 CORNERS = 24
 """Points of an ellipse."""
-CROWDED = 400
-"""Heads above which marks are smaller."""
-NEAREST_SHOWN = 3
-"""Nearest heads in the hover text of a point."""
+CROWDED, NEAREST_SHOWN, MOST_NAMES = 400, 3, 28
+"""Heads above which marks are smaller, nearest heads in a hover text, and most heads named at the axes."""
 EXACT = 200
 """Heads up to which distances stand in the page as 32-bit floats; above, in steps."""
 STEPS = 250
 """Steps between the smallest and the largest distance, where there are more heads."""
 CELLS = 1024
 """Rows and columns at most; of more heads, means of neighbouring cells are shown."""
-MOST_NAMES = 28
-"""Most heads named at the axes."""
 TREE, BAR, MAP = [0.8, 1.0], [0.765, 0.79], [0.0, 0.755]
 
 Key = list[tuple[Look, str, int | None]]
@@ -64,12 +44,7 @@ Key = list[tuple[Look, str, int | None]]
 
 
 def look_of(place: int) -> Look:
-    """Return the look of a cluster, or of a set of roles, by its number; it repeats only after 64.
-
-    Example:
-        >>> look_of(0), look_of(9)
-        (Look(tone=0, symbol='circle'), Look(tone=1, symbol='diamond'))
-    """
+    """Return the look of a cluster, or of a set of roles, by its number; it repeats only after 64."""
     return Look(place % TONES, SYMBOLS[(place + place // TONES) % len(SYMBOLS)])
 
 
@@ -126,14 +101,10 @@ def _marks(looks: Sequence[Look], size: int | list[int]) -> dict[str, Any]:
     return {"mode": "markers", "marker": {"color": colours, "symbol": symbols, "size": size, "opacity": 1}}
 
 
-def map_drawing(clustered: Clustered) -> Drawing:
+def map_block(clustered: Clustered) -> Drawing:
     """Return the map as a page shows it, with what its looks mean, and the draws behind its outlines."""
-    clouds = len(clustered.found.cloud)
-    values = {
-        "figure": map_figure(clustered),
-        "looks": keys(clustered),
-        "clouds": clouds if clouds > 2 else 0,
-    }
+    clouds = len(clustered.found.cloud) if len(clustered.found.cloud) > 2 else 0
+    values = {"figure": map_figure(clustered), "looks": keys(clustered), "clouds": clouds}
     return Drawing("clusters/map.html", values)
 
 
@@ -215,12 +186,7 @@ def ellipses(cloud: Float[np.ndarray, "draws heads 2"]) -> Float[np.ndarray, "po
 
 
 def leaves(linkage: Float[np.ndarray, "merges 4"]) -> Int[np.ndarray, " heads"]:
-    """Return heads from left to right, so that no lines of the tree cross; a merge's first part is left.
-
-    Example:
-        >>> leaves(np.array([[1.0, 2.0, 0.1, 2.0], [0.0, 3.0, 0.5, 3.0]])).tolist()
-        [0, 1, 2]
-    """
+    """Return heads from left to right, so that no lines of the tree cross; a merge's first part is left."""
     parts = [[head] for head in range(len(linkage) + 1)]
     for left, right in linkage[:, :2].astype(np.int64).tolist():
         parts.append(parts[left] + parts[right])
@@ -330,9 +296,9 @@ def _tree(clustered: Clustered) -> PlotlyFigure:
         "tickvals": places, "ticktext": [names[order[place]] for place in places], "showgrid": False,
         "tickfont": {"size": 10, "color": SOFT}, "constrain": "domain",
     }  # fmt: skip
-    across, down = [-0.5, size - 0.5], [size - 0.5, -0.5]
-    set_axis(made, "xaxis", range=across, tickangle=-90, anchor="y", **ticks)
-    set_axis(made, "yaxis", domain=MAP, range=down, scaleanchor="x", constraintoward="top", **ticks)
+    ends = [-0.5, size - 0.5]
+    set_axis(made, "xaxis", range=ends, tickangle=-90, anchor="y", **ticks)
+    set_axis(made, "yaxis", domain=MAP, range=ends[::-1], scaleanchor="x", constraintoward="top", **ticks)
     highest = 1.04 * float(found.linkage[:, 2].max(initial=1e-9))
     set_axis(made, "yaxis2", title="distance", domain=TREE, range=[0, highest], nticks=4)
     set_axis(made, "yaxis3", domain=BAR, range=[0, 1], showticklabels=False, ticks="", showgrid=False)
@@ -370,10 +336,9 @@ def page_data(clustered: Clustered) -> str:
 
     found, near = clustered.found, clustered.near
     _, factor, low, step = square_of(clustered)
-    columns = ("silhouette", "stability", "x", "y")
     content = {
         "cluster": found.cluster.tolist(),
-        "columns": {name: packed(found.heads[name], "<f8") for name in columns},
+        "columns": {name: packed(found.heads[name], "<f8") for name in ("silhouette", "stability", "x", "y")},
         "near": packed(near.head, "<u4"),
         "ends": {end: packed(getattr(near, end), "<f4") for end in ("distance", "low", "high")},
         "order": leaves(found.linkage).tolist(),
@@ -393,13 +358,12 @@ def choices_figure(clustered: Clustered) -> Figure:
         for place, (name, look) in enumerate(looks.items())
     ]
     sentence = f"{plural(len(tried), 'number')} tried."
-    for choice in [choice for choice in tried if choice.chosen][:1]:
+    for choice in tried.where(chosen=1):
         place = {"x": choice.clusters, "y": 1, "yref": "paper", "yanchor": "bottom"}
         marks += [Rule(choice.clusters, dash="dot", width=1), Note(CHOSEN, place)]
         how = f"chosen of {len(tried)} numbers tried" if len(tried) > 1 else "the only number tried"
-        means = [two_decimals(getattr(choice, name)) for name in looks]
-        count = plural(choice.clusters, "cluster")
-        sentence = f"{count}, {how}: mean silhouette {means[0]}, stability {means[1]}."
+        means = f"silhouette {two_decimals(choice.silhouette)}, stability {two_decimals(choice.stability)}"
+        sentence = f"{plural(choice.clusters, 'cluster')}, {how}: mean {means}."
     return Figure(
         "cluster-choices",
         "",
@@ -419,16 +383,12 @@ def choices_figure(clustered: Clustered) -> Figure:
 
 def prints(clustered: Clustered) -> dict[str, PlotlyFigure]:
     """Draw for print the map in every colouring, with what its looks mean, and the tree."""
-    figures = [
-        replace(
-            map_figure(clustered),
-            plot=partial(_map, clustered, view),
-            name=f"cluster-map-{view}".removesuffix("-cluster"),
-            legend=[
-                Entry(plain(text if heads is None else f"{text} ({heads})"), look.colour, look.symbol)
-                for look, text, heads in key
-            ],
-        )
-        for view, key in keys(clustered).items()
-    ]
-    return drawn_for_print([*figures, tree_figure(clustered)])
+    figures = [tree_figure(clustered)]
+    for view, key in keys(clustered).items():
+        looks = [
+            Entry(plain(text if heads is None else f"{text} ({heads})"), look.colour, look.symbol)
+            for look, text, heads in key
+        ]
+        name, plot = f"cluster-map-{view}".removesuffix("-cluster"), partial(_map, clustered, view)
+        figures.append(replace(map_figure(clustered), plot=plot, name=name, legend=looks))
+    return drawn_for_print(figures)

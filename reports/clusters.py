@@ -12,17 +12,16 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headroles.errors import BadInput
-from headroles.records.clusters import CIRCULAR, ClusterResults, Neighbours, about_roles, reference_text
-from headroles.records.findings import Labelling
-from headroles.records.numbers import (
-    isolate,
-    join_names,
-    number,
-    plural,
-    three_decimals,
-    two_decimals,
-    with_range,
+from headroles.records.clusters import (
+    CIRCULAR,
+    CLAIMS,
+    ClusterResults,
+    Neighbours,
+    about_roles,
+    reference_text,
 )
+from headroles.records.findings import Labelling
+from headroles.records.numbers import isolate, join_names, number, plural, three_decimals, two_decimals
 from headroles.records.table import HEAD, LAYER, MISSING, Cell, Column, Row, Table, counted, head_cell
 from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
@@ -49,6 +48,8 @@ LAYERS_NAMED, ROLES_NAMED = 6, 6
 """Layers, and roles, that a cell names at most."""
 LAYERS, ADJACENT, HALVES = "same layer closer", "adjacent layers closer", "split halves agree"
 ROLE, CLUSTERS, SETS = "same role closer", "clusters are the role", "clusters are the sets of roles"
+ESTIMATE = next(column for column in CLAIMS.columns if column.name == "estimate")
+"""A claim's number with its interval."""
 SPLIT = "middle 95\u00a0% of splits"
 PHRASES = {
     (LAYERS, "R2"): "layers account for {} of the squared distances between heads (R²)",
@@ -76,22 +77,12 @@ GLOSSARY = (
 
 
 def cluster_name(number: int) -> str:
-    """Return the name of a cluster by its number.
-
-    Example:
-        >>> cluster_name(3), cluster_name(-1)
-        ('cluster 3', 'no cluster')
-    """
+    """Return the name of a cluster by its number."""
     return "no cluster" if number == NOISE else f"cluster {number}"
 
 
 def roles_text(roles: Sequence[str], most: int = ROLES_NAMED) -> str:
-    """Return the names of roles; "none" for none, and of many the first.
-
-    Example:
-        >>> roles_text([]), roles_text(["local", "block"], most=1)
-        ('none', 'local, …')
-    """
+    """Return the names of roles; "none" for none, and of many the first."""
     return (", ".join(roles[:most]) + ", …" * (len(roles) > most)) or "none"
 
 
@@ -102,26 +93,18 @@ def counted_roles(roles: str, most: int = ROLES_NAMED) -> str:
 
 
 def layers_text(counts: Sequence[int], layers: Sequence[int]) -> str:
-    """Return layers of a cluster with their heads; of many layers, their ranges and the fullest.
-
-    Args:
-        counts: Heads of the cluster in each layer.
-        layers: Position of each layer.
+    """Return layers with the heads that a cluster has in each; of many layers, their ranges and the fullest.
 
     Example:
-        >>> layers_text((1, 2, 0), (3, 7, 11))
-        '3 (1), 7 (2)'
-        >>> layers_text((1, 2, 1, 1, 1, 1, 1, 0, 1), range(9))
-        '0–6, 8; most in 1 (2)'
+        >>> layers_text((1, 2, 0), (3, 7, 11)), layers_text((1, 2, 1, 1, 1, 1, 1, 0, 1), range(9))
+        ('3 (1), 7 (2)', '0–6, 8; most in 1 (2)')
     """
     known = {layer: count for layer, count in zip(layers, counts, strict=True) if count}
     if len(known) <= LAYERS_NAMED:
         return ", ".join(f"{layer} ({count})" for layer, count in known.items())
     starts = [layer for layer in known if layer - 1 not in known]
     stops = [layer for layer in known if layer + 1 not in known]
-    runs = [
-        f"{start}–{stop}" if stop > start else f"{start}" for start, stop in zip(starts, stops, strict=True)
-    ]
+    runs = [f"{one}–{end}" if end > one else f"{one}" for one, end in zip(starts, stops, strict=True)]
     fullest = max(known, key=known.__getitem__)
     return f"{', '.join(runs)}; most in {fullest} ({known[fullest]})"
 
@@ -245,7 +228,7 @@ class Clustered:
     @property
     def sizes(self) -> list[int]:
         """Return the number of heads of every cluster; heads in none do not count."""
-        return self.groups["heads"][self.groups["cluster"] != NOISE].tolist()
+        return [group.heads for group in self.groups if group.cluster != NOISE]
 
     @property
     def choices(self) -> Table:
@@ -277,20 +260,17 @@ class Clustered:
         return (
             f"chosen by the largest mean silhouette among numbers whose stability (mean adjusted Rand index "
             f"with the clusters of resampled units) is at least {STABLE}; {last}"
-            + "; none of the others is that stable, so the most stable of them was taken"
-            * weak
+            f"{'; none of the others is that stable, so the most stable of them was taken' * weak}"
         )
 
     @property
     def way(self) -> str:
         """Return how distances were made, without a full stop."""
         source = self.found.divergence
-        units, mixed = plural(len(source.block), "unit"), two_decimals(100 * source.smoothing)
-        smoothed = (
-            f"after {mixed}\u00a0% of even attention were mixed into every row"
-            if source.smoothing
-            else "rows not smoothed"
-        )
+        units, smoothed = plural(len(source.block), "unit"), "rows not smoothed"
+        if source.smoothing:
+            mixed = two_decimals(100 * source.smoothing)
+            smoothed = f"after {mixed}\u00a0% of even attention were mixed into every row"
         rows = "between rows of attention of the same query"
         if source.way == "sum":
             return (
@@ -352,9 +332,9 @@ class Clustered:
         for claims in subjects.values():
             texts = []
             for claim in claims:
-                template = PHRASES.get((claim.claim, claim.measure))
-                names = isolate(claim.claim), isolate(claim.measure), estimate_text(claim)
-                text = template.format(names[-1]) if template else "{}, {}: {}".format(*names)
+                template = PHRASES.get((claim.claim, claim.measure), "{1}, {2}: {0}")
+                names = map(isolate, (claim.claim, claim.measure))
+                text = template.format(ESTIMATE.write(claim).text, *names)
                 p = f"p = {number(claim.p)}, the share at least as extreme among {reference_text(claim)}"
                 texts.append(text if math.isnan(claim.p) else f"{text}; {p}")
             text, role = "; ".join(texts), claims[0].subject
@@ -376,11 +356,6 @@ class Clustered:
         ]  # fmt: skip
 
 
-def estimate_text(claim: Row) -> str:
-    """Return a claim's number with its interval."""
-    return with_range(*map(three_decimals, (claim.estimate, claim.low, claim.high)))
-
-
 def known_mean(values: np.ndarray) -> float:
     """Return the mean of the numbers that are not NaN; NaN where there are none."""
     known = values[~np.isnan(values)]
@@ -393,8 +368,7 @@ def answer_of(clustered: Clustered) -> Answer:
     All counts are those of the clusters and claims.
     """
     run, found = clustered.run, clustered.found
-    facts = account(run)
-    size = heads_in_layers(run.scores.stack, run.scores.heads)
+    facts, size = account(run), heads_in_layers(run.scores.stack, run.scores.heads)
     return Answer(
         title="Which heads do the same?",
         line=" · ".join([*(isolate(fact) for fact in (facts.model, *facts.facts) if fact), size]),
@@ -419,8 +393,7 @@ def _clusters(clustered: Clustered) -> Sentence:
     listed = f"of {_listed(sizes, SIZES)} heads{measured}"
     if sizes[0] >= NEARLY_ALL * heads or not silhouette >= WEAK:
         return Sentence("No clusters:", f"the chosen split has groups {listed}.")
-    chosen = found.choices["chosen"].any()
-    stability = clustered.agreement if chosen else known_mean(found.stability)
+    stability = clustered.agreement if found.choices["chosen"].any() else known_mean(found.stability)
     if not math.isnan(stability):
         steady = "stable" if stability >= STABLE else "not stable"
         listed += f"; {steady} under resampled inputs ({two_decimals(stability)}, 1: the same)"
@@ -444,13 +417,8 @@ def _pairs(clustered: Clustered) -> list[Sentence]:
     first, second = (names[head] for head in sorted((one, int(near.head[one, 0]))))
     scale = f" (0: the same, {FAR:.2f}: never)" if clustered.found.divergence.way == "mean" else ""
     least, most = (three_decimals(float(near.distance[head, 0])) for head in (one, lonely))
-    return [
-        Sentence(
-            f"{first} and {second} are the most alike",
-            f"at a distance of {least}{scale}; {names[lonely]} is the least like any other ({most} to its "
-            "nearest).",
-        )
-    ]
+    alike = f"at a distance of {least}{scale}; {names[lonely]} is the least like any other"
+    return [Sentence(f"{first} and {second} are the most alike", f"{alike} ({most} to its nearest).")]
 
 
 def _layers(found: ClusterResults, alpha: float) -> list[Sentence]:
@@ -464,7 +432,7 @@ def _layers(found: ClusterResults, alpha: float) -> list[Sentence]:
         lead = f"Layers explain {100 * layers.estimate:.0f}\u00a0% of the squared distances"
         sentences.append(Sentence(lead, f"between heads{chance}."))
     if adjacent is not None and not math.isnan(adjacent.estimate):
-        shown = not math.isnan(adjacent.p) and adjacent.p <= alpha and adjacent.estimate > 0
+        shown = adjacent.p <= alpha and adjacent.estimate > 0
         differ = "differ more" if shown else "are not shown to differ more"
         p = "" if math.isnan(adjacent.p) else f" (p = {number(adjacent.p)})"
         rest = f"than those of near layers: r = {two_decimals(adjacent.estimate)}{p}."

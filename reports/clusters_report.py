@@ -3,7 +3,6 @@
 Roles stand on it as far as clusters need them; ``headroles label`` on the same inputs draws their report.
 """
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,25 +13,18 @@ from markupsafe import Markup
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural, three_decimals
 from headroles.records.roles import phrase_of
-from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, interval_ends
+from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, counted, interval_ends
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
-from headroles.reports.cluster_figures import (
-    TONES,
-    choices_figure,
-    map_drawing,
-    page_data,
-    prints,
-    tree_figure,
-)
+from headroles.reports.cluster_figures import TONES, choices_figure, map_block, page_data, prints, tree_figure
 from headroles.reports.clusters import (
     CHOSEN,
+    ESTIMATE,
     GLOSSARY,
     NOISE,
     Clustered,
     answer_of,
     cluster_name,
     counted_roles,
-    estimate_text,
     roles_text,
 )
 from headroles.reports.embedded import files_of, findings_json
@@ -65,8 +57,6 @@ from headroles.reports.terminal import WIDE
 from headroles.terminal.facts import all_notes, title_of
 from headroles.terminal.roles import HeadGrid
 
-SHADE = 0.45
-"""How strong the colours of clusters are."""
 MOST_SENTENCES = 12
 """Most roles whose claims are written as sentences; the table has all."""
 WIDEST = 30
@@ -85,26 +75,16 @@ NEAREST_PAIRS = Table("", "Nearest pairs", "a pair of heads", (
 ))  # fmt: skip
 
 
-def _nearest(row: Row) -> Cell:
-    """Return the nearest head and the distance to it."""
-    distance = NEAREST_PAIRS.columns[1].write(row).text
-    return Cell(f"{row.near}: {distance}", row.distance) if row.near else MISSING
-
-
-OF_HEADS = (
-    Column("roles", "Roles that it holds.", str, "roles"), Column("near", "The nearest head.", str),
-    Column("distance", "Its distance.", float, f"nearest head {ENDS}", cell=_nearest), *interval_ends(),
-)  # fmt: skip
-"""What a page tells of a head beside its cluster."""
-
-
 def report(run: Labelling) -> Report:
     """Return the report of a run that clustered heads."""
     clustered, of_roles = Clustered(run), role_papers(run)
-    about, units = inputs_text(run.manifest), plural(units_of(run), "unit")
 
     def clusters() -> Paper:
-        return Paper(clustered.groups, f"Clusters of attention heads{about}: {clustered.text}. {units}.")
+        title, units = (
+            f"Clusters of attention heads{inputs_text(run.manifest)}",
+            plural(units_of(run), "unit"),
+        )
+        return Paper(clustered.groups, f"{title}: {clustered.text}. {units}.")
 
     return Report(
         "headroles cluster",
@@ -112,10 +92,7 @@ def report(run: Labelling) -> Report:
         answer_of(clustered),
         all_notes(run),
         run.manifest,
-        {
-            "roles": of_roles["roles"], "heads": of_roles["heads"], "clusters": clusters,
-            "findings": of_roles["findings"],
-        },
+        {name: (of_roles | {"clusters": clusters})[name] for name in ("roles", "heads", "clusters", "findings")},
         page=partial(_page, clustered),
         screen=partial(_screen, clustered),
         cell=lambda: maps_html(run, clustered.summary, head_sentences(clustered.summary)),
@@ -161,9 +138,7 @@ def clusters_on_screen(clustered: Clustered, wide: bool) -> Sheet:
         texts.append(" ".join(names[head] for head in members[:most]) + " …" * (len(members) > most))
     table = groups.extended(Column("members", "Its heads.", str, "heads in it"), texts)
     table = table.describe("roles", heading="roles", text=partial(counted_roles, most=roles))
-    table = table.describe(
-        "cluster", cell=None, text=lambda number: cluster_name(number).split("cluster ")[-1]
-    )
+    table = table.describe("cluster", cell=None, text=lambda own: "no cluster" if own < 0 else str(own))
     for name, short in () if wide else (("silhouette", "sil."), ("stability", "stab.")):
         table = table.describe(name, heading=short)
     return table.sheet(only=("cluster", "heads", "silhouette", "stability", "members", "roles"))
@@ -175,9 +150,8 @@ def role_claims_sheet(claims: Table) -> Sheet:
     known = {(claim.subject, claim.claim, claim.measure): claim for claim in claims}
     rows = []
     for subject in dict.fromkeys(claim.subject for claim in claims):
-        found = [known.get((subject, *kind)) for kind in kinds]
-        cells = (Cell(estimate_text(claim), claim.estimate) if claim else MISSING for claim in found)
-        rows.append((Cell(subject, subject), *cells))
+        found = (known.get((subject, *kind)) for kind in kinds)
+        rows.append((Cell(subject, subject), *(ESTIMATE.write(one) if one else MISSING for one in found)))
     return Sheet("Claims about roles", ("role", *(", ".join(kind) for kind in kinds)), tuple(rows))
 
 
@@ -198,17 +172,21 @@ def nearest_pairs(clustered: Clustered) -> Table:
 
 def heads_table(clustered: Clustered) -> Table:
     """Return one row per head: the numbers behind the map, its roles, and its nearest head."""
-    near, names = clustered.near, clustered.names
-    table = clustered.found.heads.numbered(clustered.summary.stack).describe(
-        "cluster", cell=lambda row: Cell(cluster_name(row.cluster), row.cluster)
-    )
-    first = near.head[:, :1].ravel().tolist() or [-1]
-    values = {end: [*getattr(near, end)[:, :1].ravel()] or [math.nan] for end in FAR} | {
-        "roles": [roles_text(roles) for roles in clustered.roles_of_heads],
-        "near": [names[head] if head >= 0 else "" for head in first],
-    }
-    columns, order = (*table.columns, *OF_HEADS), ("head", "cluster", "roles")
-    return replace(table, columns=columns, first=order).of(**table.data, **values)
+    near, names, table = clustered.near, clustered.names, clustered.found.heads
+
+    def nearest(row: Row) -> Cell:
+        if not near.head.shape[1]:
+            return MISSING
+        ends = Row(**{name: float(getattr(near, name)[row.place, 0]) for name in FAR})
+        cell = NEAREST_PAIRS.columns[1].write(ends)
+        return replace(cell, text=f"{names[near.head[row.place, 0]]}: {cell.text}")
+
+    roles = [roles_text(roles) for roles in clustered.roles_of_heads]
+    place = counted("place", "The nearest head.", f"nearest head {ENDS}", cell=nearest)
+    table = table.extended(Column("roles", "Roles that it holds.", str, "roles"), roles)
+    table = table.extended(place, range(len(roles)))
+    table = table.describe("cluster", cell=lambda row: Cell(cluster_name(row.cluster), row.cluster))
+    return replace(table.numbered(clustered.summary.stack), first=("head", "cluster", "roles"))
 
 
 def between_sheet(clustered: Clustered) -> Sheet:
@@ -238,7 +216,7 @@ def _page(clustered: Clustered) -> Page:
         f"Clusters: {summary.account.model or answer_of(clustered).title}",
         [
             Section("clusters", "Heads", "Heads", [
-                Beside([maps[0], map_drawing(clustered)]),
+                Beside([maps[0], map_block(clustered)]),
                 Grid(clustered.groups),
                 Text("Most central: the head with the smallest mean distance to the others of its cluster."),
                 Drawing("clusters/nearest.html", {"near": clustered.near.head.shape[1]}),
@@ -311,11 +289,8 @@ def _roles(clustered: Clustered, maps: HeadMaps) -> list[Block]:
 def _maps(clustered: Clustered) -> tuple[HeadMaps, HeadMaps]:
     """Return the map of the cluster of every head, and a map per role."""
     found, means = clustered.found.cluster.tolist(), clustered.run.findings.mean
-    sizes = clustered.sizes
-    looks = [
-        CellLook(cluster_name(number), str(number), number % TONES, shade=SHADE)
-        for number in range(len(sizes))
-    ]
+    sizes, names = clustered.sizes, [cluster_name(number) for number in range(len(clustered.sizes))]
+    looks = [CellLook(name, str(place), place % TONES, shade=0.45) for place, name in enumerate(names)]
     clusters = HeadMap(
         title="Cluster of every head",
         note=f"{len(sizes)} clusters",
