@@ -16,7 +16,6 @@ import report
 
 from headroles.reports.figures.drawing import figure_json
 from headroles.reports.label_figures import figures
-from headroles.reports.page import page
 from headroles.reports.summary import summarise
 
 ROLES, LAYERS, HEADS = 60, 12, 12

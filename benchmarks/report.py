@@ -24,7 +24,6 @@ from headroles.records.example import Example, Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import KeptMaps
 from headroles.records.rules.rule import Decision, Rule
-from headroles.reports.page import page
 from headroles.stats.assessment.assess import assess
 from headroles.stats.engine import judge
 from headroles.storage.kept_maps import candidates, choose_kept_maps, wanted_maps

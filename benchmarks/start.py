@@ -66,7 +66,7 @@ COMMANDS = (
 PAGE = f"""
 import time
 from headroles.storage.run import load
-from headroles.reports.page import page_of
+from headroles.reports.html import page_of
 
 start = time.process_time()
 run = load({RUN!r})

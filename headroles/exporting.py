@@ -71,7 +71,7 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
 
 def _page_of(labelling: Labelling) -> str:
     """Return the report of a run."""
-    from headroles.reports.page import page_of
+    from headroles.reports.html import page_of
 
     return page_of(labelling)
 

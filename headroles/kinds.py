@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headroles.records.comparison import Comparison
     from headroles.records.example import Scores
     from headroles.records.findings import Labelling
+    from headroles.records.replication import Replication
     from headroles.records.rules.rule import Decision, Rule
     from headroles.records.stops.look import Watch
     from headroles.reports.answer.records import Answer
@@ -256,6 +257,18 @@ def comparison_answer(comparison: Comparison) -> Answer:
     """Return what changed between two runs in a few sentences, as ``RunKind.answer`` does for one run."""
     answer: Answer = import_module("headroles.reports.answer.comparison").answer_of(comparison)
     return answer
+
+
+def comparison_notebook(comparison: Comparison) -> str:
+    """Return what changed between two runs as HTML for notebooks."""
+    text: str = import_module("headroles.reports.notebook").comparison_html(comparison)
+    return text
+
+
+def replication_notebook(replication: Replication) -> str:
+    """Return how many roles of one run hold in another as HTML for notebooks."""
+    text: str = import_module("headroles.reports.notebook").replication_html(replication)
+    return text
 
 
 def atlas_answer(atlas: Atlas) -> Answer:

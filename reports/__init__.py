@@ -2,7 +2,7 @@
 
 one self-contained HTML page of a run, a comparison or a view, and its figures and tables for print. Summaries
 come first (account.py, summary.py, words/), then figures and sections, then pages. A report may import
-records, errors and parts of storage, never a model or a test statistic. Start at page.py.
+records, errors and parts of storage, never a model or a test statistic. Start at report.py.
 """
 
 from headroles.public import public_names
@@ -14,11 +14,10 @@ __getattr__, __dir__, __all__ = public_names(
     __name__,
     {
         "cards": "cards_json spreads_of typical_inputs",
+        "cluster_figures": "brackets ellipses leaves",
         "prune": "pruning_page",
         "compare_page": "comparison_page",
-        "figures.cluster_map": "ellipses",
-        "figures.cluster_tree": "brackets leaves",
-        "page": "page_of",
+        "html": "page_of",
         "print.figures": "figures_of",
         "print.files": "files_of",
         "print_maps": "matrix",

@@ -49,10 +49,12 @@ from headroles.reports.marks import (
     is_steep,
     layers_axis,
 )
-from headroles.reports.papers import caption, captioned
+from headroles.reports.papers import caption, captioned, findings_table
 from headroles.reports.print.figures import file_names
-from headroles.reports.print.run_tables import findings_table
-from headroles.reports.print_maps import MOST_MAPS, verdict_maps
+from headroles.reports.print_maps import (
+    MOST_MAPS,
+    verdict_maps,
+)
 from headroles.reports.recorded import account_lines, verdicts_page
 from headroles.reports.report import (
     LONG,

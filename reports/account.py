@@ -9,8 +9,7 @@ from headroles.addresses import last_name
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import exact, isolate, plural
-from headroles.records.rules.rule import Decision
-from headroles.records.shown.notebook import BOTH, FAMILIES
+from headroles.records.rules.rule import BOTH, FAMILIES, Decision
 from headroles.reports.words.words import (
     correction_words,
     heads_in_layers,

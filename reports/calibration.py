@@ -3,17 +3,20 @@
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from headroles.records.numbers import isolate, share
+from headroles.records.table import Cell, Sheet
 from headroles.reports.document import template
+from headroles.reports.report import Fold, Grid, Text
 from headroles.reports.summary import Summary
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 SHARES = ("fdr_bh", "fdr_by", "fdr_tsbh", "none")
 """Corrections whose error is the share of false labels; the error of the others is any false label."""
+TITLE = "How often such decisions are wrong"
 SIDES = ("role", "not")
 HEADER = (
     "units", "label", "some heads above the threshold: false", "worst for",
@@ -22,42 +25,25 @@ HEADER = (
 )  # fmt: skip
 
 
-class Note(NamedTuple):
-    """The error rates of one test and correction where the truth is known.
-
-    Attributes:
-        text: A paragraph for this run: its units, the range of errors, the worst kind of scores, what
-            was not simulated.
-        header: Column names of the table behind it; empty where nothing was simulated.
-        rows: That table as text: every simulated number of units, roles and nots separately.
-    """
-
-    text: str
-    header: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-
-
 @cache
 def _data() -> Mapping[str, Any]:
     """Return the extract of the simulations: by test, correction, units, and setting and side."""
-    data: Mapping[str, Any] = json.loads(template("page/calibration.json"))
+    data: Mapping[str, Any] = json.loads(template("label/calibration.json"))
     return data
 
 
-def calibration_note(summary: Summary) -> Note | None:
-    """Return simulated error rates of this run's decisions; None where no sieve can be a role.
+def calibration(summary: Summary) -> Fold:
+    """Return simulated error rates of this run's decisions, some of whose sieves can be roles.
 
-    Args:
-        summary: What the page may say.
+    It says the units of this run, the range of errors, the worst kind of scores, and what was not simulated.
+    Its table has every simulated number of units, roles and nots separately.
     """
-    if not summary.roles:
-        return None
     decision, data = summary.decision, _data()
     rates = data["tests"].get(decision.test, {}).get(decision.correction)
     correction = "no correction" if decision.correction == "none" else decision.correction
     name = f"{decision.test} with {correction}"
     if rates is None:
-        return Note(f"The error rates of {name} were not simulated.")
+        return Fold(TITLE, [Text(f"The error rates of {name} were not simulated.", "")], "calibration")
     tested = {
         role.sieve: counts
         for role in summary.roles
@@ -105,10 +91,17 @@ def calibration_note(summary: Summary) -> Note | None:
     for number in data["units"]:
         for side in SIDES:
             found = [rates[str(number)][f"{setting}, {side}"] for setting in ("mixed", "null")]
-            rows.append(
-                (str(number), side, *(text for rate in found for text in (_range(rate), str(rate[3]))))
-            )
-    return Note(" ".join(parts), HEADER, tuple(rows))
+            texts = [text for rate in found for text in (_range(rate), str(rate[3]))]
+            rows.append((Cell(str(number), number), *(Cell(text, text) for text in (side, *texts))))
+    return Fold(
+        TITLE,
+        [
+            Text(" ".join(parts), "lead"), Grid(Sheet(TITLE, HEADER, tuple(rows))),
+            Text("From the least to the most false labels over kinds of scores and ties between heads. Every "
+                 "head at the threshold is the worst case; real heads mostly lie far from it."),
+        ],
+        "calibration",
+    )  # fmt: skip
 
 
 def nearest_simulated(units: int, simulated_units: list[int]) -> int:

@@ -1,21 +1,35 @@
 """A report in a notebook: the answer and some tables, without scripts."""
 
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from headroles.records.shown.notebook import CAPTION, SCROLLED, TABLE, answer_html, paragraph
+from headroles.records.markup import CAPTION, SCROLLED, TABLE, answer_html, paragraph
 from headroles.records.table import Sheet
-from headroles.reports.report import Report
+from headroles.reports.answer.records import Answer
+from headroles.reports.report import Grid, Text
 
 MOST_ROWS = 60
 """Rows of a table that a notebook shows."""
 
 
-def notebook_html(report: Report, path: Path | None) -> str:
-    """Return the answer of a report and its tables for notebooks, and where the page is, if it is known."""
-    tables = "".join(table_html(grid.sheet()) for grid in report.cell() if len(grid))
+def notebook_html(answer: Answer, blocks: Iterable[Grid | Text | str], path: Path | None) -> str:
+    """Return an answer, texts and tables for notebooks, and where the page is, if it is known.
+
+    Args:
+        answer: Stands first.
+        blocks: Texts and tables; a string is HTML of its own.
+        path: Of the page; None where there is none on this machine.
+    """
+    parts = [
+        block if isinstance(block, str)
+        else paragraph(escape(block.text)) if isinstance(block, Text)
+        else table_html(block.sheet())
+        for block in blocks
+        if isinstance(block, Text) or len(block)
+    ]  # fmt: skip
     where = paragraph(f"Full report: <code>{escape(str(path))}</code>") if path else ""
-    return answer_html(report.answer) + tables + where
+    return answer_html(answer) + "".join(parts) + where
 
 
 def table_html(sheet: Sheet) -> str:

@@ -5,6 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from headroles.kinds import kind_of
+from headroles.records.findings import Labelling
 from headroles.reports.document import NO_FINDINGS, PLOTLY, environment, policy, template
 from headroles.reports.embedded import files_json, manifest_json, script_json
 from headroles.reports.figures.drawing import figure_json
@@ -19,6 +21,13 @@ SCRIPTS = (
 )  # fmt: skip
 OF_FINDINGS = ("shared/table.js", SCRIPT)
 """Scripts of pages with findings."""
+FINDINGS = "findings-columns"
+"""Id of all findings on a page."""
+
+
+def page_of(labelling: Labelling) -> str:
+    """Return the report of any run folder: one HTML file that requests nothing."""
+    return kind_of(labelling).page(labelling)
 
 
 def page_html(report: Report) -> str:
@@ -28,11 +37,10 @@ def page_html(report: Report) -> str:
     own policy lets only its own scripts run.
     """
     page = report.page()
-    plotly = template(PLOTLY)
-    more = OF_FINDINGS if "findings-columns" in page.data else ()
-    script = "\n".join(template(file) for file in (*SCRIPTS, *more, *page.scripts))
+    plotly, found = template(PLOTLY), FINDINGS in page.data
+    script = "\n".join(template(file) for file in (*SCRIPTS, *(OF_FINDINGS if found else ()), *page.scripts))
     data = {
-        "findings-columns": NO_FINDINGS,
+        FINDINGS: NO_FINDINGS,
         **page.data,
         "files": files_json(page.files),
         "manifest": manifest_json(report.manifest),
@@ -50,7 +58,7 @@ def page_html(report: Report) -> str:
             data={name: Markup(json) for name, json in data.items()},
             drawn=_drawn,
             shown=shown,
-            head_maps=head_maps([*page.maps()], page.heads),
+            head_maps=head_maps([*page.maps()], page.heads) if found else "",
             style=Markup("\n".join(template(file) for file in (*STYLES, *page.styles))),
             plotly=Markup(plotly),
             script=Markup(script),

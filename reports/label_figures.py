@@ -1,21 +1,35 @@
 """Figures of roles: means, p values, sensitivity, counts by layer, several roles, exact sets and pairs."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from headroles.records.assessment import MIDDLE, NEAR, TOGETHER, count_extreme_p
-from headroles.records.numbers import exact, isolate, join_names, number, p_text, percent_text, plural
+from headroles.records.numbers import exact, isolate, join_names, p_text, percent_text, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, parts_of, phrase_of
-from headroles.records.table import Row
+from headroles.records.table import Cell, Column, Row, Sheet, Table, counted
 from headroles.reports.figures import drawing
-from headroles.reports.figures.drawing import ACCENT, FAINT, INK, RULE, SOFT, SYMBOLS, Figure, set_axis
-from headroles.reports.figures.panel import Panel, SecondPlot, plain, tone
+from headroles.reports.figures.drawing import ACCENT, FAINT, INK, RULE, SOFT, SYMBOLS, set_axis
+from headroles.reports.figures.drawing import Figure as PlotlyFigure
+from headroles.reports.figures.panel import plain, shortened, tone
 from headroles.reports.label import expected_text, is_outside, is_part, notable_pairs, pairs_of
-from headroles.reports.summary import Combination, Summary
+from headroles.reports.marks import (
+    Axis,
+    Cells,
+    Entry,
+    Figure,
+    Line,
+    Look,
+    Note,
+    Rule,
+    Shape,
+    Trace,
+    layers_axis,
+)
+from headroles.reports.summary import Combination, Role, Summary
 from headroles.reports.words.words import CAPTION, extremes_sentence, layers_sentence, middle_sentence
 
 CLOSE, STEP, SMALL_STEP = 20, 46, 34
@@ -28,239 +42,31 @@ STRONGEST = 3
 """Heads of a row whose intervals are drawn."""
 SMALLEST = 1e-16
 """Smaller p values are drawn at this one."""
-QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 REACH = 2.0
 """Doublings, or halvings, at the ends of the scale of pairs."""
 AT_SIDE: Mapping[str, Any] = {"x": 0, "xref": "paper", "xanchor": "left"}
-
-
-def figures(summary: Summary) -> tuple[Panel, ...]:
-    """Draw every figure in the order of the page; sensitivity and pairs only where the run computed them.
-
-    Exact sets of roles are left out where there are many: hardly any two heads hold the same.
-
-    Args:
-        summary: What the page may say.
-
-    Returns:
-        Figures with title, sentence, caption and the table behind them.
-    """
-    if not summary.roles:
-        return ()
-    panels = (
-        means(summary), p_values(summary), sensitivity(summary), layers(summary), several(summary),
-        None if summary.many else overlap(summary), pairs(summary),
-    )  # fmt: skip
-    return tuple(panel for panel in panels if panel is not None)
-
-
-def add_heads(
-    figure: Figure,
-    summary: Summary,
-    place: int,
-    x: Float[np.ndarray, " heads"],
-    y: Float[np.ndarray, " heads"],
-    shown: Bool[np.ndarray, " heads"],
-    *,
-    position: int,
-    axis: str = "x",
-    more: str = "",
-) -> None:
-    """Add the heads of a role as two traces: those that hold the role, filled, and those that do not.
-
-    A mark bears the number of its head. The page looks up the head's numbers in the one copy of all
-    findings that it embeds.
-
-    Args:
-        figure: Where they are drawn.
-        summary: What the page may say.
-        place: Number of the role.
-        x: Place of every head, layer-major.
-        y: The same on the other axis.
-        shown: Which heads are drawn.
-        position: Sieve whose scores are shown on hover: the role's own, or its contrast.
-        axis: The horizontal axis.
-        more: A further line of the hover text.
-    """
-    role, cells = summary.roles[place], np.arange(x.size, dtype=np.uint32)
-    holds = summary.decided(role.position) == 0
-    for state, suffix, chosen in (("role", "", shown & holds), ("no role", "-open", shown & ~holds)):
-        drawing.add_scatter(
-            figure, x=x[chosen].astype(np.float32), y=y[chosen].astype(np.float32), xaxis=axis,
-            customdata=cells[chosen], mode="markers", name=plain(summary.sieves[position]),
-            meta={"role": place, "sieve": position},
-            marker={"symbol": SYMBOLS[role.symbol] + suffix, "color": tone(role), "size": 6}, opacity=0.85,
-            hovertemplate=f"%{{fullData.name}}: {state}<br>layer %{{customdata[0]}} "
-            "head %{customdata[1]}<br>"
-            f"mean %{{customdata[2]:.3f}} [%{{customdata[3]:.3f}}, %{{customdata[4]:.3f}}]{more}"
-            "<extra></extra>",
-        )  # fmt: skip
-
-
-def spread(size: int) -> Float[np.ndarray, " heads"]:
-    """Return fixed heights within ±0.28 that keep neighbouring heads apart (golden-ratio steps).
-
-    Example:
-        >>> spread(3).round(2).tolist()
-        [-0.28, 0.07, -0.15]
-    """
-    steps: np.ndarray = ((np.arange(size) * 0.6180339887498949) % 1 - 0.5) * 0.56
-    return steps
-
-
-def means(summary: Summary) -> Panel:
-    """Draw the means, one row per role: score on the left, contrast on the right, threshold and chance.
-
-    Args:
-        summary: What the page may say.
-
-    Returns:
-        The figure; behind it, per role and contrast, chance, threshold and quantiles of the means.
-    """
-    roles, size = summary.roles, len(summary.roles)
-    split = any(role.contrast for role in roles)
-    figure = drawing.blank(84 + (CLOSE if summary.many else STEP) * max(size, 1))
-    rows, ends = [], ("mean_low", "mean_high") if "mean_low" in summary.columns else ("low", "high")
-    for place, role in enumerate(roles):
-        level, own = float(size - 1 - place), summary.of("mean", role.position)
-        strength = np.where(summary.decided(role.position) == 0, own, -np.inf)
-        best = np.argsort(-strength, kind="stable")[:STRONGEST]
-        halves = [(role.sieve, "x", role.threshold)]
-        halves += [(role.contrast, "x2", role.contrast_threshold)] if role.contrast else []
-        for name, axis, threshold in halves:
-            position = summary.sieves.index(name)
-            mean, null, q, low, high = (summary.of(key, position) for key in ("mean", "null", "q", *ends))
-            shown = ~(np.isnan(mean) | np.isnan(q))
-            heights = level + (spread(mean.size) if summary.many else 0.85 * spread(mean.size) - 0.13)
-            drawn = [k for k in best if strength[k] > -np.inf and not math.isnan(low[k] + high[k])]
-            if drawn:
-                drawing.add_scatter(
-                    figure,
-                    x=[end for k in drawn for end in (float(low[k]), float(high[k]), None)],
-                    y=[end for k in drawn for end in (float(heights[k]), float(heights[k]), None)],
-                    xaxis=axis, mode="lines", line={"color": tone(role), "width": 1.5}, hoverinfo="skip",
-                    meta={"role": place}, name="intervals",
-                )  # fmt: skip
-            add_heads(figure, summary, place, mean, heights, shown, position=position, axis=axis)
-            chance = math.nan if np.isnan(null).all() else float(np.nanmean(null))
-            between: Mapping[str, Any] = {"y0": level - 0.44, "y1": level + 0.24}
-            dotted = {"color": FAINT, "width": 2, "dash": "dot"}
-            for x, line in ((chance, dotted), (threshold, {"color": INK, "width": 2})):
-                if not math.isnan(x):
-                    refs = {"xref": axis, "yref": "y"}
-                    drawing.add_shape(figure, type="line", **refs, line=line, x0=x, x1=x, **between)
-            rows.append((name, number(chance), exact(threshold), *map(number, _quarters(mean[shown]))))
-    set_axis(
-        figure, "xaxis", title=f"mean {plain(summary.account.statistic)}", showline=True, nticks=6,
-        domain=[0, 0.58 if split else 1],
-    )  # fmt: skip
-    if split:
-        parts = (control_of(role.contrast).split(" or ") for role in roles if role.contrast)
-        controls = sorted({control for each in parts for control in each} - {""})
-        title = f"beyond {'<br>or '.join(controls)}" if controls else "contrast"
-        if controls == [CONTROLS[VALUES]]:
-            title = "minus the score by norm"
-        set_axis(figure, "xaxis2", title=title, showline=True, nticks=4, domain=[0.64, 1], anchor="y")
-    names = [plain(name) for name in summary.names]
-    inside: Mapping[str, Any] = {"range": [-0.6, max(size, 1) - 0.4], "showgrid": False}
-    if summary.many:
-        set_axis(
-            figure, "yaxis", tickmode="array", tickvals=list(range(size)), ticktext=names[::-1], **inside
-        )  # fmt: skip
-    else:
-        figure["layout"]["margin"] = {"l": 12, "r": 12, "t": 8, "b": 60}
-        set_axis(figure, "yaxis", showticklabels=False, ticks="", **inside)
-        for place, (role, name) in enumerate(zip(roles, names, strict=True)):
-            title = plain(phrase_of(role.sieve).title)
-            drawing.add_note(
-                figure, name if title == name else f"{title} ({name})", color=INK, **AT_SIDE,
-                y=size - 1 - place + 0.37, yref="y", yanchor="middle",
-            )  # fmt: skip
-    return Panel(
-        key="means",
-        title="Means and thresholds",
-        sentence=f"Mean score of every head, a row per role{', its contrast on the right' * split}. "
-        "A role lies beyond the solid stroke, the threshold.",
-        caption="Filled: the head holds the role. Dotted stroke: by chance. "
-        f"Lines: 95\u00a0% intervals of the {STRONGEST} strongest heads. "
-        "Height within a row has no meaning.",
-        figure=figure,
-        header=(
-            "mean of", "by chance", "threshold", "lowest", "quarter", "middle", "three quarters", "highest",
-        ),
-        rows=tuple(rows),
-        legend=tuple(range(size)),
-    )  # fmt: skip
-
-
-def _quarters(values: Float[np.ndarray, " heads"]) -> list[float]:
-    """Return minimum, quartiles and maximum; NaN where there are no values."""
-    return np.quantile(values, QUARTERS).tolist() if values.size else [math.nan] * len(QUARTERS)
-
-
-def p_values(summary: Summary) -> Panel:
-    """Draw every head's p before correction, one row per role, with the level and the correction's cut.
-
-    Args:
-        summary: What the page may say.
-
-    Returns:
-        The figure; behind it, per role, how many heads reach the level with and without correction and
-        the quantiles of p.
-    """
-    roles, decision, size = summary.roles, summary.decision, len(summary.roles)
-    corrected = decision.correction != "none"
-    figure = drawing.blank(100 + (CLOSE if summary.many else SMALL_STEP) * max(size, 1))
-    rows = []
-    known = np.concatenate([summary.of("p", role.position) for role in roles] or [np.empty(0)])
-    for place, role in enumerate(roles):
-        level, p = float(size - 1 - place), summary.of("p", role.position)
-        strength, heights, shown = -np.log10(np.maximum(p, SMALLEST)), level + spread(p.size), ~np.isnan(p)
-        hover = "<br>p %{customdata[5]}"
-        add_heads(figure, summary, place, strength, heights, shown, position=role.position, more=hover)
-        held = p[summary.decided(role.position) == 0]
-        largest = float(held.max()) if held.size else math.nan
-        if not math.isnan(largest):
-            x, line = -math.log10(max(largest, SMALLEST)), {"color": INK, "width": 2}
-            drawing.add_shape(figure, type="line", x0=x, x1=x, y0=level - 0.42, y1=level + 0.42, line=line)
-        counts, near = (int((p <= decision.alpha).sum()), role.tally.role), count_extreme_p(p)
-        ends = map(exponent, (largest, *_quarters(p[shown])))
-        part = f"{near.near} ({percent_text(near.share)})" if near.tests else "–"
-        rows.append((role.sieve, *map(str, (near.tests, *counts)), *ends, part))
-    level = -math.log10(decision.alpha)
-    drawing.add_stroke(figure, level, color=ACCENT, width=1, dash="dash")
-    drawing.add_note(
-        figure, f"p = {decision.alpha:g}", color=ACCENT, x=level, y=1, yref="paper", yanchor="bottom"
-    )
-    ticks = list(range(0, round(-math.log10(SMALLEST)) + 1, 2))
-    set_axis(
-        figure, "xaxis", title="p, smaller to the right", showline=True, tickmode="array", tickvals=ticks,
-        ticktext=["1", *(f"10<sup>−{tick}</sup>" for tick in ticks[1:])], range=[-0.3, ticks[-1] + 0.4],
-    )  # fmt: skip
-    set_axis(
-        figure, "yaxis", tickmode="array", tickvals=list(range(size)), showgrid=False,
-        ticktext=[plain(role.sieve) for role in reversed(roles)], range=[-0.6, max(size, 1) - 0.4],
-    )  # fmt: skip
-    figure["layout"]["margin"] = {"l": 56, "r": 16, "t": 28, "b": 52}
-    tests, found = sum(role.tally.tests for role in roles), sum(role.tally.role for role in roles)
-    sentence = (
-        f"p of {plural(tests, 'test')}, one row per role and one mark per head, on a logarithmic axis; "
-        f"{found:,} of them are roles, filled. {extremes_sentence(count_extreme_p(known))}"
-    )
-    return Panel(
-        key="p-values",
-        title="p values",
-        sentence=sentence.strip(),
-        caption=_p_caption(summary, int((known < SMALLEST).sum())),
-        figure=figure,
-        header=(
-            "p of", "heads tested", f"p ≤ {decision.alpha:g}", "roles",
-            "largest p left by the correction" if corrected else "largest p of a role",
-            "smallest", "quarter", "middle", "three quarters", "largest", f"near 0 or 1 ({NEAR:g})",
-        ),
-        rows=tuple(rows),
-        legend=tuple(range(size)),
-    )  # fmt: skip
+FILLED = (Entry("holds the role", SOFT, "circle"), Entry("does not", SOFT, "circle-open"))
+"""Marks of heads in the legends of figures whose rows bear the names of their roles."""
+MARGIN = {"l": 12, "r": 12, "t": 8, "b": 48}
+QUARTERS = {"lowest": 0.0, "quarter": 0.25, "middle": 0.5, "three quarters": 0.75, "highest": 1.0}
+MEANS = Table("", "Means and thresholds", "a role or its contrast", (
+    Column("sieve", "The role, or its contrast.", str, "mean of"),
+    Column("chance", "Its mean chance value.", float, "by chance"),
+    Column("threshold", "What its means are tested against.", float, "threshold", exact),
+    *(Column(name, f"Quantile {part:g} of the means of all heads.", float, name)
+      for name, part in QUARTERS.items()),
+))  # fmt: skip
+BY_LAYER = Table("", "Roles by layer", "a role and layer", (
+    counted("row", "Place of the role."), counted("column", "Place of the layer."),
+    counted("heads", "Heads of the layer with the role."),
+))  # fmt: skip
+PAIRS = Table("", "Pairs of roles", "two roles", (
+    counted("row", "Place of the first role."), counted("column", "Place of the second."),
+    Column("doublings", "Doublings from the number by chance to the shared one; NaN where not drawn."),
+    Column("both", "Heads of both roles."), Column("expected", "Number by chance."),
+    Column("low", "Its 2.5 % point."), Column("high", "Its 97.5 % point."),
+    Column("outside", "Whether the number lies outside.", bool),
+))  # fmt: skip
 
 
 def exponent(p: float) -> str:
@@ -273,6 +79,221 @@ def exponent(p: float) -> str:
     if p == 0:
         return f"<{SMALLEST:g}"
     return f"{p:.1e}" if p < 0.001 else p_text(p)
+
+
+P_VALUES = Table("", "p values", "a role", (
+    Column("sieve", "The role.", str, "p of"),
+    counted("tests", "Heads that were tested.", "heads tested", text=str),
+    counted("below", "Heads at or below the level before correction.", "p ≤ {}", text=str),
+    counted("roles", "Heads with the role.", "roles", text=str),
+    Column("largest", "The largest p of a head with the role.", float, "largest p of a role", exponent),
+    *(Column(name, f"Quantile {part:g} of p.", float, heading, exponent)
+      for (name, part), heading in zip(
+          QUARTERS.items(), ("smallest", "quarter", "middle", "three quarters", "largest"), strict=True)),
+    Column("near", "Share of p near 0 or 1.", float, f"near 0 or 1 ({NEAR:g})",
+           cell=lambda row: Cell(f"{row.count} ({percent_text(row.near)})", row.near) if row.tests
+           else Cell("–", math.nan)),
+    counted("count", "Their number."),
+))  # fmt: skip
+
+
+def figures(summary: Summary) -> tuple[Figure, ...]:
+    """Return every figure in the order of the page; sensitivity and pairs only where the run computed them.
+
+    Exact sets of roles are left out where there are many: hardly any two heads hold the same.
+    """
+    if not summary.roles:
+        return ()
+    drawn = (
+        means(summary), p_values(summary), sensitivity(summary), layers(summary), several(summary),
+        None if summary.many else overlap(summary), pairs(summary),
+    )  # fmt: skip
+    return tuple(figure for figure in drawn if figure is not None)
+
+
+def look_of(role: Role) -> Look:
+    """Return the colour and symbol of a role."""
+    return Look(role.tone, SYMBOLS[role.symbol])
+
+
+def switches(summary: Summary) -> list[tuple[int, Look, str]]:
+    """Return number, look and name of every role, whose traces a reader can switch on and off."""
+    return [(place, look_of(role), role.sieve) for place, role in enumerate(summary.roles)]
+
+
+def _heads(
+    summary: Summary, place: int, x: Float[np.ndarray, " heads"], y: Float[np.ndarray, " heads"], *,
+    position: int, axis: str = "x", more: str = "",
+) -> Iterator[Trace]:  # fmt: skip
+    """Yield the heads of a role as two traces: those that hold the role, filled, and those that do not.
+
+    A mark bears the number of its head. The page looks up the head's numbers in the one copy of all
+    findings that it embeds.
+
+    Args:
+        summary: Of the run.
+        place: Number of the role.
+        x: Place of every head, layer-major; heads at NaN are not drawn.
+        y: The same on the other axis.
+        position: Sieve whose scores are shown on hover: the role's own, or its contrast.
+        axis: The horizontal axis.
+        more: A further line of the hover text.
+    """
+    role, cells = summary.roles[place], np.arange(x.size, dtype=np.uint32)
+    holds, look = summary.decided(role.position) == 0, look_of(role)
+    for state, suffix, state_of in (("role", "", holds), ("no role", "-open", ~holds)):
+        chosen = state_of & ~np.isnan(x)
+        yield Trace({
+            "type": "scatter", "x": x[chosen].astype(np.float32), "y": y[chosen].astype(np.float32),
+            "xaxis": axis, "customdata": cells[chosen], "mode": "markers", "opacity": 0.85,
+            "name": plain(summary.sieves[position]), "meta": {"role": place, "sieve": position},
+            "marker": {"symbol": look.symbol + suffix, "color": look.colour, "size": 6},
+            "hovertemplate": f"%{{fullData.name}}: {state}<br>layer %{{customdata[0]}} "
+            f"head %{{customdata[1]}}<br>mean %{{customdata[2]:.3f}} [%{{customdata[3]:.3f}}, "
+            f"%{{customdata[4]:.3f}}]{more}<extra></extra>",
+        })  # fmt: skip
+
+
+def _spread(size: int) -> Float[np.ndarray, " heads"]:
+    """Return fixed heights within ±0.28 that keep neighbouring heads apart (golden-ratio steps)."""
+    steps: np.ndarray = ((np.arange(size) * 0.6180339887498949) % 1 - 0.5) * 0.56
+    return steps
+
+
+def _quarters(values: Float[np.ndarray, " heads"]) -> dict[str, float]:
+    """Return minimum, quartiles and maximum; NaN where there are no values."""
+    found = np.quantile(values, [*QUARTERS.values()]).tolist() if values.size else [math.nan] * len(QUARTERS)
+    return dict(zip(QUARTERS, found, strict=True))
+
+
+def _rows_axis(names: Sequence[str], **settings: Any) -> Axis:
+    """Return an axis whose rows bear the names of roles, the first on top."""
+    size = len(names)
+    ticks = {"tickmode": "array", "tickvals": [*range(size)], "ticktext": [*map(plain, reversed(names))]}
+    return Axis("", {"range": [-0.6, size - 0.4], "showgrid": False, **(settings or ticks)})
+
+
+def means(summary: Summary) -> Figure:
+    """Draw the means, one row per role: score on the left, contrast on the right, threshold and chance."""
+    roles, size = summary.roles, len(summary.roles)
+    split = any(role.contrast for role in roles)
+    rows, marks = [], list[Any]()
+    ends = ("mean_low", "mean_high") if "mean_low" in summary.columns else ("low", "high")
+    for place, role in enumerate(roles):
+        level, own = float(size - 1 - place), summary.of("mean", role.position)
+        strength = np.where(summary.decided(role.position) == 0, own, -np.inf)
+        best = np.argsort(-strength, kind="stable")[:STRONGEST]
+        halves = [(role.sieve, "x", role.threshold)]
+        halves += [(role.contrast, "x2", role.contrast_threshold)] if role.contrast else []
+        for name, axis, threshold in halves:
+            position = summary.sieves.index(name)
+            mean, null, q, low, high = (summary.of(key, position) for key in ("mean", "null", "q", *ends))
+            shown = ~(np.isnan(mean) | np.isnan(q))
+            heights = level + (_spread(mean.size) if summary.many else 0.85 * _spread(mean.size) - 0.13)
+            drawn = [k for k in best if strength[k] > -np.inf and not math.isnan(low[k] + high[k])]
+            if drawn:
+                marks.append(Trace({
+                    "type": "scatter", "mode": "lines", "name": "intervals", "xaxis": axis,
+                    "x": [end for k in drawn for end in (float(low[k]), float(high[k]), None)],
+                    "y": [end for k in drawn for end in (float(heights[k]), float(heights[k]), None)],
+                    "line": {"color": tone(role), "width": 1.5}, "hoverinfo": "skip", "meta": {"role": place},
+                }))  # fmt: skip
+            places = np.where(shown, mean, np.nan)
+            marks += _heads(summary, place, places, heights, position=position, axis=axis)
+            chance = math.nan if np.isnan(null).all() else float(np.nanmean(null))
+            dotted = {"color": FAINT, "width": 2, "dash": "dot"}
+            marks += [
+                Shape({"type": "line", "xref": axis, "yref": "y", "line": line, "x0": x, "x1": x,
+                       "y0": level - 0.44, "y1": level + 0.24})
+                for x, line in ((chance, dotted), (threshold, {"color": INK, "width": 2}))
+                if not math.isnan(x)
+            ]  # fmt: skip
+            rows.append({"sieve": name, "chance": chance, "threshold": threshold, **_quarters(mean[shown])})
+    second: dict[str, Axis] = {}
+    if split:
+        parts = (control_of(role.contrast).split(" or ") for role in roles if role.contrast)
+        controls = sorted({control for each in parts for control in each} - {""})
+        title = "beyond " + "\nor ".join(controls) if controls else "contrast"
+        if controls == [CONTROLS[VALUES]]:
+            title = "minus the score by norm"
+        settings = {"showline": True, "nticks": 4, "domain": [0.64, 1], "anchor": "y"}
+        second = {"xaxis2": Axis(title, settings)}
+    if not summary.many:
+        for place, role in enumerate(roles):
+            title, name = (shortened(text) for text in (phrase_of(role.sieve).title, role.sieve))
+            marks.append(Note(name if title == name else f"{title} ({name})", {
+                "color": INK, **AT_SIDE, "y": size - 1 - place + 0.37, "yref": "y", "yanchor": "middle",
+            }))  # fmt: skip
+    table = MEANS.rows(rows)
+    return Figure(
+        "means", "Means and thresholds",
+        f"Mean score of every head, a row per role{', its contrast on the right' * split}. "
+        "A role lies beyond the solid stroke, the threshold.",
+        "Filled: the head holds the role. Dotted stroke: by chance. "
+        f"Lines: 95\u00a0% intervals of the {STRONGEST} strongest heads. "
+        "Height within a row has no meaning.",
+        table, marks,
+        x=Axis(f"mean {shortened(summary.account.statistic)}",
+               {"showline": True, "nticks": 6, "domain": [0, 0.58 if split else 1]}),
+        y=_rows_axis(summary.names) if summary.many
+        else _rows_axis(summary.names, showticklabels=False, ticks=""),
+        axes=second, height=84 + (CLOSE if summary.many else STEP) * size,
+        layout={} if summary.many else {"margin": {**MARGIN, "b": 60}},
+        numbers=table.sheet(), switches=switches(summary) if summary.many else (),
+        legend=(*FILLED, Entry("threshold", INK, line="solid"), Entry("by chance", FAINT, line="dot")),
+    )  # fmt: skip
+
+
+def p_values(summary: Summary) -> Figure:
+    """Draw every head's p before correction, one row per role, with the level and the correction's cut."""
+    roles, decision, size = summary.roles, summary.decision, len(summary.roles)
+    corrected, level = decision.correction != "none", -math.log10(decision.alpha)
+    rows, marks = [], list[Any]()
+    known = np.concatenate([summary.of("p", role.position) for role in roles])
+    for place, role in enumerate(roles):
+        at, p = float(size - 1 - place), summary.of("p", role.position)
+        strength = -np.log10(np.maximum(p, SMALLEST))
+        hover = "<br>p %{customdata[5]}"
+        marks += _heads(summary, place, strength, at + _spread(p.size), position=role.position, more=hover)
+        held = p[summary.decided(role.position) == 0]
+        largest = float(held.max()) if held.size else math.nan
+        if not math.isnan(largest):
+            x = -math.log10(max(largest, SMALLEST))
+            marks.append(Shape({
+                "type": "line", "x0": x, "x1": x, "y0": at - 0.42, "y1": at + 0.42,
+                "line": {"color": INK, "width": 2},
+            }))  # fmt: skip
+        near = count_extreme_p(p)
+        rows.append({
+            "sieve": role.sieve, "tests": near.tests, "below": int((p <= decision.alpha).sum()),
+            "roles": role.tally.role, "largest": largest, **_quarters(p[~np.isnan(p)]), "near": near.share,
+            "count": near.near,
+        })  # fmt: skip
+    marks += [
+        Rule(level, dash="dash", colour=ACCENT, width=1),
+        Note(f"p = {decision.alpha:g}",
+             {"color": ACCENT, "x": level, "y": 1, "yref": "paper", "yanchor": "bottom"}),
+    ]  # fmt: skip
+    ticks = list(range(0, round(-math.log10(SMALLEST)) + 1, 2))
+    tests, found = sum(role.tally.tests for role in roles), sum(role.tally.role for role in roles)
+    table = P_VALUES.rows(rows).describe("below", heading=f"p ≤ {decision.alpha:g}")
+    if corrected:
+        table = table.describe("largest", heading="largest p left by the correction")
+    return Figure(
+        "p-values", "p values",
+        f"p of {plural(tests, 'test')}, one row per role and one mark per head, on a logarithmic axis; "
+        f"{found:,} of them are roles, filled. {extremes_sentence(count_extreme_p(known))}".strip(),
+        _p_caption(summary, int((known < SMALLEST).sum())), table, marks,
+        x=Axis("p, smaller to the right", {
+            "showline": True, "tickmode": "array", "tickvals": ticks,
+            "ticktext": ["1", *(f"10<sup>−{tick}</sup>" for tick in ticks[1:])],
+            "range": [-0.3, ticks[-1] + 0.4],
+        }),
+        y=_rows_axis(summary.names), height=100 + (CLOSE if summary.many else SMALL_STEP) * size,
+        layout={"margin": {"l": 56, "r": 16, "t": 28, "b": 52}},
+        numbers=table.sheet(), switches=switches(summary),
+        legend=(*FILLED, Entry("largest p of a role", INK, line="solid")),
+    )  # fmt: skip
 
 
 def _p_caption(summary: Summary, capped: int) -> str:
@@ -296,29 +317,39 @@ def _p_caption(summary: Summary, capped: int) -> str:
     return " ".join(parts)
 
 
-def sensitivity(summary: Summary) -> Panel | None:
+def _counts(title: str, header: Iterable[str], rows: Iterable[tuple[str, Iterable[int | None]]]) -> Sheet:
+    """Return a table of counts by row; a dash where there is none."""
+    lines = tuple(
+        (
+            Cell(name, place),
+            *(Cell("–" if n is None else str(n), math.nan if n is None else n) for n in counts),
+        )
+        for place, (name, counts) in enumerate(rows)
+    )
+    return Sheet(title, tuple(header), lines)
+
+
+def sensitivity(summary: Summary) -> Figure | None:
     """Draw the heads that keep each role at other margins and levels; None where none were tried."""
-    names, alpha = summary.names, summary.decision.alpha
+    names, alpha, title = summary.names, summary.decision.alpha, "Sensitivity to margin and alpha"
     tried = [row for row in (summary.assessment.moved if summary.assessment else ()) if row.sieve in names]
     if not tried:
         return None
     margins = {role.sieve: float(summary.of("margin", role.position)[0]) for role in summary.roles}
     used = {"margin": sorted({*margins.values()}), "alpha": [alpha]}
     values = {name: sorted({row.value for row in tried if row.convention == name}) for name in used}
-    by_margin, by_alpha = (_curves(summary, tried, convention, used[convention]) for convention in used)
     powers = [f"{value:g}" if f"{value:e}".startswith("1.000000e") else "" for value in values["alpha"]]
-    set_axis(
-        by_alpha, "xaxis", type="log", tickmode="array", tickvals=values["alpha"], ticktext=powers,
-        tickangle=0,
-    )  # fmt: skip
+    ticks = {
+        "type": "log", "tickmode": "array", "tickvals": values["alpha"], "ticktext": powers, "tickangle": 0
+    }  # fmt: skip
     heads = {(row.convention, row.value, row.sieve): row.heads for row in tried}
     rows = []
     for convention, tolerance in (("margin", 1e-6), ("alpha", 0.0)):
         for value in values[convention]:
             is_used = any(math.isclose(value, level, abs_tol=tolerance) for level in used[convention])
             text = exact(value) if convention == "margin" else f"{value:g}"
-            counts = (str(heads.get((convention, value, name), "–")) for name in names)
-            rows.append((f"{convention} {text}{' (used)' * is_used}", *counts))
+            counts = [heads.get((convention, value, name)) for name in names]
+            rows.append((f"{convention} {text}{' (used)' * is_used}", counts))
     caption = (
         "Margin and alpha are conventions. Contrasts keep their margins. Each point is decided with a "
         "correction of its own."
@@ -338,146 +369,153 @@ def sensitivity(summary: Summary) -> Panel | None:
             " The curve is drawn with another test or correction, so it differs from the verdict at the "
             f"margin used: {join_names(differing)}."
         )
-    return Panel(
-        key="sensitivity",
-        title="Sensitivity to margin and alpha",
-        sentence=f"Heads with each role at other margins (used: {join_names([*map(exact, used['margin'])])}) "
-        f"and other levels (used: {alpha:g}).",
-        caption=caption,
-        figure=by_margin,
-        header=("moved to", *names),
-        rows=tuple(rows),
-        legend=tuple(names.index(name) for name in dict.fromkeys(row.sieve for row in tried)),
-        beside=SecondPlot(
-            "sensitivity-alpha", "Number of heads that hold each role as the level alpha moves.", by_alpha
-        ),
-    )
+    known = {row.sieve for row in tried}
 
-
-def _curves(summary: Summary, rows: Sequence[Row], convention: str, used: Sequence[float]) -> Figure:
-    """Draw the number of heads with each role over the values of one convention."""
-    figure = drawing.blank(300, margin={"l": 48, "r": 12, "t": 28, "b": 52})
-    for place, role in enumerate(summary.roles):
-        points = sorted(
-            (row.value, row.heads) for row in rows if (row.sieve, row.convention) == (role.sieve, convention)
-        )
-        drawing.add_scatter(
-            figure, x=[value for value, _ in points], y=[heads for _, heads in points],
-            mode="lines+markers", name=plain(role.sieve), meta={"role": place},
-            line={"color": tone(role), "width": 2},
-            marker={"symbol": SYMBOLS[role.symbol], "size": 7, "color": tone(role)},
-            hovertemplate=f"%{{fullData.name}}<br>{convention} %{{x}}, heads: %{{y}}<extra></extra>",
+    def drawn(key: str, convention: str, sentence: str, settings: Mapping[str, Any], **more: Any) -> Figure:
+        points = {
+            role.sieve: sorted((row.value, row.heads) for row in tried
+                               if (row.sieve, row.convention) == (role.sieve, convention))
+            for role in summary.roles
+        }  # fmt: skip
+        hover = f"%{{fullData.name}}<br>{convention} %{{x}}, heads: %{{y}}<extra></extra>"
+        marks: list[Any] = [
+            Line([value for value, _ in points[role.sieve]], [heads for _, heads in points[role.sieve]], role.sieve,
+                 look_of(role), hover, number=place if role.sieve in known else -1, size=7)
+            for place, role in enumerate(summary.roles)
+        ]  # fmt: skip
+        for value in used[convention]:
+            x = math.log10(value) if convention == "alpha" else value
+            place = {"color": ACCENT, "x": x, "y": 1, "yref": "paper", "yanchor": "bottom"}
+            marks += [Rule(value, dash="dash", colour=ACCENT, width=1), Note(f"used: {value:g}", place)]
+        most = max(max(row.heads for row in tried), 1)
+        return Figure(
+            key, title, sentence, caption, marks=marks, x=Axis(convention, {"showline": True, **settings}),
+            y=Axis("heads with the role", {"range": [0, most * 1.06]}), height=300,
+            layout={"margin": {"l": 48, "r": 12, "t": 28, "b": 52}}, legend=_groups(summary), **more,
         )  # fmt: skip
-    for value in used:
-        drawing.add_stroke(figure, value, color=ACCENT, width=1, dash="dash")
-        x = math.log10(value) if convention == "alpha" else value
-        drawing.add_note(figure, f"used: {value:g}", color=ACCENT, x=x, y=1, yref="paper", yanchor="bottom")
-    set_axis(figure, "xaxis", title=convention, showline=True)
-    most = max(max(row.heads for row in rows), 1)
-    set_axis(figure, "yaxis", title="heads with the role", range=[0, most * 1.06])
-    return figure
+
+    sentence = (
+        f"Heads with each role at other margins (used: {join_names([*map(exact, used['margin'])])}) "
+        f"and other levels (used: {alpha:g})."
+    )
+    beside = "Number of heads that hold each role as the level alpha moves."
+    return drawn(
+        "sensitivity", "margin", sentence, {}, numbers=_counts(title, ("moved to", *names), rows),
+        beside=drawn("sensitivity-alpha", "alpha", beside, ticks),
+    )  # fmt: skip
 
 
-def layers(summary: Summary) -> Panel:
+def _groups(summary: Summary) -> list[Entry]:
+    """Return the legend of many roles by their groups, which look alike; [] for few, which stand by name."""
+    if not summary.many:
+        return []
+    found: dict[Look, Entry] = {}
+    for role in summary.roles:
+        look, group = look_of(role), role.sieve.partition(":")
+        name = f"{group[0]}:…" if group[1] else f"{role.code}  {role.sieve}"
+        found.setdefault(look, Entry(plain(name), look.colour, look.symbol))
+    return [*found.values()]
+
+
+def layers(summary: Summary) -> Figure:
     """Draw heads with each role in each layer: a small chart per role, or one map where there are many."""
-    roles, stack = summary.roles, summary.stack
+    roles, stack, size = summary.roles, summary.stack, len(summary.roles)
     tallest = max((max(role.layers, default=0) for role in roles), default=0)
-    return Panel(
-        key="layers",
-        title="Roles by layer",
-        sentence=f"Heads with each role in each of the {plural(len(stack.layers), 'layer')}.",
-        caption=f"One scale for all roles: the {'darkest cell' if summary.many else 'tallest bar'} is "
+    shared: dict[str, Any] = {
+        "key": "layers", "title": "Roles by layer",
+        "sentence": f"Heads with each role in each of the {plural(len(stack.layers), 'layer')}.",
+        "caption": f"One scale for all roles: the {'darkest cell' if summary.many else 'tallest bar'} is "
         f"{tallest} of {plural(summary.heads, 'head')} of a layer.",
-        figure=_layers_map(summary, tallest) if summary.many else _layers_bars(summary, tallest),
-        header=("role", *(f"layer {layer}" for layer in stack.numbers)),
-        rows=tuple((role.sieve, *map(str, role.layers)) for role in roles),
-    )
-
-
-def _layers_map(summary: Summary, tallest: int) -> Figure:
-    """Draw roles × layers as a map of counts, where a chart per role would not end."""
-    roles, size, names = summary.roles, summary.layers, [plain(name) for name in summary.names]
-    figure = drawing.blank(80 + CLOSE * len(roles), margin={"l": 12, "r": 12, "t": 8, "b": 48})
-    drawing.add_cells(
-        figure, np.array([role.layers for role in roles], dtype=float), ("var(--panel)", "var(--tone-0)"),
-        (0, max(tallest, 1)), size=11, layers=summary.stack, along="x",
-        text=[[str(count) if count else "" for count in role.layers] for role in roles],
-        hovertext=[name for name in names for _ in range(size)],
-        hovertemplate="%{hovertext}<br>layer %{customdata[1]}, heads: %{customdata[2]}<extra></extra>",
-    )  # fmt: skip
-    ticks = drawing.layer_ticks(summary.stack, 1 if size <= 16 else 4, by_place=True)
-    set_axis(figure, "xaxis", title="layer", **ticks)
-    set_axis(figure, "yaxis", tickmode="array", tickvals=list(range(len(roles))), ticktext=names)
-    return figure
-
-
-def _layers_bars(summary: Summary, tallest: int) -> Figure:
-    """Draw one small chart per role, one below the other."""
-    stack, size = summary.stack, max(len(summary.roles), 1)
-    figure = drawing.blank(60 + STEP * size, margin={"l": 12, "r": 12, "t": 8, "b": 48}, bargap=0.25)
-    for row, role in enumerate(summary.roles):
+        "numbers": _counts(
+            "Roles by layer", ("role", *(f"layer {layer}" for layer in stack.numbers)),
+            ((role.sieve, role.layers) for role in roles),
+        ),
+    }  # fmt: skip
+    if summary.many:
+        cells = [
+            {"row": row, "column": column, "heads": count}
+            for row, role in enumerate(roles)
+            for column, count in enumerate(role.layers)
+        ]
+        ticks = drawing.layer_ticks(stack, 1 if summary.layers <= 16 else 4, by_place=True)
+        names = [plain(name) for name in summary.names]
+        hover = "%{hovertext}<br>layer %{customdata[1]}, heads: %{customdata[2]}<extra></extra>"
+        shades = ("var(--panel)", "var(--tone-0)")
+        settings = {
+            "size": 11, "layers": stack, "along": "x",
+            "hovertext": [name for name in names for _ in range(summary.layers)],
+        }  # fmt: skip
+        return Figure(
+            rows=BY_LAYER.rows(cells),
+            marks=[Cells("row", "column", "heads", shades, (0, max(tallest, 1)), "layers", hover,
+                         text=lambda row: str(row.heads or ""), settings=settings)],
+            x=Axis("layer", ticks),
+            y=Axis("", {"tickmode": "array", "tickvals": [*range(size)], "ticktext": names}),
+            height=80 + CLOSE * size, layout={"margin": MARGIN}, **shared,
+        )  # fmt: skip
+    marks, axes = list[Any](), {}
+    for row, role in enumerate(roles):
         axis = f"y{row + 1 if row else ''}"
-        drawing.add_bar(
-            figure, x=list(stack.numbers), y=list(role.layers), yaxis=axis, name=plain(role.sieve),
-            **drawing.bar_width(stack), marker={"color": tone(role)},
-            text=[str(count) if count and summary.layers <= 16 else "" for count in role.layers],
-            textposition="outside", cliponaxis=False, textangle=0, textfont={"color": SOFT, "size": 11},
-            hovertemplate="%{fullData.name}<br>layer %{x}, heads: %{y}<extra></extra>",
-        )  # fmt: skip
-        set_axis(
-            figure, axis.replace("y", "yaxis"), range=[0, max(tallest, 1) * 1.9], visible=False,
-            domain=[1 - (row + 1) / size, 1 - row / size], anchor="x",
-        )  # fmt: skip
-        drawing.add_shape(
-            figure, type="line", xref="x domain", x0=0, x1=1, yref=axis, y0=0, y1=0,
-            line={"color": FAINT, "width": 1},
-        )  # fmt: skip
-        drawing.add_note(
-            figure, plain(role.sieve), color=INK, **AT_SIDE, y=1, yref=f"{axis} domain", yanchor="top"
-        )  # fmt: skip
-    drawing.layer_axis(
-        figure, stack, showgrid=False, range=[-0.6, stack.blocks - 0.4], ticks="", tickmode="linear",
-        anchor="free", position=0,
+        axes[axis.replace("y", "yaxis")] = Axis("", {
+            "range": [0, max(tallest, 1) * 1.9], "visible": False, "anchor": "x",
+            "domain": [1 - (row + 1) / size, 1 - row / size],
+        })  # fmt: skip
+        marks += [
+            Trace({
+                "type": "bar", "x": [*stack.numbers], "y": [*role.layers], "yaxis": axis,
+                "name": plain(role.sieve), **drawing.bar_width(stack), "marker": {"color": tone(role)},
+                "text": [str(count) if count and summary.layers <= 16 else "" for count in role.layers],
+                "textposition": "outside", "cliponaxis": False, "textangle": 0,
+                "textfont": {"color": SOFT, "size": 11},
+                "hovertemplate": "%{fullData.name}<br>layer %{x}, heads: %{y}<extra></extra>",
+            }),
+            Shape({"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": axis, "y0": 0, "y1": 0,
+                   "line": {"color": FAINT, "width": 1}}),
+            Note(shortened(role.sieve),
+                 {"color": INK, **AT_SIDE, "y": 1, "yref": f"{axis} domain", "yanchor": "top"}),
+        ]  # fmt: skip
+    return Figure(
+        marks=marks, axes=axes, height=60 + STEP * size, layout={"margin": MARGIN, "bargap": 0.25},
+        x=_whole_layers(summary, ticks=""), **shared,
     )  # fmt: skip
-    return figure
 
 
-def several(summary: Summary) -> Panel | None:
+def _whole_layers(summary: Summary, **settings: Any) -> Axis:
+    """Return an axis of all layers below several charts."""
+    ends = {"range": [-0.6, summary.stack.blocks - 0.4], "tickmode": "linear"}
+    return layers_axis(summary.stack, showgrid=False, anchor="free", position=0, **ends, **settings)
+
+
+def several(summary: Summary) -> Figure | None:
     """Draw roles a head above the share of heads with several, layer by layer; None where not counted."""
     rows, stack = summary.assessment.several if summary.assessment else (), summary.stack
     if not rows:
         return None
-    figure = drawing.blank(300, margin={"l": 56, "r": 16, "t": 24, "b": 48})
+    marks, axes = list[Any](), {}
     parts = (("", "Roles a head", (0.58, 1.0)), ("2", "Heads with two or more roles, %", (0.0, 0.42)))
     for part, (axis, title, domain) in enumerate(parts):
         ends = ends_of(rows, part)
-        drawing.add_scatter(
-            figure, x=list(stack.numbers), y=[mean for mean, _, _ in ends], mode="lines+markers",
-            line={"color": FAINT, "width": 1}, marker={"color": INK, "size": 8},
-            error_y=drawing.error_bars(ends, color=INK, thickness=1.4, width=3),
-            customdata=[[low, high] for _, low, high in ends],
-            hovertemplate="layer %{x}: %{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<extra></extra>",
-            yaxis=f"y{axis}",
-        )  # fmt: skip
         top = max(high for _, _, high in ends) or 1
-        set_axis(
-            figure, f"yaxis{axis}", domain=list(domain), range=[-0.06 * top, 1.15 * top], nticks=4, anchor="x"
+        axes[f"yaxis{axis}"] = Axis(
+            "", {"domain": [*domain], "range": [-0.06 * top, 1.15 * top], "nticks": 4, "anchor": "x"}
         )
-        drawing.add_note(figure, title, **AT_SIDE, y=1, yref=f"y{axis} domain", yanchor="bottom")
-    drawing.layer_axis(
-        figure, stack, showgrid=False, range=[-0.6, stack.blocks - 0.4], tickmode="linear", anchor="free",
-        position=0,
+        marks += [
+            Trace({
+                "type": "scatter", "x": [*stack.numbers], "y": [mean for mean, _, _ in ends],
+                "yaxis": f"y{axis}", "mode": "lines+markers", "line": {"color": FAINT, "width": 1},
+                "marker": {"color": INK, "size": 8},
+                "error_y": drawing.error_bars(ends, color=INK, thickness=1.4, width=3),
+                "customdata": [[low, high] for _, low, high in ends],
+                "hovertemplate": "layer %{x}: %{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]"
+                "<extra></extra>",
+            }),
+            Note(title, {**AT_SIDE, "y": 1, "yref": f"y{axis} domain", "yanchor": "bottom"}),
+        ]  # fmt: skip
+    return Figure(
+        "several", "Heads with several roles", f"{layers_sentence(rows)} {middle_sentence(rows)}".strip(),
+        CAPTION, rows, marks, x=_whole_layers(summary), axes=axes, height=300,
+        layout={"margin": {"l": 56, "r": 16, "t": 24, "b": 48}}, numbers=rows.sheet(),
     )  # fmt: skip
-    sheet = rows.sheet()
-    return Panel(
-        key="several",
-        title="Heads with several roles",
-        sentence=f"{layers_sentence(rows)} {middle_sentence(rows)}".strip(),
-        caption=CAPTION,
-        figure=figure,
-        header=sheet.header,
-        rows=sheet.texts,
-    )
 
 
 def ends_of(rows: Iterable[Row], part: int) -> list[tuple[float, float, float]]:
@@ -488,7 +526,7 @@ def ends_of(rows: Iterable[Row], part: int) -> list[tuple[float, float, float]]:
     return [(100 * row.several, 100 * row.several_low, 100 * row.several_high) for row in layers]
 
 
-def overlap(summary: Summary) -> Panel:
+def overlap(summary: Summary) -> Figure:
     """Draw role sets: a bar for the number of heads, dots for the roles in the set.
 
     A role with parts is drawn only where no part of it holds; the table has the exact sets. Sets that become
@@ -512,23 +550,26 @@ def overlap(summary: Summary) -> Panel:
     if expects:
         limit += " Red: heads by chance, with labels shuffled within each layer; "
         limit += "whisker: 95\u00a0% of the shuffles."
-    rows = []
-    for role_set in summary.combinations:
-        names = " + ".join(summary.names[role] for role in role_set.roles)
-        rows.append((names, str(role_set.heads), *([expected_text(role_set)] if known else [])))
-    return Panel(
-        key="overlap",
-        title="Roles together",
-        sentence=f"{plural(multiple, 'head')} of {summary.held[0].size} hold several roles.",
-        caption="A bar counts the heads with exactly the roles dotted below it. "
+    lines = tuple(
+        (
+            Cell(" + ".join(summary.names[role] for role in role_set.roles), place),
+            Cell(str(role_set.heads), role_set.heads),
+            *([Cell(expected_text(role_set), role_set.expected)] if known else []),
+        )
+        for place, role_set in enumerate(summary.combinations)
+    )
+    header = ("exactly these roles", "heads", *(("by chance [95\u00a0% range]",) if known else ()))
+    return Figure(
+        "overlap", "Roles together",
+        f"{plural(multiple, 'head')} of {summary.held[0].size} hold several roles.",
+        "A bar counts the heads with exactly the roles dotted below it. "
         f"{plural(bare, 'head')} without a role {'are' if bare != 1 else 'is'} not drawn.{limit}",
-        figure=_sets_figure(summary, shown, expects),
-        header=("exactly these roles", "heads", *(("by chance [95\u00a0% range]",) if known else ())),
-        rows=tuple(rows),
+        plot=lambda: _sets_figure(summary, shown, expects), numbers=Sheet("Roles together", header, lines),
+        legend=[Entry("by chance [95\u00a0% range]", ACCENT, "cross-thin-open")] if expects else (),
     )  # fmt: skip
 
 
-def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) -> Figure:
+def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) -> PlotlyFigure:
     """Draw bars, and below them faint dots everywhere and joined marks where a set has the role.
 
     The number by chance is a stroke over every bar, its range a whisker.
@@ -590,7 +631,7 @@ def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) 
     return figure
 
 
-def pairs(summary: Summary) -> Panel | None:
+def pairs(summary: Summary) -> Figure | None:
     """Draw how many heads every two roles share, over the number by chance; None where the run has none.
 
     Behind it stands every ordered pair with and without contrasts; of many roles, the notable pairs.
@@ -604,55 +645,57 @@ def pairs(summary: Summary) -> Panel | None:
         names = [name for name in names if name in [*wanted][:MOST_ROLES]]
         limit = f" The {len(names)} roles of the most notable pairs are drawn."
     outliers = sum(is_outside(pair.found) for pair in notable)
-    shown = notable[:MOST_PAIRS] if summary.many else overlaps.values()
-    sheet = TOGETHER.rows(vars(row) for pair in shown for row in pair if row is not None).sheet()
-    return Panel(
-        key="pairs",
-        title="Pairs of roles",
-        sentence="Heads that two roles share, against the number by chance (labels shuffled within layers).",
-        caption="Number: heads of both roles. Orange: more than by chance, blue: fewer; a dot: outside "
+    listed = notable[:MOST_PAIRS] if summary.many else overlaps.values()
+    cells, hover, nan = [], [], math.nan
+    sides, feet = names[1:], names[:-1]
+    for row, first in enumerate(sides):
+        for column, second in enumerate(feet[: row + 1]):
+            place = {"row": row, "column": column}
+            if (first, second) not in overlaps or is_part(first, second):
+                cells.append(place | dict.fromkeys(("doublings", "both", "expected", "low", "high"), nan)
+                             | {"outside": False})  # fmt: skip
+                continue
+            pair = overlaps[first, second].found
+            hover.append(f"{plain(first)} and {plain(second)}")
+            cells.append(place | {
+                "doublings": doublings(pair.both, pair.expected), "both": pair.both,
+                "expected": pair.expected,
+                "low": pair.expected_low, "high": pair.expected_high, "outside": is_outside(pair),
+            })  # fmt: skip
+    marks: list[Any] = [
+        Cells(
+            "row", "column", "doublings", ("var(--tone-0)", "var(--panel)", "var(--tone-1)"), (-REACH, REACH),
+            "pairs", "%{hovertext}<br>heads of both: %{customdata[3]}<br>"
+            "by chance %{customdata[4]:.1f} [%{customdata[5]:.1f}, %{customdata[6]:.1f}]<extra></extra>",
+            ("both", "expected", "low", "high"),
+            lambda row: "" if math.isnan(row.both) else f"{row.both:.0f}{' •' * row.outside}",
+            {"size": 11, "hovertext": hover, "colorbar": {
+                "tickvals": [-REACH, 0, REACH], "ticktext": ["¼", "1", "4"],
+                "title": {"text": "times chance", "side": "right", "font": {"color": SOFT, "size": 12}},
+                "tickfont": {"color": SOFT, "size": 12},
+            }},
+        )
+    ]  # fmt: skip
+    if not any(cell["both"] > 0 for cell in cells):
+        marks.append(Note("no head is shared", {"x": 0.5, "xref": "paper", "y": 0.5, "yref": "paper"}))
+    codes = {role.sieve: f"<b>{role.code}</b>" for role in summary.roles}
+
+    def axis(texts: Sequence[str], **settings: Any) -> Axis:
+        ticks = {"tickmode": "array", "tickvals": [*range(len(texts))], "ticktext": texts, "ticks": ""}
+        return Axis("", {**ticks, **settings})
+
+    return Figure(
+        "pairs", "Pairs of roles",
+        "Heads that two roles share, against the number by chance (labels shuffled within layers).",
+        "Number: heads of both roles. Orange: more than by chance, blue: fewer; a dot: outside "
         f"95\u00a0% of the shuffles ({outliers} of {plural(len(notable), 'pair')}).{limit} Not drawn: a "
         "role with its own part. Heads are not a sample, so nothing is tested.",
-        figure=_pairs_figure(summary, names),
-        header=sheet.header,
-        rows=sheet.texts,
-    )
-
-
-def _pairs_figure(summary: Summary, names: list[str]) -> Figure:
-    """Draw the lower half of the map of roles by roles, a cell per pair."""
-    rows, columns, overlaps = names[1:], names[:-1], pairs_of(summary)
-    shape = (len(rows), len(columns))
-    ratio, numbers = np.full(shape, math.nan), np.full((*shape, 4), math.nan)
-    texts, hover = [[""] * len(columns) for _ in rows], []
-    for row, first in enumerate(rows):
-        for column, second in enumerate(columns[: row + 1]):
-            if (first, second) in overlaps and not is_part(first, second):
-                pair = overlaps[first, second].found
-                numbers[row, column] = pair.both, pair.expected, pair.expected_low, pair.expected_high
-                ratio[row, column] = doublings(pair.both, pair.expected)
-                texts[row][column] = f"{pair.both}{' •' * is_outside(pair)}"
-                hover.append(f"{plain(first)} and {plain(second)}")
-    figure = drawing.blank(80 + 26 * max(len(rows), 1), margin={"l": 12, "r": 12, "t": 8, "b": 48})
-    drawing.add_cells(
-        figure, ratio, ("var(--tone-0)", "var(--panel)", "var(--tone-1)"), (-REACH, REACH), text=texts,
-        numbers=numbers, size=11, hovertext=hover,
-        name="pairs", hovertemplate="%{hovertext}<br>heads of both: %{customdata[3]}<br>"
-        "by chance %{customdata[4]:.1f} [%{customdata[5]:.1f}, %{customdata[6]:.1f}]<extra></extra>",
-        colorbar={
-            "tickvals": [-REACH, 0, REACH], "ticktext": ["¼", "1", "4"],
-            "title": {"text": "times chance", "side": "right", "font": {"color": SOFT, "size": 12}},
-            "tickfont": {"color": SOFT, "size": 12},
-        },
+        PAIRS.rows(cells), marks,
+        x=axis([codes[name] for name in feet], tickangle=0),
+        y=axis([f"{plain(name)}  {codes[name]}" for name in sides]),
+        height=80 + 26 * max(len(sides), 1), layout={"margin": MARGIN},
+        numbers=TOGETHER.rows(vars(row) for pair in listed for row in pair if row is not None).sheet(),
     )  # fmt: skip
-    if not numbers[..., 0].any(where=~np.isnan(ratio)):
-        drawing.add_note(figure, "no head is shared", x=0.5, xref="paper", y=0.5, yref="paper")
-    codes = {role.sieve: f"<b>{role.code}</b>" for role in summary.roles}
-    ticks: Mapping[str, Any] = {"tickmode": "array", "ticks": ""}
-    sides, feet = [f"{plain(name)}  {codes[name]}" for name in rows], [codes[name] for name in columns]
-    set_axis(figure, "yaxis", tickvals=list(range(len(rows))), ticktext=sides, **ticks)
-    set_axis(figure, "xaxis", tickvals=list(range(len(columns))), ticktext=feet, tickangle=0, **ticks)
-    return figure
 
 
 def doublings(both: int, expected: float) -> float:

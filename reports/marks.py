@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from headroles.records.layers import Stack
 from headroles.records.table import Row, Sheet, Table
@@ -24,12 +25,20 @@ from headroles.reports.figures.drawing import (
     add_shape,
     add_stroke,
     blank,
+    error_bars,
     layer_ticks,
     set_axis,
 )
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
 
+SIGNS = {
+    "circle": "●", "circle-open": "○", "square": "■", "diamond": "◆", "line-ns-open": "┃", "x": "×",
+    "x-thin-open": "×",
+}  # fmt: skip
+"""Signs of symbols in the key of a page, by plotly's names."""
+NOTHING = Table("", "", "", ())
+"""Rows of figures that draw themselves."""
 STEP = 22
 """Height of a row of a forest plot in pixels."""
 INTERVAL = (
@@ -62,11 +71,28 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a legend.
+
+    Attributes:
+        name: Its text, escaped for plotly.
+        colour: Of its mark.
+        symbol: Of its mark; "" for none.
+        line: "solid", "dash" or "dot" for a line; "" for a mark.
+    """
+
+    name: str
+    colour: str = INK
+    symbol: str = ""
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """An axis.
 
     Attributes:
-        title: Its title.
+        title: Its title, with line breaks.
         settings: As plotly names them.
     """
 
@@ -90,10 +116,16 @@ class Dots:
         line: Width of outlines and intervals in pixels.
         hover: Template of the hover text; "" for none.
         custom: Columns that the hover text finds in ``customdata``; () for the ends.
-        text: Writes the text of a row on hover, in lines; None for its name.
+        text: Writes the text of a row on hover, in lines; it is escaped unless it is ``Markup``. None for the
+            name of the row.
+        bars: Colour of intervals; "" for that of their dots.
         marker: Further settings of the marks, as plotly names them.
         toggles: Names the button that switches a word on and off; None for no buttons.
         level: Whether the interval lies along x, though rows have a ``y``.
+        rows: Another table that it draws; None for that of the figure.
+        filled: Whether the mark of a row is filled, and not open; None where looks say it.
+        joined: Whether a line joins the dots of a word.
+        cap: Length of the strokes at the ends of intervals in pixels.
     """
 
     x: str
@@ -105,12 +137,17 @@ class Dots:
     shift: float = 0.0
     size: float = 8
     line: float = 1.5
+    bars: str = ""
     hover: str = INTERVAL
     custom: tuple[str, ...] = ()
     text: Callable[[Row], str] | None = None
     marker: Mapping[str, Any] = field(default_factory=dict)
     toggles: Callable[[str], str] | None = None
     level: bool = False
+    rows: Table | None = None
+    filled: Callable[[Row], bool] | None = None
+    joined: bool = False
+    cap: int = 0
 
     @property
     def buttons(self) -> dict[str, int]:
@@ -143,7 +180,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with marks through the rows, or through two points.
+    """A line with marks through the rows, or through points.
 
     Attributes:
         x: Column along the first axis, or values.
@@ -152,8 +189,12 @@ class Line:
         look: Its look; a symbol "" for a line without marks.
         hover: Template of the hover text; "" for none.
         dash: As plotly names it; "" for a solid line.
-        number: Of the button that switches it off; −1 for none.
-        width: In pixels.
+        number: Of the button that switches it off, its own if it has marks; −1 for none.
+        ends: Columns or values of the ends of intervals along the second axis.
+        custom: Columns or values that the hover text finds in ``customdata``, before the ends.
+        axis: Plotly's name of the second axis; "" for the first of them.
+        width: Of the line in pixels.
+        size: Of the marks in pixels.
     """
 
     x: str | Sequence[float]
@@ -163,7 +204,11 @@ class Line:
     hover: str = ""
     dash: str = ""
     number: int = -1
+    ends: Sequence[str | Sequence[float]] = ()
+    custom: Sequence[str | Sequence[float]] = ()
+    axis: str = ""
     width: float = 2
+    size: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +221,7 @@ class Cells:
         value: Column of the shade; cells at NaN are left out.
         shade: Colours of the lowest value, those between, and the highest.
         ends: Values of the first and the last colour.
-        name: Name of the trace.
+        name: Name of the trace; "" for none.
         hover: Template of the hover text, after ``customdata`` of row, column, value and ``custom``.
         custom: Further columns of the hover text.
         text: Writes what stands in a cell; None for nothing.
@@ -219,7 +264,22 @@ class Note:
     place: Mapping[str, Any]
 
 
-Mark = Dots | Span | Rule | Line | Cells | Trace | Shape | Note
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A sign that only the legend of a figure for print explains.
+
+    Attributes:
+        text: Its meaning.
+        look: Its look; a symbol "" for a line.
+        dash: Of a line, as plotly names it; "" for a sign.
+    """
+
+    text: str
+    look: Look
+    dash: str = ""
+
+
+Mark = Dots | Span | Rule | Line | Cells | Trace | Shape | Note | Key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +288,7 @@ class Figure:
 
     Attributes:
         key: Names its place on the page and its file.
-        title: Heading; "" where it is that of the section.
+        title: Heading; "" for none, such as where it is that of the section.
         sentence: What it shows, with its numbers, in one or two sentences.
         caption: How to read it; "" for nothing.
         rows: The table that it draws.
@@ -243,15 +303,21 @@ class Figure:
         axes: Further axes by plotly's names, such as "xaxis2".
         layout: Further settings of the layout, as plotly names them.
         plot: Draws the figure in place of marks, where these cannot.
+        parts: Figures of which a reader sees one at a time in its place, in the layout of the first.
+            Buttons have their titles and captions; for print each is a figure of its own.
         name: Name of its file for print; "" for its key.
         single: Whether one look alone has its button, too.
+        meanings: What dots mean by the name of their trace, which the page has as a key, and print as legend.
+        switches: Number, look and word of traces that a reader can switch on and off, as their ``meta`` names
+            them; () for what follows from the marks.
+        legend: Its legend where it stands without its page; () for what follows from marks and switches.
     """
 
     key: str
     title: str
     sentence: str
     caption: str
-    rows: Table
+    rows: Table = NOTHING
     marks: Sequence[Mark] = ()
     x: Axis = Axis()
     y: Axis = Axis()
@@ -262,8 +328,12 @@ class Figure:
     axes: Mapping[str, Axis] = field(default_factory=dict)
     layout: Mapping[str, Any] = field(default_factory=dict)
     plot: Callable[[], PlotlyFigure] | None = None
+    parts: Sequence["Figure"] = ()
     name: str = ""
     single: bool = False
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    switches: Sequence[tuple[int, Look, str]] = ()
+    legend: Sequence[Entry] = ()
 
     @property
     def sheet(self) -> Sheet | None:
@@ -278,19 +348,37 @@ class Figure:
         return Sheet(self.title, header, tuple(tuple(c.write(row) for c in shown) for row in self.rows))
 
     @property
+    def signs(self) -> list[tuple[str, str, str]]:
+        """Return sign, colour and meaning of the dots that have one, as the key of a page."""
+        dots = [
+            mark
+            for mark in self.marks
+            if isinstance(mark, Dots) and not np.isnan(self.rows[mark.x].astype(float)).all()
+        ]
+        looks = {mark.name or word: look for mark in dots for word, look in mark.looks.items()}
+        known = [(looks[name], meaning) for name, meaning in self.meanings.items() if name in looks]
+        return [(SIGNS[look.symbol], look.colour, meaning) for look, meaning in known]
+
+    @property
     def toggles(self) -> list[tuple[Any, Look, str]]:
         """Return number, look and word of every trace that a reader can switch on and off."""
-        found: dict[Any, tuple[Any, Look, str]] = {}
+        found: dict[Any, tuple[Any, Look, str]] = {entry[2]: entry for entry in self.switches}
         for mark in self.marks:
             if isinstance(mark, Dots) and mark.toggles is not None:
-                drawn, buttons = {*self.rows[mark.by].tolist()}, mark.buttons
+                rows = self.rows if mark.rows is None else mark.rows
+                drawn, buttons = {*rows[mark.by].tolist()}, mark.buttons
                 for word, look in mark.looks.items():
                     name = mark.toggles(word)
                     if word in drawn and name not in found:
                         found[name] = (buttons[name], look, name)
-            elif isinstance(mark, Line) and mark.number >= 0:
+            elif isinstance(mark, Line) and mark.number >= 0 and mark.look.symbol:
                 found[mark.name] = (mark.number, mark.look, mark.name)
         return list(found.values())
+
+
+def ticks(values: Iterable[float], texts: Iterable[str]) -> dict[str, Any]:
+    """Return settings of an axis with these texts at these values; texts are escaped already."""
+    return {"tickmode": "array", "tickvals": [*values], "ticktext": [*texts]}
 
 
 def layers_axis(stack: Stack, **settings: Any) -> Axis:
@@ -302,6 +390,10 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
     """Return a figure as plotly's JSON, its numbers as arrays."""
     if figure.plot is not None:
         return figure.plot()
+    if figure.parts:
+        drawn = [plotly_json(part) for part in figure.parts]
+        traces = [trace | {"meta": {"role": k}} for k, part in enumerate(drawn) for trace in part["data"]]
+        return drawn[0] | {"data": traces}
     made = blank(figure.height, **figure.layout)
     rows = [*figure.rows]
     names = [plain(figure.names(row)) for row in rows] if figure.names else []
@@ -321,7 +413,7 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
             add_shape(made, **mark.settings)
         elif isinstance(mark, Note):
             add_note(made, escape(mark.text, quote=False), **mark.place)
-        else:
+        elif isinstance(mark, Dots):
             _add_dots(made, figure, mark, names)
     if names:
         made["layout"]["height"] = 84 + STEP * max(len(names), 2)
@@ -330,16 +422,15 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
             made, "yaxis", tickmode="array", tickvals=list(range(len(names))), ticktext=names[::-1],
             range=[-0.7, len(names) - 0.3], showgrid=False,
         )  # fmt: skip
-    set_axis(made, "xaxis", title=escape(figure.x.title, quote=False), **figure.x.settings)
-    set_axis(made, "yaxis", title=escape(figure.y.title, quote=False), **figure.y.settings)
-    for name, axis in figure.axes.items():
-        set_axis(made, name, title=escape(axis.title, quote=False), **axis.settings)
+    for name, axis in {"xaxis": figure.x, "yaxis": figure.y, **figure.axes}.items():
+        title = escape(axis.title, quote=False).replace("\n", "<br>")
+        set_axis(made, name, title=title, **axis.settings)
     return made
 
 
 def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[str]) -> None:
     """Add a trace for every word that is drawn."""
-    rows, forest = figure.rows, not mark.y
+    rows, forest = figure.rows if mark.rows is None else mark.rows, not mark.y
     along = rows[mark.x].astype(float)
     up = len(rows) - 1 - np.arange(len(rows)) + mark.shift if forest else rows[mark.y].astype(float)
     level = forest or mark.level
@@ -350,32 +441,42 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
         low = np.where(low > 0, low, value)
     known = ~np.isnan(along) & ~np.isnan(up)
     kind = np.float32 if mark.custom or mark.text else np.float64
-    names = (
-        [escape(mark.text(row), quote=False).replace("\n", "<br>") for row in rows] if mark.text else names
-    )
+    filled = np.array([mark.filled(row) for row in rows], np.bool_) if mark.filled else None
+    if mark.text:
+        texts = map(mark.text, rows)
+        names = [
+            text if isinstance(text, Markup) else escape(text, quote=False).replace("\n", "<br>")
+            for text in texts
+        ]
     for word, look in mark.looks.items():
         chosen = known & ((rows[mark.by] == word) if mark.by else True)
         if not chosen.any():
             continue
         custom = [rows[name] for name in mark.custom] or [low, high]
-        bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]}
+        symbols = look.symbol if filled is None else [
+            look.symbol if full else f"{look.symbol}-open" for full in filled[chosen].tolist()
+        ]  # fmt: skip
+        bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]} if mark.ends else {}
         add_scatter(
-            made, x=along[chosen].astype(kind), y=up[chosen].astype(kind), mode="markers",
+            made, x=along[chosen].astype(kind), y=up[chosen].astype(kind),
+            mode="lines+markers" if mark.joined else "markers",
+            **({"line": {"color": look.colour, "width": 2}} if mark.joined else {}),
             name=escape(mark.name or word, quote=False),
             **({"meta": {"role": mark.buttons[mark.toggles(word)]}} if mark.toggles else {}),
             **({"text": [name for name, drawn in zip(names, chosen, strict=True) if drawn]} if names else {}),
             **({"customdata": np.column_stack([values[chosen] for values in custom]).astype(kind)}
                if "customdata" in mark.hover else {}),
             marker={
-                "symbol": look.symbol, "color": look.colour, "size": mark.size,
+                "symbol": symbols, "color": look.colour, "size": mark.size,
                 "line": {"color": look.colour, "width": mark.line}, **mark.marker,
             },
             **({
                 "error_x" if level else "error_y": {
                     "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()},
-                    "symmetric": False, "color": look.colour, "thickness": mark.line, "width": 0,
+                    "symmetric": False, "color": mark.bars or look.colour, "thickness": mark.line,
+                    "width": mark.cap,
                 }
-            } if mark.ends else {}),
+            } if bars else {}),
             **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
         )  # fmt: skip
 
@@ -409,22 +510,29 @@ def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
         numbers[(*at, place)] = rows[name]
     if mark.text is not None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
+    trace = ({"name": plain(mark.name)} if mark.name else {}) | dict(mark.settings)
     add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
-        text=texts.tolist() if mark.text is not None else None, name=mark.name, hovertemplate=mark.hover,
-        **mark.settings,
+        text=texts.tolist() if mark.text is not None else None, hovertemplate=mark.hover, **trace,
     )  # fmt: skip
 
 
 def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
     """Add a line with marks."""
-    x, y = (rows[values].tolist() if isinstance(values, str) else list(values) for values in (mark.x, mark.y))
-    marked = bool(mark.look.symbol)
+    x, y, *more = (
+        rows[values].tolist() if isinstance(values, str) else [*values]
+        for values in (mark.x, mark.y, *mark.custom, *mark.ends)
+    )
+    marked, colour = bool(mark.look.symbol), mark.look.colour
+    ends = [*zip(y, *more[-2:], strict=True)] if mark.ends else []
     add_scatter(
-        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=mark.name,
+        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=plain(mark.name),
         **({"meta": {"role": mark.number}} if mark.number >= 0 else {}),
-        line={"color": mark.look.colour, "width": mark.width} | ({"dash": mark.dash} if mark.dash else {}),
-        **({"marker": {"symbol": mark.look.symbol, "size": 8, "color": mark.look.colour}} if marked else {}),
+        **({"yaxis": mark.axis} if mark.axis else {}),
+        line={"color": colour, "width": mark.width} | ({"dash": mark.dash} if mark.dash else {}),
+        **({"marker": {"symbol": mark.look.symbol, "size": mark.size, "color": colour}} if marked else {}),
+        **({"error_y": error_bars(ends, color=colour, thickness=1.1, width=2)} if ends else {}),
+        **({"customdata": [[*values] for values in zip(*more, strict=True)]} if more else {}),
         **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
     )  # fmt: skip
 

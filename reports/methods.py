@@ -19,11 +19,10 @@ from headroles.records.comparison import Comparison
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
-from headroles.records.rules.rule import Decision, Rule
+from headroles.records.rules.rule import FAMILIES, Decision, Rule
 from headroles.records.stops.look import stop_sentences
+from headroles.reports.clusters import METHODS, NOISE
 from headroles.reports.words import words as written
-from headroles.reports.words.cluster_facts import NOISE
-from headroles.reports.words.clusters import METHODS
 from headroles.reports.words.probes import QUESTIONS
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, TESTS
 
@@ -548,7 +547,7 @@ def _comparison(comparison: Comparison) -> list[str]:
         "Otherwise they changed if the difference from 0 is significant and its 95\u00a0% interval reaches "
         f"beyond ±{bound}.",
         f"Differences were tested by the {test} at alpha = {decision.alpha:g}.",
-        _correction(decision, written.FAMILIES),
+        _correction(decision, FAMILIES),
         f"Labels of both runs were decided by {labels}." if label_test else "",
         f"Labels gained and lost were compared with {swaps:,} random swaps of A and B within units, with "
         f"seed {decision.seed}."

@@ -6,22 +6,43 @@ and heads per role, drawn by a script that can reach neither the notebook nor th
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from headroles.kinds import kind_of
+from headroles.kinds import comparison_answer, kind_of
+from headroles.records.comparison import Comparison
 from headroles.records.findings import DECISIONS, Labelling, stronger_roles
-from headroles.records.roles import explained_list, parts_of, phrase_of, without_wholes
-from headroles.records.shown.notebook import answer_html, labelling_html, paragraph
-from headroles.reports.answer.records import Answer
+from headroles.records.layers import Stack
+from headroles.records.markup import (
+    answer_html,
+    counts_table,
+    escape_name,
+    fact,
+    heads_table,
+    model_name,
+    paragraph,
+)
+from headroles.records.numbers import mean, plural
+from headroles.records.replication import Replication
+from headroles.records.roles import (
+    control_of,
+    explained_list,
+    parts_of,
+    phrase_of,
+    role_marks,
+    without_wholes,
+)
+from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
 from headroles.reports.document import environment, policy, template
 from headroles.reports.embedded import script_json
 from headroles.reports.summary import Summary
 
+MOST_MARKS, MOST_HEADS = 35, 2048
+"""Above these numbers of roles or heads a cell shows the number of the head's roles, not their marks."""
 MOST_CELLS = 32 * 32 * 20
 """Most roles × heads that are drawn as maps; more are shown as tables."""
 MOST_SENTENCES = 400
@@ -36,13 +57,12 @@ LEAST_CELL, MOST_CELL, TALLEST = 6, 19, 640
 """Pixels: of the side of a cell, and the most of the frame's height."""
 
 
-def notebook_html(labelling: Labelling, summary: Summary, answer: Answer, sentences: Sequence[str]) -> str:
-    """Return the answer of a run and the maps of its roles, for notebooks.
+def maps_html(labelling: Labelling, summary: Summary, sentences: Sequence[str]) -> list[str]:
+    """Return the maps of the roles of a run, for notebooks.
 
     Args:
         labelling: The run.
         summary: Its summary.
-        answer: Its answer.
         sentences: What each head does, layer by layer; shown where there are at most ``MOST_SENTENCES``.
 
     Returns:
@@ -52,23 +72,9 @@ def notebook_html(labelling: Labelling, summary: Summary, answer: Answer, senten
     roles = drawn_roles(summary)
     cells = len(roles) * summary.layers * summary.heads
     if not 0 < cells <= MOST_CELLS:
-        return tables_html(labelling, answer)
+        return [tables_html(labelling)]
     page = maps_page(labelling, summary, sentences if len(sentences) <= MOST_SENTENCES else ())
-    return answer_html(answer) + _frame(page, summary, len(roles)) + _report_html(labelling)
-
-
-def tables_html(labelling: Labelling, answer: Answer) -> str:
-    """Return the answer of a run, counts per role and the roles of every head as tables, without scripts."""
-    tables = labelling_html(
-        labelling.findings,
-        labelling.mean_intervals(),
-        labelling.decision,
-        labelling.manifest,
-        kind_of(labelling).outcomes,
-        stronger_roles(labelling.findings, labelling.decision),
-        labelling.scores.stack,
-    )
-    return answer_html(answer) + tables + _report_html(labelling)
+    return [_frame(page, summary, len(roles))]
 
 
 def maps_page(labelling: Labelling, summary: Summary, sentences: Sequence[str]) -> str:
@@ -192,7 +198,150 @@ def _frame(page: str, summary: Summary, maps: int) -> str:
     )
 
 
-def _report_html(labelling: Labelling) -> str:
-    """Return where the full report is; "" where the run has none on this machine."""
-    path = labelling.report_path
-    return paragraph(f"Full report: <code>{escape(str(path))}</code>") if path else ""
+def tables_html(run: Labelling) -> str:
+    """Return counts per role with its strongest head, and the roles of every head as tables.
+
+    It has under 200 KB for 32 × 32 heads × 20 sieves.
+    """
+    findings, outcomes, stack = run.findings, kind_of(run).outcomes, run.scores.stack
+    places, names = [findings.of(name) for name in findings.roles], [*findings.roles]
+    held, strong = findings.decision[places] == 0, stronger_roles(findings, run.decision)
+    marks, ends, rows = role_marks(names), run.mean_intervals(), []
+    for holders, place, name, mark in zip(held, places, names, marks, strict=True):
+        best = np.where(holders, findings.mean[place], np.nan)
+        cells = _counts(findings.decision[place], len(outcomes))
+        cells += _head_cells(stack, best, findings.mean[place], *(grid[place] for grid in ends))
+        rows.append((name, [*cells, *([] if _many(held) else [mark])]))
+    heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
+    told = [
+        f"{escape_name(name)}: {int(own.sum())} beyond {control_of(findings.rules[place].contrast)}, "
+        f"{int(more.sum())} of them beyond {control_of(findings.rules[place].stronger)} (+)"
+        for name, place, own, more in zip(names, places, held, strong, strict=True)
+        if findings.rules[place].stronger and own.any()
+    ]
+    if _many(held):
+        caption = "Number of roles by layer (rows) and head"
+        cells_of = [[str(number or "") for number in row] for row in held.sum(axis=0).tolist()]
+    else:
+        caption, signs = "Roles by layer (rows) and head", [*marks, *(f"{mark}+" for mark in marks)]
+        cells_of = _mark_cells(np.concatenate([held & ~strong, strong]), signs)
+    method = _method(run.decision, findings.rules)
+    return (
+        paragraph(
+            f"<strong>{escape_name(model_name(run.manifest))}</strong>. {_inputs(run.manifest)}{method}"
+        )
+        + (paragraph(f"{'; '.join(told)}.") if told else "")
+        + counts_table("Heads by role", heads, rows)
+        + heads_table(caption, cells_of, stack.numbers)
+    )
+
+
+def comparison_html(compared: Comparison) -> str:
+    """Return the answer, counts per sieve with its largest change, and the roles of heads that changed."""
+    differences, facts, stack = compared.differences, compared.manifest, compared.stack
+    roles = [place for place, rule in enumerate(differences.rules) if rule.role]
+    marks = role_marks([differences.rules[place].sieve for place in roles])
+    before, after = (run.decision[roles] == 0 for run in (compared.before, compared.after))
+    gained, lost = after & ~before, before & ~after
+    rows = []
+    for place, rule in enumerate(differences.rules):
+        changed, size = differences.outcome[place] == 0, np.abs(differences.difference[place])
+        grids = (differences.difference, differences.low, differences.high)
+        cells = _counts(differences.outcome[place], 4)
+        cells += _head_cells(stack, np.where(changed, size, np.nan), *(grid[place] for grid in grids))
+        moved: list[object] = ["", "", ""]
+        if rule.role:
+            role = roles.index(place)
+            moved = [int(gained[role].sum()), int(lost[role].sum()), "" if _many(before) else marks[role]]
+        rows.append((rule.sieve, [*cells, *moved]))
+    heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
+    a, b = (escape_name(model_name(facts.get(name))) for name in ("a", "b"))
+    if not (gained | lost).any():
+        moves = paragraph("No head gained or lost a role.")
+    else:
+        caption = "Roles gained (+) and lost (−), by layer (rows) and head"
+        changed_cells = _mark_cells(np.concatenate([gained, lost]), [f"{s}{m}" for s in "+−" for m in marks])
+        if _many(gained):
+            caption = "Number of roles gained (+) and lost (−), by layer (rows) and head"
+            numbers = np.stack([gained.sum(axis=0), lost.sum(axis=0)], axis=-1).tolist()
+            changed_cells = [
+                [" ".join(f"{sign}{n}" for sign, n in zip("+−", pair, strict=True) if n) for pair in row]
+                for row in numbers
+            ]
+        moves = heads_table(caption, changed_cells, stack.numbers)
+    return (
+        answer_html(comparison_answer(compared))
+        + paragraph(
+            f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {compared.bound:g} is "
+            f"equivalent. {_method(compared.decision, compared.before.rules)}"
+        )
+        + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
+        + moves
+    )
+
+
+def replication_html(found: Replication) -> str:
+    """Return how many roles of run A hold in run B, and a table of them."""
+    outcomes, decision = found.outcomes, found.decision
+    words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
+    summary = paragraph(
+        f"<strong>{outcomes.get('role', 0)} of {sum(outcomes.values())} roles of run A hold in run B"
+        f"</strong>: {escape(words)}. "
+        f"{escape_name(decision.test)}, {escape_name(decision.correction)}, alpha {decision.alpha:g}."
+    )
+    names = ("roles", "role", "not_role", "undetermined", "untestable", "explained", "heads")
+    marks = role_marks([row.name for row in found.rows])
+    rows = [
+        (row.name, [*(getattr(row, name) for name in names), mean(row.correlation), mark])
+        for row, mark in zip(found.rows, marks, strict=True)
+    ]
+    heads = ["roles of A", "role in B", "not", "undetermined", "untestable", "explained", "heads"]
+    remarks = "".join(paragraph(escape(note)) for note in found.notes)
+    return summary + counts_table("Roles of A, tested in B", [*heads, "r of means", "mark"], rows) + remarks
+
+
+def _counts(decision: np.ndarray, outcomes: int) -> list[object]:
+    return [int((decision == code).sum()) for code in range(outcomes)]
+
+
+def _head_cells(stack: Stack, value: np.ndarray, *grids: np.ndarray) -> list[object]:
+    """Return the head with the largest value (layer-head), and its mean with the ends of its interval."""
+    if not np.isfinite(value).any():
+        return ["none", ""]
+    at = np.unravel_index(int(np.nanargmax(value)), value.shape)
+    center, low, high = (mean(float(grid[at])) for grid in grids)
+    return [stack.name(int(at[0]), int(at[1])), f"{center} [{low}, {high}]"]
+
+
+def _many(held: np.ndarray) -> bool:
+    return held.shape[0] > MOST_MARKS or held[0].size > MOST_HEADS if len(held) else False
+
+
+def _mark_cells(held: np.ndarray, marks: Sequence[str]) -> list[list[str]]:
+    """Return marks of the roles of every layer and head."""
+    return [
+        [" ".join(marks[role] for role in np.flatnonzero(roles).tolist()) for roles in held[:, layer].T]
+        for layer in range(held.shape[1])
+    ]
+
+
+def _method(decision: Decision, rules: Sequence[Rule]) -> str:
+    """Return test, correction, family and level as text."""
+    over = "no correction"
+    if decision.correction != "none":
+        both = BOTH * any(rule.together for rule in rules)
+        family = escape_name(FAMILIES.get(decision.family, decision.family))
+        over = f"{escape_name(decision.correction)} over {family}{both}"
+    return f"{escape_name(decision.test)}, {over}, alpha {decision.alpha:g}."
+
+
+def _inputs(facts: Mapping[str, Any]) -> str:
+    """Return task, source and number of inputs as text from a manifest; for a comparison from its run A."""
+    run = facts if "source" in facts else facts.get("a", {})
+    names = [fact(run, "task"), fact(run, "source", "name")]
+    words = [escape_name(name) for name in names if isinstance(name, str) and name]
+    for name, noun in (("examples", "input"), ("units", "unit")):
+        number = fact(facts, "counts", name)
+        if isinstance(number, int):
+            words.append(plural(number, noun))
+    return f"{', '.join(words)}. " if words else ""

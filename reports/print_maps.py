@@ -34,8 +34,9 @@ from headroles.reports.figures.drawing import (
 )
 from headroles.reports.figures.panel import plain, tone
 from headroles.reports.maps import CellLook
+from headroles.reports.marks import Entry
 from headroles.reports.print.dress import pixels
-from headroles.reports.print.legend import Entry, matrix_entries, with_legend
+from headroles.reports.print.legend import matrix_entries, with_legend
 from headroles.reports.summary import Role, Summary
 
 ACROSS = {8: 4, 16: 3, 32: 2}

@@ -1,30 +1,68 @@
 """Figures of a report for print: each stands without its page, with a legend and its sentence."""
 
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from headroles.records.numbers import isolate
 from headroles.reports.figures.drawing import FAINT
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
-from headroles.reports.marks import Cells, Dots, Figure, Line, Rule, Span, plotly_json
-from headroles.reports.print.legend import Entry, with_legend
+from headroles.reports.marks import Cells, Dots, Entry, Figure, Key, Line, Rule, Span, plotly_json
+from headroles.reports.print.legend import with_legend
 from headroles.reports.report import Report
+
+NAME = 40
+"""Letters of a name in a file's name at most."""
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """Return names that can stand in a file's name on any system, no two alike.
+
+    Example:
+        >>> file_names(["local", "delimiter:cls", "a/b", "a b", "../律"])
+        ['local', 'delimiter-cls', 'a-b', 'a-b-2', 'sieve']
+    """
+    taken: list[str] = []
+    for name in names:
+        slug = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME].strip("-") or "sieve"
+        number, candidate = 1, slug
+        while candidate in taken:
+            number += 1
+            candidate = f"{slug}-{number}"
+        taken.append(candidate)
+    return taken
 
 
 def legend_of(figure: Figure) -> list[Entry]:
-    """Return the legend of a figure that stands without its page, first what a page can switch."""
-    found: dict[str, Entry] = {}
+    """Return the legend of a figure that stands without its page: its own, or what follows from its marks.
+
+    What a page can switch on and off comes first.
+    """
+    if figure.legend:
+        return [*figure.legend]
+    found = {word: Entry(plain(word), look.colour, look.symbol) for _, look, word in figure.switches}
     for mark in sorted(figure.marks, key=lambda mark: not getattr(mark, "toggles", None)):
         if isinstance(mark, Dots):
-            drawn = {*figure.rows[mark.by].tolist()} if mark.by else {""}
+            rows = figure.rows if mark.rows is None else mark.rows
+            known = rows.take(~np.isnan(rows[mark.x].astype(float)))
+            drawn = {*known[mark.by].tolist()} if mark.by else {""} if len(known) else set()
             for word, look in mark.looks.items():
                 name = mark.toggles(word) if mark.toggles else mark.name or word
+                name = figure.meanings.get(name, name)
                 if word in drawn:
-                    found.setdefault(name, Entry(plain(name), look.colour, look.symbol))
+                    symbol = mark.marker.get("symbol", look.symbol)
+                    found.setdefault(name, Entry(plain(name), look.colour, symbol))
         elif isinstance(mark, Rule) and mark.name:
             found[mark.name] = Entry(mark.name, mark.colour, line=mark.dash or "solid")
         elif isinstance(mark, Span):
             found[mark.name] = Entry(mark.name, FAINT, line="solid")
-        elif isinstance(mark, Line):
-            line = "" if mark.look.symbol else mark.dash or "solid"
-            found[mark.name] = Entry(mark.name, mark.look.colour, mark.look.symbol, line)
+        elif isinstance(mark, Key):
+            found[mark.text] = Entry(mark.text, mark.look.colour, mark.look.symbol, mark.dash)
+        elif isinstance(mark, Line) and mark.name and (mark.look.symbol or mark.number < 0):
+            line = mark.dash if mark.look.symbol else mark.dash or "solid"
+            found[mark.name] = Entry(plain(mark.name), mark.look.colour, mark.look.symbol, line)
         elif isinstance(mark, Cells):
             found |= {name: Entry(name, colour, "square") for name, colour in mark.meanings.items()}
     return list(found.values())
@@ -34,13 +72,27 @@ def figures_for_print(report: Report, width: float) -> dict[str, PlotlyFigure]:
     """Draw all figures of a report by name, with legends and their sentences.
 
     Args:
-        report: Of a run.
+        report: Of a result.
         width: Of the figures that only print has, in millimetres.
     """
     made = dict(report.prints(width))
-    for figure in report.page().figures():
+    return made | {
+        name: figure for name, figure in drawn_for_print(report.page().figures()).items() if name not in made
+    }
+
+
+def drawn_for_print(figures: Iterable[Figure]) -> dict[str, PlotlyFigure]:
+    """Draw figures by name, with legends and their sentences; of a choice, each of its parts."""
+    made = {}
+    for figure in figures:
         for plot in filter(None, (figure, figure.beside)):
-            drawn = plotly_json(plot)
-            drawn["layout"]["meta"] = {"sentence": plot.sentence}
-            made[plot.name or plot.key] = with_legend(drawn, legend_of(plot))
+            key, sentence = plot.name or plot.key, plot.sentence
+            slugs = file_names(part.title for part in plot.parts)
+            drawn = {key: (plot, sentence)} if not plot.parts else {
+                f"{key}-{slug}": (part, f"{isolate(part.title)}: {sentence}")
+                for slug, part in zip(slugs, plot.parts, strict=True)
+            }  # fmt: skip
+            for name, (part, words) in drawn.items():
+                made[name] = with_legend(plotly_json(part), legend_of(part))
+                made[name]["layout"]["meta"] = {"sentence": words}
     return made

@@ -8,8 +8,10 @@ from markupsafe import Markup
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.reports.answer.probes import answer_of
 from headroles.reports.embedded import files_json, files_of, findings_json, manifest_json
+from headroles.reports.figures.panel import Panel
 from headroles.reports.framed import for_papers, framed_page
 from headroles.reports.label_figures import figures
+from headroles.reports.label_report import verdict_sheet
 from headroles.reports.maps import (
     MEAN,
     SCRIPT,
@@ -21,8 +23,8 @@ from headroles.reports.maps import (
     head_maps,
     largest_of,
 )
+from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.sections.probes import Section, section
-from headroles.reports.sections.role_sheets import verdict_sheet
 from headroles.reports.summary import summarise
 from headroles.reports.words.probes import OUTCOMES, PUBLISHED, glossary, row_title, split_row
 
@@ -63,7 +65,9 @@ def probes_page(labelling: Labelling) -> str:
         maps=maps,
         head_maps=head_maps([maps] if maps.maps else [], _panel(maps.maps)),
         verdicts=verdict_sheet(summary) if summary.roles else None,
-        panels=[panel for panel in figures(summary) if panel.key in FIGURES and not summary.many],
+        panels=[_panel_of(figure) for figure in figures(summary) if figure.key in FIGURES]
+        if not summary.many
+        else [],
         glossary=glossary(labelling.decision, probes.beyond),
         told_published=PUBLISHED,
         files=tuple(files),
@@ -73,6 +77,14 @@ def probes_page(labelling: Labelling) -> str:
         manifest=Markup(manifest_json(labelling.manifest)),
         **for_papers(labelling),
     )
+
+
+def _panel_of(drawn: Figure) -> Panel:
+    """Return a figure with its table."""
+    sheet = drawn.sheet
+    assert sheet is not None
+    words = (drawn.key, drawn.title, drawn.sentence, drawn.caption)
+    return Panel(*words, plotly_json(drawn), sheet.header, sheet.texts)
 
 
 def probe_maps(labelling: Labelling) -> HeadMaps:

@@ -10,7 +10,7 @@ from typing import Any
 from headroles.records.table import Sheet, Table
 from headroles.reports.account import Line
 from headroles.reports.answer.records import Answer
-from headroles.reports.maps import HeadMaps, HeadPanel
+from headroles.reports.maps import HeadMaps, HeadPanel, StillMaps
 from headroles.reports.marks import Figure
 
 LONG = 2000
@@ -24,7 +24,7 @@ class Text:
     Attributes:
         text: Its words.
         style: "lead", "caption", "key", "heading", "warning" (for readers without scripts) or ""
-            for plain text.
+            for plain text, which stands also where nothing else does.
     """
 
     text: str
@@ -49,6 +49,7 @@ class Grid:
         words: Other words for whole cells in a terminal, such as titles of roles.
         most: Rows above which a terminal prints it with ``--verbose`` only.
         limit: Rows above which a page leaves it to its file.
+        folded: Whether a page shows it on request only.
     """
 
     table: Table | Sheet
@@ -57,6 +58,7 @@ class Grid:
     words: Mapping[str, str] = field(default_factory=dict)
     most: int = 1_000_000
     limit: int = 1_000_000
+    folded: bool = False
 
     def sheet(self, width: str = "") -> Sheet:
         """Return the table as people read it, on a page or in a terminal that is "wide" or "narrow"."""
@@ -113,6 +115,9 @@ class Numbers:
         column: What a column of findings is called.
         decision: What a decision is called.
         blocks: What stands between the table and the downloads.
+        note: A caption below the table; "" for none.
+        stable: Whether readers can ask for stable labels.
+        choice: Whether they choose how many rows stand at once.
     """
 
     example: str
@@ -121,6 +126,9 @@ class Numbers:
     column: str = "Sieve"
     decision: str = "Decision"
     blocks: Sequence["Block"] = ()
+    note: str = ""
+    stable: bool = False
+    choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,25 +177,26 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A block that draws itself: a template with its values."""
+    """A block that draws itself: a template with its values, and the maps of heads inside it."""
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    maps: Sequence[HeadMaps] = ()
 
 
 Block = (
-    Text | Points | Grid | Words | Beside | Choice | Fold | HeadMaps | Numbers | Methods | Command | Recorded
-    | Downloads | Drawing | Figure
+    Text | Points | Grid | Words | Beside | Choice | Fold | HeadMaps | StillMaps | Numbers | Methods | Command
+    | Recorded | Downloads | Drawing | Figure
 )  # fmt: skip
 
 
 def shown(blocks: Sequence[Block]) -> bool:
-    """Return whether blocks show anything: words about tables and figures that are not there do not."""
+    """Return whether blocks show anything: words about tables that are not there do not, plain text does."""
     return any(
         shown(block.blocks) if isinstance(block, Fold | Beside)
         else bool(block.figures) if isinstance(block, Choice)
         else 0 < len(block) <= block.limit if isinstance(block, Grid)
-        else not isinstance(block, Text)
+        else not (isinstance(block, Text) and block.style)
         for block in blocks
     )  # fmt: skip
 
@@ -199,7 +208,7 @@ class Section:
     Attributes:
         key: Its id.
         label: Its name in the list of sections; "" for one that is not listed.
-        title: Its heading.
+        title: Its heading; "" for blocks that stand by themselves.
         blocks: What it holds, from top to bottom; sections without blocks are left out.
     """
 
@@ -217,23 +226,27 @@ class Paper:
         table: Its rows.
         caption: What it shows, with test, correction, alpha and units.
         leave: Names of columns that only the CSV form has.
-        digits: Names of the columns of the CSV form; () for all.
+        shown: The rows that people read; None for all, which the CSV form always has.
+        only: Names of the columns that people read, in this order; () for those of the table.
+        digits: Names of the columns of the CSV form; () for those of the table.
     """
 
     table: Table
     caption: str
     leave: tuple[str, ...] = ()
+    only: Sequence[str] = ()
     digits: Sequence[str] = ()
+    shown: Table | None = None
 
     @property
     def sheet(self) -> Sheet:
         """Return the table as people read it."""
-        return self.table.sheet(leave=self.leave)
+        rows = self.table if self.shown is None else self.shown
+        return rows.sheet(leave=self.leave, only=self.only)
 
     def csv(self) -> str:
         """Return the table with all digits."""
-        kept = [column for column in self.table.columns if not self.digits or column.name in self.digits]
-        return replace(self.table, columns=tuple(kept)).csv()
+        return (self.table.kept(self.digits) if self.digits else self.table).csv()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +256,8 @@ class Page:
     Attributes:
         tab: Title of the browser's tab.
         sections: From top to bottom, below the answer.
-        data: JSON texts that the scripts read, by id; of pages without findings, none.
+        data: JSON texts that the scripts read, by id; "findings-columns" has all findings, where there are
+            any.
         files: Texts of the files that it embeds for readers, by name.
         heads: The panel of a head; None for none.
         panel: Template of another side panel, which opens for one head; "" for none.
@@ -289,6 +303,8 @@ def maps_in(blocks: Any) -> Iterator[HeadMaps]:
     for block in blocks:
         if isinstance(block, HeadMaps):
             yield block
+        elif isinstance(block, Drawing):
+            yield from block.maps
         elif isinstance(block, Fold | Beside):
             yield from maps_in(block.blocks)
 
@@ -314,16 +330,19 @@ class Report:
 
     Attributes:
         command: The command that made it, such as "headroles ablate".
-        heading: What a terminal prints first.
+        heading: What a terminal prints first; "" for nothing.
         answer: Title, line, sentences and warnings.
         notes: What must be known, and what was left out, one sentence each.
         manifest: What is recorded, in JSON types.
         tables: Functions that make the tables for papers, by name; the first is the main one.
         page: Makes what only a page has.
         screen: Makes what a terminal prints below the answer, at a detail.
-        cell: Makes the tables that a notebook shows below the answer.
+        cell: Makes what a notebook shows below the answer: texts, tables, or HTML of its own.
         facts: Makes the lines that a terminal prints above the answer, at a detail.
-        prints: Makes figures for print that no page draws, by name, of a width in millimetres.
+        prints: Makes figures for print that no page draws, or draws otherwise, by name, of a width in
+            millimetres.
+        brief: Whether a terminal only counts the notes where nothing more is asked for.
+        few: Sentences of the answer that a terminal then prints; 0 for all.
     """
 
     command: str
@@ -334,6 +353,8 @@ class Report:
     tables: Mapping[str, Callable[[], Any]]
     page: Callable[[], Page]
     screen: Callable[[Detail], Sequence[Any]] = lambda detail: ()
-    cell: Callable[[], Sequence[Grid]] = tuple
+    cell: Callable[[], Sequence[Grid | Text | str]] = tuple
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}
+    brief: bool = False
+    few: int = 0

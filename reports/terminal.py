@@ -1,10 +1,14 @@
 """A report in the terminal: heading, answer, tables, words, notes and the place of the page."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from rich.console import Console
 from rich.text import Text
 
 from headroles.reports.report import Detail, Grid, Named, Report, Words
 from headroles.terminal.console import (
+    MARKS,
     named_line,
     show_notes,
     show_report,
@@ -14,26 +18,41 @@ from headroles.terminal.console import (
 )
 
 WIDE = 120
-"""Width of the terminal from which more columns are shown, two spaces apart."""
+"""Width of the terminal from which more columns are shown, two spaces apart where they fit."""
 
 
-def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
+def show(console: Console, report: Report, folder: str | None, detail: Detail) -> None:
     """Print a report: its answer, its tables, what must be known, and where the page is.
 
     Args:
         console: Of any width.
         report: Of a result.
-        folder: Folder of the result, for the last line.
+        folder: Folder of the result, for the last line; None where there is none.
         detail: With ``verbose``, the test, every table and the meaning of words.
     """
-    show_title(console, report.heading)
+    if report.heading:
+        show_title(console, report.heading.translate(MARKS))
     for line in report.facts(detail):
         named_line(console, line.name, line.text, line.style)
-    console.print()
-    show_sentences(console, report.answer.sentences)
-    wide = detail.width >= WIDE
-    for block in report.screen(detail):
+    sentences, brief = report.answer.sentences, not detail.verbose
+    if sentences:
+        console.print()
+    show_sentences(console, sentences[: report.few] if report.few and brief else sentences)
+    print_blocks(console, report.screen(detail), detail)
+    if any(report.notes):
+        console.print()
+    show_notes(console, *report.notes, brief=report.brief and brief)
+    if folder is not None:
+        show_report(console, folder)
+
+
+def print_blocks(console: Console, blocks: Iterable[Any], detail: Detail) -> None:
+    """Print named lines, words, tables, texts, and whatever rich can print."""
+    wide, before = detail.width >= WIDE, None
+    for block in blocks:
         if isinstance(block, Named):
+            if not isinstance(before, Named):
+                console.print()
             named_line(console, block.name, block.text, block.style)
         elif isinstance(block, Words):
             console.print()
@@ -44,12 +63,10 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             console.print(Text(block, "dim") if isinstance(block, str) else block)
         elif len(block) and (detail.verbose or len(block) <= block.most):
             sheet = block.sheet("wide" if wide else "narrow")
-            console.print()
             tables = [
                 terminal_table(sheet, strong=block.strong, words=block.words, gap=gap) for gap in (2, 1)
             ]
             fits = wide and console.measure(tables[0]).maximum <= console.width
+            console.print()
             console.print(tables[0 if fits else 1])
-    console.print()
-    show_notes(console, *report.notes)
-    show_report(console, folder)
+        before = block

@@ -22,8 +22,8 @@ from headroles.records.causal.origins import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, plural, two_decimals
+from headroles.records.rules.rule import FAMILIES as OF_TESTS
 from headroles.records.roles import phrase_of
-from headroles.records.shown.notebook import FAMILIES as OF_TESTS
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Row, Table, counted
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.account import account
@@ -31,8 +31,7 @@ from headroles.reports.figures.drawing import FAINT, INK, SOFT
 from headroles.reports.figures.panel import plain, shortened
 from headroles.reports.maps import CellLook, HeadMap, HeadMaps, HeadPanel
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Line, Look, Rule, Shape, Trace
-from headroles.reports.papers import caption
-from headroles.reports.print.run_tables import findings_table
+from headroles.reports.papers import caption, findings_table
 from headroles.reports.print_maps import MOST_MAPS, verdict_maps
 from headroles.reports.recorded import account_lines, verdicts_page
 from headroles.reports.report import (
@@ -110,7 +109,7 @@ def report(run: Labelling) -> Report:
         units = len(origins.products.units)
         text = caption(run, title, FAMILIES, ", with 95\u00a0% intervals", units)
         assert isinstance(grid.table, Table)
-        return Paper(grid.table, text, grid.leave, digits)
+        return Paper(grid.table, text, grid.leave, digits=digits)
 
     roles, heads, removals = roles_grid(asked), heads_grid(asked), Grid(origins.knockouts)
     tests = {

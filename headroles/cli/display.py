@@ -12,7 +12,7 @@ from rich.text import Text
 
 from headroles.catalogue import Entry
 from headroles.records.numbers import plural
-from headroles.records.shown.notebook import FAMILIES
+from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import Cell, Sheet
 from headroles.reports.pictures import shorten
 from headroles.reports.sieve_picture import describe_cells

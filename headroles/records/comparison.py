@@ -17,7 +17,6 @@ from headroles.records.layers import Stack, stored_stack
 from headroles.records.numbers import mean
 from headroles.records.prompt import comparison_text
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.notebook import comparison_html
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Table, chance, counted
 
 if TYPE_CHECKING:
@@ -211,15 +210,6 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the answer, counts per sieve, and roles gained and lost, for notebooks."""
-        from headroles.kinds import comparison_answer
+        from headroles.kinds import comparison_notebook
 
-        return comparison_html(
-            self.differences,
-            self.before,
-            self.after,
-            self.decision,
-            self.bound,
-            self.manifest,
-            comparison_answer(self),
-            self.stack,
-        )
+        return comparison_notebook(self)

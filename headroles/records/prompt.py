@@ -14,18 +14,18 @@ import numpy as np
 
 from headroles.errors import UnknownName
 from headroles.records.brief import MOST_LINES, brief_lines, sentence_lines
+from headroles.records.markup import counts_table, escape_name, model_name, paragraph
 from headroles.records.numbers import mean
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.notebook import counts_table, escape_name, model_name, paragraph
 from headroles.records.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from headroles.records.findings import Labelling
-    from headroles.records.shown.notebook import DifferencesGrid, FindingsGrid
+    from headroles.records.comparison import Differences
+    from headroles.records.findings import Findings, Labelling
 
 MOST_ROLES = 10
 """Most lines for the rows of a replication."""
@@ -289,7 +289,7 @@ def _contrast_text(row: Mapping[str, Any]) -> str:
 
 
 def labelling_text(
-    findings: FindingsGrid,
+    findings: Findings,
     decision: Decision,
     manifest: Mapping[str, Any],
     outcomes: Sequence[str],
@@ -325,7 +325,7 @@ def labelling_text(
 
 
 def comparison_text(
-    differences: DifferencesGrid,
+    differences: Differences,
     decision: Decision,
     bound: float,
     manifest: Mapping[str, Any],

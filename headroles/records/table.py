@@ -210,7 +210,7 @@ class Table:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(next(iter(self.data.values())))
+        return len(next(iter(self.data.values()), ()))
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows, their values as Python's own numbers and texts."""
@@ -278,6 +278,11 @@ class Table:
             self,
             columns=tuple(replace(own, **changes) if own.name == column else own for own in self.columns),
         )
+
+    def kept(self, names: Sequence[str]) -> "Table":
+        """Return the table with some of its columns, in this order; cells may still use the others."""
+        known = {column.name: column for column in self.columns}
+        return replace(self, columns=tuple(known[name] for name in names))
 
     def csv(self) -> str:
         """Return the content of its file; NaN and None are empty cells."""

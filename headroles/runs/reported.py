@@ -31,7 +31,8 @@ class ReportedRun(NotebookRun):
         """Return the answer and tables as HTML for notebooks."""
         from headroles.reports.cell import notebook_html
 
-        return notebook_html(self.report(labelling), self.report_path(labelling))
+        report = self.report(labelling)
+        return notebook_html(report.answer, report.cell(), self.report_path(labelling))
 
     def answer(self, labelling: Labelling) -> Answer:
         """Return what the run found in a few plain sentences."""

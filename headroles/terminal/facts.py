@@ -17,8 +17,7 @@ from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of, role_marks
-from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.notebook import BOTH, FAMILIES
+from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
 from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer

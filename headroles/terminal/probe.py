@@ -12,6 +12,7 @@ from headroles.records.probes import ProbeResults
 from headroles.records.table import Row, Sheet
 from headroles.records.table import Table as Records
 from headroles.reports.answer.probes import answer_of
+from headroles.reports.recorded import account_lines
 from headroles.reports.sections.probe_sheets import (
     baselines_sheet,
     best_sheet,
@@ -43,7 +44,6 @@ from headroles.terminal.console import (
     terminal_table,
 )
 from headroles.terminal.facts import all_notes, describe_test, title_of
-from headroles.terminal.label import show_account
 
 WIDE = 136
 """Width of the terminal from which decimals are shown."""
@@ -101,7 +101,8 @@ def _account(console: Console, labelling: Labelling) -> None:
     facts = labelling.manifest
     best = probes_of(labelling).best
     names = scheme_of(facts, (row.row for row in best))
-    show_account(console, facts, f", relations of {names}" if names else "")
+    for line in account_lines(labelling, f", relations of {names}" if names else ""):
+        named_line(console, line.name, line.text)
     if best:
         named_line(console, "best", selection_text(facts))
     if labelling.findings.roles:

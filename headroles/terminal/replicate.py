@@ -5,7 +5,7 @@ from rich.text import Text
 
 from headroles.records.numbers import plural
 from headroles.records.replication import Replication
-from headroles.records.shown.notebook import FAMILIES
+from headroles.records.rules.rule import FAMILIES
 from headroles.terminal.console import named_line, terminal_table
 from headroles.terminal.facts import describe_run, describe_test
 

@@ -5,20 +5,22 @@ Colours are tones of the page, in shades that stand out on light and dark ground
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.style import Style
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from headroles.records.assessment import Assessment
+from headroles.errors import visible
 from headroles.records.numbers import isolate, join_names, plural, two_decimals
 from headroles.records.roles import CATEGORIES, CONTROLS, SHADES, TAKES, VALUES, phrase_of, without_wholes
 from headroles.reports.document import template
 from headroles.reports.label import counts_beyond
-from headroles.reports.summary import Role, Summary, Support
+from headroles.reports.summary import Role, Summary
 from headroles.reports.words.words import ABSENT, POWER, STEADY, interval
 
 SHORTEST, LONGEST = 6, 24
@@ -42,85 +44,71 @@ SIXTEEN = ("bright_black", "blue", "red", "green", "magenta")
 """Colours of the families in a terminal of sixteen colours."""
 
 
-def show_counts(console: Console, summary: Summary) -> None:
-    """Print every role with its heads as a bar and its strongest head, the rarest first.
+@dataclass(frozen=True, slots=True)
+class RoleCounts:
+    """Every role with its heads as a bar and its strongest head, the rarest first.
 
-    Args:
-        console: Of any width from 60 columns.
-        summary: Of the run.
+    Attributes:
+        summary: Of a run.
     """
-    roles = sorted(summary.roles, key=lambda role: (not role.tally.role, role.tally.role))
-    shown = [role for role in roles if role.tally.role] if len(roles) > MOST else roles
-    if shown:
-        for line in _lines(shown, summary, console):
-            console.print(line)
-    if left := len(roles) - len(shown):
-        console.print(Text(f"{plural(left, 'more role')} without a head", style="dim"))
-    for meaning in _meanings(summary.roles) if console.width >= ROOM else ():
-        console.print(Text(meaning, style="dim"))
 
+    summary: Summary
 
-def _lines(roles: Sequence[Role], summary: Summary, console: Console) -> list[Text]:
-    """Return headings and a line per role, as wide as the console."""
-    wide, heads = console.width >= 100, summary.layers * summary.heads
-    headings, columns = list[str](), list[list[str]]()
-    if console.width >= ROOM:  # verdicts other than roles; a dash where nothing can explain a role
-        headings = ["explained", "undetermined"] if wide else ["ex-\nplained", "unde-\ntermined"]
-        columns = [
-            [f"{role.tally.explained:,}" if role.contrast else "–" for role in roles],
-            [f"{role.tally.undetermined:,}" for role in roles],
-        ]
-        if any(role.tally.untestable for role in roles):
-            headings.append("untestable" if wide else "untest-\nable")
-            columns.append([f"{role.tally.untestable:,}" for role in roles])
-    gap = 2 if wide else 1
-    widths = [
-        max(*map(len, heading.split("\n")), *map(len, column))
-        for heading, column in zip(headings, columns, strict=True)
-    ]
-    count = max(len(f"{role.tally.role:,}") for role in roles)
-    best = [role.strongest for role in roles]
-    places = [summary.stack.name(one.layer, one.head) if one else "" for one in best]
-    means = [interval(one.score) if one else "" for one in best]
-    place, mean = max(4, *map(len, places)), max(17, *map(len, means))
-    mark = max(len(role.code) for role in roles)
-    rest = mark + count + place + mean + 1 + sum(width + gap for width in widths) + 4 * gap
-    title = min(
-        max(cell_len(phrase_of(role.sieve).title) for role in roles),
-        max(NARROWEST, console.width - rest - SHORTEST),
-    )
-    bar = max(SHORTEST, min(LONGEST, console.width - rest - title))
-    lines = _headings(headings, widths, gap, (mark + gap + title, count + 1 + bar, place + gap + mean))
-    for number, role in enumerate(roles):
-        line = Text(style="" if role.tally.role else "dim")
-        line.append(f"{role.code:<{mark}}", chip(console, role.tone) if role.tally.role else "")
-        line.append(" " * gap + set_cell_size(phrase_of(role.sieve).title, title) + " " * gap)
-        line.append(f"{role.tally.role:>{count},} ")
-        line.append(f"{bar_of(role.tally.role / heads, bar):<{bar}}", ink(console, role.tone))
-        line.append(f"{' ' * gap}{places[number]:>{place}}{' ' * gap}{means[number]:<{mean}}")
-        for column, width in zip(columns, widths, strict=True):
-            line.append(f"{' ' * gap}{column[number]:>{width}}")
-        lines.append(line)
-    return lines
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield a table that is as wide as the console, from 60 columns, and what its words mean."""
+        roles = sorted(self.summary.roles, key=lambda role: (not role.tally.role, role.tally.role))
+        shown = [role for role in roles if role.tally.role] if len(roles) > MOST else roles
+        if shown:
+            yield self._table(shown, console)
+        if left := len(roles) - len(shown):
+            yield Text(f"{plural(left, 'more role')} without a head", style="dim")
+        for meaning in _meanings(self.summary.roles) if console.width >= ROOM else ():
+            yield Text(meaning, style="dim")
 
-
-def _headings(
-    headings: Sequence[str], widths: Sequence[int], gap: int, parts: tuple[int, int, int]
-) -> list[Text]:
-    """Return the lines of headings; those of two lines end in the last one."""
-    role, heads, strongest = parts
-    depth = max((heading.count("\n") for heading in headings), default=0) + 1
-    lines = []
-    for level in range(depth):
-        last = level == depth - 1
-        line = f"{'role' if last else '':<{role}}{' ' * gap}{'heads' if last else '':<{heads}}{' ' * gap}"
-        line += f"{'strongest head [95 %]' if last else '':<{strongest}}"
-        for heading, width in zip(headings, widths, strict=True):
-            words = heading.split("\n")
-            word = words[level - depth + len(words)] if level - depth + len(words) >= 0 else ""
-            line += f"{' ' * gap}{word:>{width}}"
-        lines.append(Text(line.rstrip(), style="dim"))
-    return lines
+    def _table(self, roles: Sequence[Role], console: Console) -> RichTable:
+        wide, heads = console.width >= 100, self.summary.layers * self.summary.heads
+        gap, more = 2 if wide else 1, dict[str, list[str]]()
+        if console.width >= ROOM:  # verdicts other than roles; a dash where nothing can explain a role
+            more["explained" if wide else "ex-\nplained"] = [
+                f"{role.tally.explained:,}" if role.contrast else "–" for role in roles
+            ]
+            more["undetermined" if wide else "unde-\ntermined"] = [
+                f"{role.tally.undetermined:,}" for role in roles
+            ]
+            if any(role.tally.untestable for role in roles):
+                more["untestable" if wide else "untest-\nable"] = [
+                    f"{role.tally.untestable:,}" for role in roles
+                ]
+        best = [role.strongest for role in roles]
+        places = [self.summary.stack.name(one.layer, one.head) if one else "" for one in best]
+        means = [interval(one.score) if one else "" for one in best]
+        place, mean = max(4, *map(len, places)), max(17, *map(len, means))
+        mark, count = (max(map(len, texts)) for texts in (
+            [role.code for role in roles], [f"{role.tally.role:,}" for role in roles],
+        ))  # fmt: skip
+        others = [max(map(len, [*heading.split("\n"), *column])) + gap for heading, column in more.items()]
+        rest = mark + count + place + mean + 1 + sum(others) + 4 * gap
+        titles = [visible(phrase_of(role.sieve).title) for role in roles]
+        title = min(max(map(cell_len, titles)), max(NARROWEST, console.width - rest - SHORTEST))
+        bar = max(SHORTEST, min(LONGEST, console.width - rest - title))
+        table = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+        for heading in ("role", "heads", "strongest head [95 %]"):
+            table.add_column(Text(heading), no_wrap=True, vertical="bottom")
+        for heading in more:
+            table.add_column(Text(heading), justify="right", no_wrap=True, vertical="bottom")
+        for number, role in enumerate(roles):
+            held = bool(role.tally.role)
+            name = Text(f"{role.code:<{mark}}", chip(console, role.tone) if held else "")
+            name.append(" " * gap + set_cell_size(titles[number], title), "" if held else "dim")
+            bars = f"{bar_of(role.tally.role / heads, bar):<{bar}}"
+            table.add_row(
+                Text.assemble(name),
+                Text.assemble(f"{role.tally.role:>{count},} ", (bars, ink(console, role.tone))),
+                f"{places[number]:>{place}}{' ' * gap}{means[number]}",
+                *(column[number] for column in more.values()),
+                style="" if held else "dim",
+            )
+        return table
 
 
 def _meanings(roles: Sequence[Role]) -> list[str]:
@@ -153,33 +141,34 @@ def bar_of(share: float, cells: int) -> str:
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def show_grid(console: Console, summary: Summary) -> None:
-    """Print layers × heads with the rarest role of every head, in blocks of heads that fit the width.
+@dataclass(frozen=True, slots=True)
+class HeadGrid:
+    """Layers × heads with the rarest role of every head, in blocks of heads that fit the width.
 
-    Args:
-        console: Of any width.
-        summary: Of the run.
+    Attributes:
+        summary: Of a run.
     """
-    chosen = rarest(summary)
-    heads, numbers = chosen.shape[1], summary.stack.numbers
-    side = max(5, len(str(numbers[-1])))
-    fitting = max(1, (console.width - side - 1) // CELL)
-    for start in range(0, heads, fitting):
-        block = range(start, min(heads, start + fitting))
-        console.print(
-            Text(f"{'layer':>{side}} " + "".join(f"{head:^{CELL}}" for head in block).rstrip(), style="dim")
-        )
-        for layer, number in enumerate(numbers):
-            line = Text.assemble((f"{number:>{side}} ", "dim"))
-            for head in block:
-                role = int(chosen[layer, head])
-                if role < 0:
-                    line.append(f"{NONE:^{CELL}}", style="dim")
-                else:
-                    line.append(
-                        f"{summary.roles[role].code:^{CELL}}", style=chip(console, summary.roles[role].tone)
-                    )
-            console.print(line)
+
+    summary: Summary
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield a line per layer and block."""
+        chosen, roles = rarest(self.summary), self.summary.roles
+        heads, numbers = chosen.shape[1], self.summary.stack.numbers
+        side = max(5, len(str(numbers[-1])))
+        fitting = max(1, (console.width - side - 1) // CELL)
+        for start in range(0, heads, fitting):
+            block = range(start, min(heads, start + fitting))
+            header = "".join(f"{head:^{CELL}}" for head in block).rstrip()
+            yield Text(f"{'layer':>{side}} {header}", style="dim")
+            for number, row in zip(numbers, chosen.tolist(), strict=True):
+                line = Text.assemble((f"{number:>{side}} ", "dim"))
+                for role in row[start : start + fitting]:
+                    mark, style = (NONE, Style(dim=True)) if role < 0 else (
+                        roles[role].code, chip(console, roles[role].tone)
+                    )  # fmt: skip
+                    line.append(f"{mark:^{CELL}}", style)
+                yield line
 
 
 def rarest(summary: Summary) -> np.ndarray:
@@ -233,17 +222,17 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
     return lines
 
 
-def support_lines(label_supports: Sequence[Support], assessment: Assessment | None) -> list[tuple[str, str]]:
+def support_lines(summary: Summary) -> list[tuple[str, str]]:
     """Return name and text of each line below the counts: stability, power, design effect and overlap."""
-    lines = []
-    if any(support.steady is not None for support in label_supports):
+    lines, supports, assessment = [], summary.supports, summary.assessment
+    if any(support.steady is not None for support in supports):
         words = f"in a fresh sample of as many units, the label is found again with probability ≥ {STEADY:g}"
         lines.append(("stable", f"{words} (not the probability that it is true)"))
-    effects = _range(end for support in label_supports for end in support.detectable)
+    effects = _range(end for support in supports for end in support.detectable)
     if effects:
         words = f"found with power {POWER:g}: {effects} SD above the threshold (by role, without contrasts)"
         lines.append(("effects", words))
-    design = _range(support.design for support in label_supports)
+    design = _range(support.design for support in supports)
     if design:
         lines.append(("groups", f"units hold several examples: median design effect {design}, by role"))
     pair = {

@@ -10,6 +10,7 @@ from rich.text import Text
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number
 from headroles.reports.answer.surface import answer_of
+from headroles.reports.recorded import account_lines
 from headroles.reports.sections.surface_sheets import statistics
 from headroles.reports.words.surface import (
     ENTROPIES,
@@ -35,7 +36,6 @@ from headroles.terminal.console import (
     terminal_table,
 )
 from headroles.terminal.facts import all_notes, describe_test, title_of
-from headroles.terminal.label import show_account
 
 WIDE = 100
 """Width of the terminal from which means have three decimals."""
@@ -125,7 +125,8 @@ def _lower_first(line: str) -> str:
 def _account(console: Console, labelling: Labelling) -> None:
     """Print model, inputs, test and notes."""
     facts = labelling.manifest
-    show_account(console, facts)
+    for line in account_lines(labelling):
+        named_line(console, line.name, line.text)
     tested = describe_test(labelling.decision, facts.get("preset")).replace("one sieve", "one statistic")
     named_line(console, "tested", f"against even attention, both ways; {tested}")
     loss = facts.get("surface", {}).get("loss")

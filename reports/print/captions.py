@@ -5,8 +5,7 @@ from typing import Any
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
-from headroles.records.rules.rule import Decision
-from headroles.records.shown.notebook import BOTH, FAMILIES
+from headroles.records.rules.rule import BOTH, FAMILIES, Decision
 from headroles.reports.words.words import correction_words, words_of_test
 
 

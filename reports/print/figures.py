@@ -15,21 +15,21 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import exact, isolate
 from headroles.reports.example_heads import examples
 from headroles.reports.figures.atlas import atlas_panels
-from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
 from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.label_figures import figures
+from headroles.reports.marks import Entry
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
-from headroles.reports.print.legend import Entry, probe_legend, with_legend
+from headroles.reports.print.legend import probe_legend, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
-from headroles.reports.sections import clusters
+from headroles.reports.prints import drawn_for_print
 from headroles.reports.sections.probes import section
-from headroles.reports.summary import Summary, summarise
+from headroles.reports.summary import summarise
 
 NAME = 40
 """Letters of a sieve's name in a file's name at most."""
@@ -105,10 +105,6 @@ def _legend(figure: Figure, names: tuple[str, ...]) -> Figure:
     return figure
 
 
-ROWS_NAMED = ("p-values", "means", "layers", "overlap", "pairs")
-"""Figures whose rows bear the names of their roles, so that their legend explains strokes only."""
-
-
 def atlas_figures(atlas: Atlas, width: float) -> dict[str, Figure]:
     """Draw the maps of all roles run by run, agreement, p values, and roles by layer.
 
@@ -162,17 +158,6 @@ def _with_text(figure: Figure, sentence: str) -> Figure:
     return {"data": [dict(trace) for trace in figure["data"]], "layout": layout}
 
 
-def _panels(summary: Summary) -> dict[str, Figure]:
-    """Draw the figures of roles."""
-    plots = {}
-    for panel in figures(summary):
-        named = panel.key in ROWS_NAMED or not panel.legend
-        entries = legend.strokes(panel.figure, panel.key) if named else legend.roles(summary, panel.legend)
-        for plot in _with_second_plot(panel):
-            plots[plot.key] = with_legend(with_sentence(plot), entries)
-    return plots
-
-
 def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
     """Draw the figures of a run of sieves or probes: matrix, maps, example heads, and those of its part.
 
@@ -188,9 +173,8 @@ def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
     }
     return {
         **_probes(labelling),
-        **_clusters(labelling, summary),
         **{name: figure for name, figure in drawn.items() if figure is not None},
-        **_panels(summary),
+        **drawn_for_print(figures(summary)),
     }
 
 
@@ -215,34 +199,3 @@ def _probes(labelling: Labelling) -> dict[str, Figure]:
     return by_name | {
         plot.key: with_sentence(plot) for panel in probes.weights for plot in _with_second_plot(panel)
     }
-
-
-def _clusters(labelling: Labelling, summary: Summary) -> dict[str, Figure]:
-    """Draw the map in its three colourings, the tree, and the numbers of clusters."""
-    key, clustered = clusters.section(labelling, summary), labelling.clustered
-    if key is None or clustered is None:
-        return {}
-    held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
-    looks = views(clustered, summary, held)
-    legends: dict[str, Iterable[legend.Entry]] = {
-        "cluster": legend.clusters(key.named, key.lone),
-        "layer": (),
-        "roles": legend.sets(key.sets, key.rare),
-    }
-    plots = {}
-    for view, entries in legends.items():
-        if view == "roles" and not summary.roles:
-            continue
-        figure = with_sentence(key.map)
-        figure["data"] = [trace | looks[view] for trace in figure["data"] if trace["name"] == "heads"]
-        name = "cluster-map" if view == "cluster" else f"cluster-map-{view}"
-        plots[name] = with_legend(figure, entries)
-    plots[key.tree.key] = with_sentence(key.tree)
-    if key.choices:
-        lines = ("silhouette", "stability")
-        figure = with_sentence(key.choices)
-        for trace in figure["data"]:
-            trace["showlegend"] = trace["name"] in lines
-        figure["layout"]["showlegend"] = True
-        plots[key.choices.key] = figure
-    return plots

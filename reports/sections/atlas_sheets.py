@@ -12,12 +12,14 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.numbers import count, percent_text, share, two_decimals
 from headroles.records.roles import looks_of, without_wholes
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, SHARE, Cell, Column, Row, Table, counted
-from headroles.reports.sections.several_sheets import (
-    P_OF_RUNS,
-    p_row,
-)
+from headroles.reports.papers import P_VALUES, p_row
 from headroles.reports.sheets import Sheet, with_digits
 from headroles.reports.words.words import middle_row, middle_verdict, points
+
+_P_OF_ROLES = P_VALUES.describe("role", heading="role")
+P_OF_RUNS = replace(
+    _P_OF_ROLES, columns=(Column("run", "Name of the run.", str, "run"), *_P_OF_ROLES.columns)
+)
 
 
 def _over_inputs(row: Row) -> Cell:

@@ -15,8 +15,7 @@ from headroles.records.numbers import (
     plural,
     with_range,
 )
-from headroles.records.rules.rule import Decision
-from headroles.records.shown.notebook import FAMILIES
+from headroles.records.rules.rule import FAMILIES, Decision
 from headroles.records.table import Row
 from headroles.reports.words.words import Interval, interval
 

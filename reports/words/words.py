@@ -8,8 +8,6 @@ from headroles.records.example import Example
 from headroles.records.layers import Stack
 from headroles.records.numbers import mean, p_text, percent_text, plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.notebook import BOTH as BOTH
-from headroles.records.shown.notebook import FAMILIES as FAMILIES
 from headroles.records.table import Row, Table
 from headroles.stats.decision import ALL_CORRECTIONS, TESTS
 

@@ -74,7 +74,6 @@ DOWNLOADS = {
 def test_tables_to_download_are_the_files_of_the_run_folder(kind: str) -> None:
     run, parts = result(kind), parts_of(usual_page(kind))
     embedded, folder = parts.islands.get("files", {}), result_files(run)
-    embedded |= parts.islands.get("clusters-data", {}).get("files", {})
     assert DOWNLOADS.get(kind, set()) <= embedded.keys()
     for name, text in embedded.items():
         assert text.encode() == folder[name], name

@@ -14,8 +14,8 @@ from headroles.records.assessment import SEVERAL, SIEVE
 from headroles.records.atlas.across import CONSENSUS, TRENDS
 from headroles.records.brief import brief, brief_lines
 from headroles.records.layers import Stack, StackLayer
+from headroles.records.markup import answer_html
 from headroles.records.numbers import count, mean, two_decimals
-from headroles.records.shown.notebook import answer_html
 from headroles.records.table import (
     COUNT,
     ENDS,

@@ -2,6 +2,15 @@
 
 from dataclasses import dataclass
 
+FAMILIES = {
+    "sieve": "the heads of one sieve",
+    "run": "all heads and sieves of the run",
+    "layer": "the heads of one sieve in one layer",
+}
+"""Tests that are corrected together, in words, by the name of the family."""
+BOTH = ", both directions of a row together"
+"""Addition to the family of probes whose rows have two directions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.inputs.corpora import Corpus
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Facts, ShardWork
 
@@ -93,29 +93,11 @@ class ClusterRun(LabelRun):
         """Read divergences and clusters."""
         return read_clusters(folder, scores)
 
-    def page(self, labelling: Labelling) -> str:
+    def report(self, labelling: Labelling) -> Report:
         """Return the report of clusters."""
-        from headroles.reports.clusters_page import clusters_page
+        from headroles.reports.clusters_report import report
 
-        return clusters_page(labelling)
-
-    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
-        """Return tables of roles, heads, clusters and findings."""
-        from headroles.reports.print.run_tables import cluster_tables
-
-        return cluster_tables(labelling)
-
-    def answer(self, labelling: Labelling) -> Answer:
-        """Return what clustering found, in a few sentences."""
-        from headroles.reports.answer.clusters import answer_of
-
-        return answer_of(labelling)
-
-    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
-        """Print the clusters; the roles, too, if more is asked for."""
-        from headroles.terminal.cluster import show_clustering
-
-        show_clustering(console, labelling, folder, detail)
+        return report(labelling)
 
 
 KIND = ClusterRun()

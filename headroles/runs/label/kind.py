@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,7 @@ from headroles.options.label import LabelOptions, Options
 from headroles.options.values import stored_record
 from headroles.progress import KEEP
 from headroles.records.rules.rule import Decision, Rule
-from headroles.runs.roles import RolesRun
+from headroles.runs.reported import ReportedRun
 
 if TYPE_CHECKING:
     from headroles.inputs.corpora import Corpus
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headroles.progress import Progress
     from headroles.records.findings import Labelling
     from headroles.records.stops.look import Watch
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.receipts import Receipts
     from headroles.shards.survey import Survey
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headroles.storage.places import Place
 
 
-class LabelRun(RolesRun):
+class LabelRun(ReportedRun):
     """Sieves score every head on every input, and heads get the roles that survive their tests."""
 
     name: ClassVar[str] = "label"
@@ -144,24 +144,17 @@ class LabelRun(RolesRun):
         after = judge_scores(before.scores, rules, options, decision, before.moments)
         return replace(after, exhibited=before.exhibited)
 
-    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
-        """Return tables of roles, heads and findings."""
-        from headroles.reports.print.run_tables import role_tables
+    def families(self, labelling: Labelling) -> Mapping[str, str]:
+        """Return the tests that a run corrects together, in words, by the name of the family."""
+        from headroles.reports.print.captions import families_of
 
-        return role_tables(labelling)
+        return families_of(labelling)
 
-    def answer(self, labelling: Labelling) -> Answer:
-        """Return what heads do, in a few sentences."""
-        from headroles.reports.label import answer_of
-        from headroles.reports.summary import summarise
+    def report(self, labelling: Labelling) -> Report:
+        """Return the report of roles."""
+        from headroles.reports.label_report import report
 
-        return answer_of(summarise(labelling))
-
-    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
-        """Print the roles."""
-        from headroles.terminal.label import show_labelling
-
-        show_labelling(console, labelling, folder, detail)
+        return report(labelling)
 
 
 KIND = LabelRun()

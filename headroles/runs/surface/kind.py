@@ -138,9 +138,10 @@ class SurfaceRun(NotebookRun):
 
     def notebook(self, labelling: Labelling) -> str:
         """Return the answer, and the statistics as tables."""
+        from headroles.reports.cell import notebook_html
         from headroles.reports.notebook import tables_html
 
-        return tables_html(labelling, self.answer(labelling))
+        return notebook_html(self.answer(labelling), [tables_html(labelling)], self.report_path(labelling))
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return where one head looks more than even attention does."""

@@ -177,7 +177,6 @@ function clustersOf(data) {
   document.addEventListener("head", ({ detail }) => selectHead(detail));
   tree.addEventListener("mousemove", showDistance);
   FILES["clusters.csv"] = clustersFile;
-  FILES["claims.csv"] = () => data.files["claims.csv"];
   for (const place of [controls, document.getElementById("nearest-controls"), document.getElementById("nearest")]) place.hidden = false;
   fit(map, (width) => 0.9 * width);
   fit(tree, (width) => (width - 56) / 0.755 + 100);

@@ -1,0 +1,573 @@
+"""The report of roles: tables, sections, maps, and what a terminal prints of roles."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from headroles.kinds import kind_of
+from headroles.records.arrays import key_groups
+from headroles.records.assessment import DEPTH, VALUES
+from headroles.records.findings import DECISIONS, Labelling
+from headroles.records.numbers import count as count_text
+from headroles.records.numbers import mean, plural
+from headroles.records.numbers import number as digits_of
+from headroles.records.roles import explained_list, family_of, parts_of, phrase_of, tone_of, without_wholes
+from headroles.records.table import (
+    COUNT,
+    ENDS,
+    HEAD,
+    LAYER,
+    MISSING,
+    Cell,
+    Column,
+    Row,
+    Sheet,
+    Table,
+    chance,
+    counted,
+)
+from headroles.reports.calibration import calibration
+from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
+from headroles.reports.embedded import files_of, findings_json
+from headroles.reports.example_heads import examples
+from headroles.reports.label import (
+    answer_of,
+    expected_text,
+    glossary,
+    head_sentences,
+    pair_sentences,
+    pairs_of,
+    support_sentence,
+)
+from headroles.reports.label_figures import figures
+from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_of
+from headroles.reports.marks import Figure
+from headroles.reports.notebook import maps_html
+from headroles.reports.papers import P_VALUES, caption, findings_table, p_row
+from headroles.reports.print.captions import families_of, inputs_text
+from headroles.reports.print_maps import maps, matrix
+from headroles.reports.recorded import account_lines, last_sections
+from headroles.reports.report import (
+    Block,
+    Detail,
+    Drawing,
+    Fold,
+    Grid,
+    Named,
+    Numbers,
+    Page,
+    Paper,
+    Points,
+    Report,
+    Section,
+    Text,
+    Words,
+)
+from headroles.reports.summary import Role, Summary, Support, summarise
+from headroles.reports.words.words import ABSENT, CAPTION, POWER, RELABELLINGS, middle_sentence
+from headroles.terminal.facts import all_notes, describe_test, title_of
+from headroles.terminal.roles import HeadGrid, RoleCounts, support_lines, verdict_lines
+
+MOST_NAMED = 12
+"""Heads with a role that the label of its map names."""
+SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
+
+
+def _only_with(name: str, fact: str) -> Callable[[Row], Cell]:
+    """Return the writer of a count, of the roles that have something."""
+    return lambda row: Cell(f"{getattr(row, name):,}", getattr(row, name)) if getattr(row, fact) else MISSING
+
+
+def _strongest(row: Row) -> Cell:
+    if row.layer is None:
+        return Cell("none", math.nan)
+    return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 1000)
+
+
+def _interval_columns(name: str, meaning: str, heading: str) -> tuple[Column, ...]:
+    ends = ("low", "high") if name == "mean" else (f"{name}_low", f"{name}_high")
+    return (
+        Column(name, meaning, float, f"{heading} {ENDS}", mean, ends),
+        Column(ends[0], "Lower end of its 95 % interval."), Column(ends[1], "Upper end."),
+    )  # fmt: skip
+
+
+ROLES = Table("", "Roles", "a role", (
+    Column("role", "The role.", str, "role"),
+    counted("heads", "Heads with the role.", "heads", short="role"),
+    counted("tested", "Heads that were tested.", "heads",
+            cell=lambda row: Cell(f"{row.heads}/{row.tested}", row.heads)),
+    Column("layer", "Layer of the head with the largest mean; none without a role.", "int | None",
+           within=COUNT),
+    Column("head", "This head.", "int | None", "strongest head", cell=_strongest, short="strongest\nhead",
+           within=COUNT),
+    *_interval_columns("mean", "Its mean.", "its mean"),
+    *_interval_columns("contrast", "Mean of its contrast.", "contrast"),
+    Column("threshold", "Mean chance value plus the margin.", float, "threshold", "{:.3f}".format),
+    Column("contrast_threshold", "Threshold of the contrast."),
+    chance("q", "Its q.", "q"),
+    *_interval_columns("difference", "Its mean less that of the baseline.", "difference to baseline"),
+    counted("strong", "Heads that hold the role beyond its second contrast, too.", "strong",
+            cell=_only_with("strong", "has_second")),
+    counted("explained", "Heads that are explained by the contrast.", "explained", short="ex-\nplained",
+            cell=_only_with("explained", "has_contrast")),
+    counted("not", "Heads that are not.", "not"),
+    counted("absent", "Heads whose mean lies around chance.", "absent",
+            cell=_only_with("absent", "has_bounds")),
+    counted("undetermined", "Heads that are undetermined.", "undetermined", short="unde-\nter-\nmined"),
+    counted("untestable", "Heads that could not be tested.", "untestable", short="untest-\nable"),
+    counted("steady", "Labels that fresh samples give again.", "stable labels", short="stable",
+            cell=lambda row: Cell(f"{row.steady}/{row.labels}", row.steady / row.labels) if row.labels
+            else MISSING),
+    counted("labels", "Labels whose stability is known."),
+    Column("has_contrast", "Whether the role has a contrast.", bool),
+    Column("has_bounds", "Whether heads can be absent.", bool),
+    Column("has_second", "Whether the role has a second contrast.", bool),
+), name="Verdicts")  # fmt: skip
+DIFFERENCE = ("difference", "difference_low", "difference_high")
+IN_FILES = (
+    "role", "heads", "tested", "layer", "head", "mean", "low", "high", "contrast", "contrast_low",
+    "contrast_high", "threshold", "contrast_threshold", "q", *DIFFERENCE, "strong", "explained", "not",
+    "absent",
+)  # fmt: skip
+"""Columns of roles with all digits, for papers; those of the difference are of probes."""
+HEADS = Table("", "Heads", "a head", (
+    LAYER, HEAD,
+    Column("roles", "Its roles, joined by `;`.", str, "roles", lambda roles: roles.replace(";", ", ") or "–"),
+    Column("strongest", "The role with the largest effect.", str),
+    Column("effect", "This effect.", float, "strongest effect",
+           cell=lambda row: Cell(f"{digits_of(row.effect)} ({row.strongest})", row.effect) if row.strongest
+           else MISSING),
+    counted("kv_group", "The group of the head, where heads share keys.", "kv group"),
+))  # fmt: skip
+VERDICT = Column("verdict", "The verdict of the run.", str, "verdict")
+
+
+def roles_table(summary: Summary) -> Table:
+    """Return one line per role: heads by decision, the strongest head, and stable labels."""
+    supports = summary.supports or (None,) * len(summary.roles)
+    return ROLES.rows(_row(summary, *pair) for pair in zip(summary.roles, supports, strict=True))
+
+
+def _row(summary: Summary, role: Role, firmness: Support | None) -> dict[str, Any]:
+    head, tally = role.strongest, role.tally
+    place = head.layer * summary.heads + head.head if head else -1
+    known = firmness is not None and firmness.steady is not None
+    row: dict[str, Any] = {
+        "role": role.sieve, "heads": tally.role, "tested": tally.tests, "not": tally.not_role,
+        "undetermined": tally.undetermined, "untestable": tally.untestable, "threshold": role.threshold,
+        "layer": summary.stack.numbers[head.layer] if head else None, "head": head.head if head else None,
+        "q": summary.of("q", role.position)[place] if head else math.nan, "explained": tally.explained,
+        "absent": tally.absent, "strong": tally.strong, "contrast_threshold": role.contrast_threshold,
+        "steady": firmness.steady if firmness and known else 0,
+        "labels": firmness.labels if firmness and known else 0,
+        "has_contrast": bool(role.contrast), "has_bounds": bool(role.bounded),
+        "has_second": bool(role.stronger),
+    }  # fmt: skip
+    values = (head.score, head.contrast, head.beyond) if head else (None,) * 3
+    for name, value in zip(("mean", "contrast", "difference"), values, strict=True):
+        ends = ("low", "high") if name == "mean" else (f"{name}_low", f"{name}_high")
+        row |= dict(zip((name, *ends), value or (math.nan,) * 3, strict=True))
+    return row
+
+
+def roles_sheet(summary: Summary, only: Iterable[str], width: str = "") -> Sheet:
+    """Return some columns of ``roles_table``, in their order, after the role.
+
+    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of stable
+    labels are there where a role has any.
+
+    Args:
+        summary: Of the run.
+        only: Names of columns of ``ROLES``.
+        width: As for ``Table.sheet``; in terminals contrasts stand without intervals.
+    """
+    table = roles_table(summary)
+    if width:
+        table = table.describe("contrast", short="con-\ntrast", ends=())
+        table = table.describe("mean", short=f"mean {ENDS}")
+    return table.sheet(width, only=["role", *_there(summary, only)])
+
+
+def _there(summary: Summary, names: Iterable[str]) -> list[str]:
+    """Return the columns that some role has."""
+    roles = summary.roles
+    there = {
+        "explained": any(role.contrast for role in roles), "contrast": any(role.contrast for role in roles),
+        "absent": any(role.bounded for role in roles), "strong": any(role.stronger for role in roles),
+        "difference": any(role.strongest and role.strongest.beyond for role in roles),
+        "steady": any(firmness.steady is not None for firmness in summary.supports),
+    }  # fmt: skip
+    return [name for name in names if there.get(name, True)]
+
+
+def verdict_sheet(summary: Summary) -> Sheet:
+    """Return the columns of ``roles_table`` that a page shows."""
+    names = (
+        "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "threshold", "head",
+        "mean", "difference", "steady",
+    )  # fmt: skip
+    return roles_sheet(summary, names)
+
+
+def values_table(summary: Summary) -> Table:
+    """Return scores by attention and by norm-weighted attention, and the verdict, of every head by role."""
+    drops = summary.assessment.drops if summary.assessment else VALUES
+    places, verdicts = {role.sieve: role for role in summary.roles}, []
+    for row in drops:
+        role = places[row.sieve]
+        code = int(summary.decided(role.position)[row.layer * summary.heads + row.head])
+        words = {0: "parked", 4: role.verdict}
+        verdicts.append(words.get(code) or DECISIONS[code])
+    return drops.numbered(summary.stack).extended(VERDICT, verdicts)
+
+
+def heads_table(run: Labelling, summary: Summary) -> Table:
+    """Return the roles of every head, and the largest of their effects."""
+    shared = key_groups(run.manifest.get("model"), summary.layers, summary.heads)
+    groups = None if shared is None else shared.ravel().tolist()
+    rows = []
+    for place in range(summary.layers * summary.heads):
+        layer, head = divmod(place, summary.heads)
+        roles = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
+        effects = [float(summary.of("effect", role.position)[place]) for role in roles]
+        best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
+        name, effect = (roles[best].sieve, effects[best]) if best >= 0 else ("", math.nan)
+        names = ";".join(role.sieve for role in roles)
+        rows.append(
+            {"layer": summary.stack.numbers[layer], "head": head, "roles": names, "strongest": name}
+            | {"effect": effect, "kv_group": groups[place] if groups else 0}
+        )
+    table = HEADS.rows(rows)
+    return table if groups else table.kept([name for name in table.data if name != "kv_group"])
+
+
+def role_papers(run: Labelling) -> dict[str, Callable[[], Paper]]:
+    """Return functions that make the tables for papers of a run of sieves, by name."""
+    assessed = run.assessment
+
+    def noted(title: str, more: str = "") -> str:
+        return caption(run, title, families_of(run), more)
+
+    def roles() -> Paper:
+        summary, probes = summarise(run), kind_of(run).baselines
+        contrast = "the mean of its contrast, " * any(role.contrast for role in summary.roles)
+        second = "its difference to the baseline, " if probes else contrast
+        columns = [name for name in IN_FILES if probes or name not in DIFFERENCE]
+        shown = ("tested", "strong", "explained", "absent", "head", "mean", "contrast", "difference")
+        text = (
+            f": heads with each role, of those tested{_parts_text(summary)}; of the head with the role and "
+            "the largest mean, this mean with its 95\u00a0% interval (not adjusted for selection), "
+            f"{second}and q. Means are tested against the threshold"
+        )
+        only = ("role", *_there(summary, shown), "threshold", "q")
+        return Paper(roles_table(summary), noted("Roles of attention heads", text), (), only, columns)
+
+    def heads() -> Paper:
+        table = heads_table(run, summarise(run))
+        shared = SHARED * any(column.name == "kv_group" for column in table.columns)
+        text = (
+            ", named by layer and head from 0, and the largest of their effects, (mean − θ) / standard "
+            f"deviation{shared}"
+        )
+        return Paper(table, noted("Roles of every attention head", text))
+
+    def several() -> Paper:
+        assert assessed is not None
+        words = f". {CAPTION} {middle_sentence(assessed.several)}".rstrip(" .")
+        return Paper(assessed.several, noted("Number of roles a head", words))
+
+    def p_values() -> Paper:
+        findings = run.findings
+        p = {name: findings.p[findings.of(name)].ravel() for name in findings.roles}
+        every = {"all roles": np.concatenate([*p.values()] or [np.empty(0)])}
+        text = ", over the heads of each role; with a contrast, p is the larger of the two tests"
+        table = P_VALUES.rows(p_row(*pair) for pair in (*p.items(), *every.items()))
+        return Paper(table, noted("P values before correction that lie near 0 or 1", text))
+
+    def values() -> Paper:
+        table = values_table(summarise(run))
+        names = [column.name for column in VALUES.columns]
+        text = (
+            "Mean scores of heads by attention, and by attention weighted by the norms of the values it moves"
+            f"{inputs_text(run.manifest)}, with the mean difference over units and its 95\u00a0% interval."
+        )
+        return Paper(table, text, digits=names)
+
+    return {
+        "roles": roles,
+        "heads": heads,
+        **({"several": several} if assessed and assessed.several else {}),
+        "p-values": p_values,
+        **({"values": values} if assessed and assessed.drops else {}),
+        "findings": partial(findings_table, run),
+    }
+
+
+def _parts_text(summary: Summary) -> str:
+    """Return the meaning of the columns of strong, explained and absent heads, where the run has them."""
+    stronger = sorted({role.stronger for role in summary.roles if role.stronger})
+    texts = [f"strong heads beyond {' and '.join(stronger)}, too"] if stronger else []
+    if any(role.contrast for role in summary.roles):
+        texts.append("explained heads, above the threshold with a contrast below its margin")
+    if any(role.bounded for role in summary.roles):
+        texts.append(f"absent heads, with a mean within ± {ABSENT:g} of chance")
+    return "".join(f"; {text}" for text in texts)
+
+
+def report(run: Labelling) -> Report:
+    """Return the report of a run of sieves."""
+    summary = summarise(run)
+    drawn: dict[str, Callable[..., Any]] = {
+        "matrix": matrix, "maps": maps, "examples": partial(examples, run)
+    }  # fmt: skip
+
+    def prints(width: float) -> Mapping[str, Any]:
+        made = {name: draw(summary, width) for name, draw in drawn.items()}
+        return {name: figure for name, figure in made.items() if figure is not None}
+
+    return Report(
+        "headroles report",
+        title_of(run),
+        answer_of(summary),
+        all_notes(run),
+        run.manifest,
+        role_papers(run),
+        page=partial(_page, run, summary),
+        screen=partial(role_blocks, summary),
+        cell=lambda: maps_html(run, summary, head_sentences(summary)),
+        facts=lambda detail: run_facts(run) if detail.verbose else (),
+        prints=prints,
+    )
+
+
+def run_facts(run: Labelling) -> list[Named]:
+    """Return model, inputs, parser and test of a run, as lines of a terminal."""
+    facts, parser = run.manifest, run.manifest.get("parser")
+    lines = account_lines(run)
+    if parser:
+        lines.append(Named("parser", f"{parser['name']} {parser.get('version', '')}".rstrip(), ""))
+    elif facts.get("source", {}).get("trees") == "gold":
+        lines.append(Named("parser", "none: the file's gold trees", ""))
+    return [*lines, Named("tested", describe_test(run.decision, facts.get("preset")), "")]
+
+
+def role_blocks(summary: Summary, detail: Detail) -> list[Any]:
+    """Return counts of all roles, and what else is asked for of them, as blocks of a terminal."""
+    if not summary.roles:
+        return []
+    blocks: list[Any] = [RoleCounts(summary), *([HeadGrid(summary)] if detail.grid else [])]
+    if detail.verbose:
+        untestable = ["untestable"] * any(role.tally.untestable for role in summary.roles)
+        names = ["heads", "explained", "not", "undetermined", *untestable, "steady", "head", "mean"]
+        blocks += [
+            Grid(roles_sheet(summary, [*names, "contrast"], "narrow")),
+            *(Named(*line) for line in (*verdict_lines(summary), *support_lines(summary))),
+        ]
+    return blocks
+
+
+def _page(run: Labelling, summary: Summary) -> Page:
+    """Return sections and data of the page."""
+    files, roles = files_of(run), summary.roles
+    steady = bool((~np.isnan(summary.columns.get("stability", np.array([])))).any())
+    drawn = {figure.key: figure for figure in figures(summary)}
+    precision = ["precision.csv"] * bool(summary.precision)
+    warning = [Section("published", "", "", [Drawing("label/warnings.html")])]
+    return Page(
+        answer_of(summary).title,
+        [
+            *(warning if summary.account.preset == "published" else []),
+            Section("maps", "", "", [
+                Drawing("label/maps.html", _matrix(summary) | {"steady": steady}, [_maps(summary)])
+            ]),
+            Section("heads", "Heads", "Heads", [Drawing("label/heads.html")]),
+            *(_evidence(summary, drawn) if roles else []),
+            Section("findings", "All numbers", "All numbers", [
+                Text("One row per role and head. q is p adjusted for the number of tests"
+                     f"{_CONTRAST * any(role.contrast for role in roles)}.", "lead"),
+                Text("This table, the plots and the downloads need JavaScript. The answer and the numbers "
+                     "behind each figure do not.", "warning"),
+                Numbers(
+                    "local 2-9", ["findings.csv", "labels.csv", *precision, *files, "run.json"],
+                    caption(run, "Findings", families_of(run)), "Role", stable=steady, choice=True,
+                    blocks=[Words(_columns(summary, steady), "What the columns mean", "")],
+                ),
+            ]),
+            *last_sections(run),
+        ],
+        {
+            "findings-columns": findings_json(summary, run.manifest.get("model")),
+            "cards-data": cards_json(run, summary),
+        },
+        files,
+        panel="cards/cards.html",
+        rail="label/rail.html",
+        values={"summary": summary},
+        scripts=("label/matrix.js", *PANEL_SCRIPTS, "label/heads.js"),
+        styles=("label/page.css", *PANEL_STYLES),
+    )  # fmt: skip
+
+
+_CONTRAST = "; where a role has a contrast, q is of both tests together"
+
+
+def _columns(summary: Summary, steady: bool) -> list[tuple[str, str]]:
+    """Return what the columns of all numbers mean."""
+    contrast = any(role.contrast for role in summary.roles)
+    bayes = bool((~np.isnan(summary.columns.get("bayes_factor", np.array([])))).any())
+    known = [
+        ("mean", "The mean score over units, with its 95 % interval. Intervals are not adjusted for "
+         "selection.", True),
+        ("contrast", "What the head shows beyond distance or position. A role needs both, mean and contrast. "
+         "Rows of contrasts stand under the decision “contrast”.", contrast),
+        ("effect", "(mean − threshold) / standard deviation.", True),
+        ("stability", "The probability that a fresh sample of as many units gives the role. It is no "
+         "probability of being true.", steady),
+        ("hedges g", "The effect corrected for few units, with its 95 % interval.", summary.precision),
+        ("detectable", f"The smallest effect that a t test of these units finds with power {POWER}.",
+         summary.precision),
+        ("BF10", "Evidence against a mean of exactly the threshold, by a two-sided Bayes factor. A head far "
+         "below has a large one, too.", bayes),
+    ]  # fmt: skip
+    return [(term, meaning) for term, meaning, there in known if there]
+
+
+def _evidence(summary: Summary, drawn: Mapping[str, Figure]) -> list[Section]:
+    """Return how sure the roles are, where they lie, and which go together."""
+
+    def of(key: str) -> list[Block]:
+        return [drawn[key]] if key in drawn else []
+
+    supports = [
+        (role.sieve, support_sentence(firmness, bool(role.contrast)))
+        for role, firmness in zip(summary.roles, summary.supports, strict=False)
+    ]
+    known = {row.sieve: row for row in (summary.assessment.depth if summary.assessment else ())}
+    depth = DEPTH.rows(vars(known[role.sieve]) for role in summary.roles if role.sieve in known)
+    told = pair_sentences(summary)
+    table = [Drawing("label/pairs.html", {"pairs": pairs_of(summary), "by_chance": _by_chance})]
+    left = Text("Pairs that share no head are left out here; together.csv has all.")
+    return [
+        Section("sure", "How sure", "How sure", [
+            *of("means"),
+            Text("Roles by decision", "heading"),
+            Grid(verdict_sheet(summary), "beyond"),
+            Fold("Scores by attention and by norm", [
+                Text("Mean score of the role parked by attention, and where attention is weighted by the "
+                     "norms of the values that it moves. The drop is the mean difference over units. Norms "
+                     "are relative to the other values of the head: they say nothing about how large its "
+                     "values are in all."),
+                Grid(values_table(summary)),
+            ]),
+            Words(glossary(summary)),
+            *([Words([pair for pair in supports if pair[1]], "How firm the labels of each role are", "")]
+              if supports else []),
+            Fold("How counts move with margin and alpha", of("sensitivity")),
+            Fold("p values", of("p-values")),
+            calibration(summary),
+        ]),
+        Section("depth", "Depth", "Depth", [
+            *of("layers"), *of("several"),
+            Fold("Trend over depth", [
+                Grid(depth),
+                Text("Trend: the correlation of depth with the share of a layer's heads that hold the role. "
+                     "Below 0, the role becomes rarer towards the last layer; above 0, more frequent. "
+                     f"Thirds: shares of the role's heads. Intervals: {RELABELLINGS} resamples of the "
+                     "inputs; they show how far the labels depend on these inputs. Reorderings as strong: "
+                     "the share of random layer orders with as strong a trend (descriptive, not a test)."),
+            ]),
+        ]),
+        Section("together", "Overlap", "Overlap", [
+            *of("overlap"),
+            *([Fold("Pairs of roles", [
+                *of("pairs"), *([Points(told)] if told else []), *([left] if summary.many else table),
+            ])] if "pairs" in drawn else []),
+        ]),
+    ]  # fmt: skip
+
+
+def _by_chance(pair: Row) -> str:
+    """Return the number of shared heads by chance; with its range where it has one."""
+    return expected_text(pair) if pair.expected_low != pair.expected_high else count_text(pair.expected)
+
+
+def _matrix(summary: Summary) -> dict[str, Any]:
+    """Return what the label matrix and the bar above it show."""
+    roles, shape = summary.roles, (len(summary.roles), summary.layers * summary.heads)
+    held, strong = summary.held.reshape(shape), summary.strong.reshape(shape)
+    most = int(held.sum(axis=0).max(initial=0))
+    return {
+        "titles": [phrase_of(name).title for name in summary.names],
+        "wholes": [*parts_of(summary.names)],
+        "marks": [
+            [(roles[place], bool(strong[place, cell])) for place in np.flatnonzero(held[:, cell]).tolist()]
+            for cell in range(shape[1])
+        ],
+        "verdict_words": explained_list(role.control for role in roles),
+        "kinds_of_verdicts": ["explained"] * any(role.contrast for role in roles)
+        + ["absent"] * any(role.bounded for role in roles),
+        "stronger": sorted({role.stronger for role in roles if role.tally.strong}),
+        "slots": 2 if most <= 4 else 3 if most <= 9 else 4,
+    }
+
+
+def _maps(summary: Summary) -> HeadMaps:
+    """Return a map per role that together fit the window; scores of the calibrated kind share one scale."""
+    size = summary.layers * summary.heads
+    means = [
+        summary.of("mean", role.position) - np.nan_to_num(summary.of("null", role.position))
+        for role in summary.roles
+    ]
+    peaks = [largest_of(beyond) for beyond in means]
+    peak = max(peaks, default=0.0)
+    held = summary.held.reshape(len(summary.roles), size)
+    drawn = without_wholes(summary.names, summary.held).reshape(held.shape)
+    shown = []
+    for number, role in enumerate(summary.roles):
+        strong, absent = summary.strong[number].ravel(), summary.absent[number].ravel()
+        whole = held[number] & ~drawn[number]
+        codes = np.select([whole & strong, whole, strong, absent], [7, 6, 5, 8], 0)
+        names = [
+            summary.stack.name(*divmod(cell, summary.heads)) for cell in np.flatnonzero(held[number]).tolist()
+        ]
+        count = plural(role.tally.role, "head")
+        listed = count if role.tally.role > MOST_NAMED else ", ".join(names) or "no head"
+        shown.append(
+            HeadMap(
+                name=role.sieve, title=phrase_of(role.sieve).title, note=count, column=role.position,
+                shade=BEYOND, largest=peak if peak <= 1 else peaks[number], looks=_looks(role),
+                codes={int(cell): int(codes[cell]) for cell in np.flatnonzero(codes)},
+                tone=tone_of(family_of(role.sieve)),
+                label=f"{phrase_of(role.sieve).title}: {listed}. Arrow keys move between heads.",
+                lines=("{head} · {title}", "{mean |mean||no score}", "{word}"),
+            )
+        )  # fmt: skip
+    order = range(len(shown))
+    return HeadMaps(
+        id="map-grid",
+        maps=shown,
+        order=sorted(order, key=lambda number: -summary.roles[number].tally.role)
+        if summary.many
+        else [*order],
+        scale=f"darkest {peak:.2f}" if peak <= 1 else "darkest at the largest of each role",
+    )
+
+
+def _looks(role: Role) -> tuple[CellLook, ...]:
+    """Return the looks of a role by code.
+
+    After the decisions stand 5 for a strong role, 6 for a role that is marked where its part is, 7 for both,
+    and 8 for a head that is shown not to have the role.
+    """
+    strong, weak = "role", "role"
+    if role.stronger:
+        strong, weak = f"role, beyond {role.stronger}", f"role, beyond {role.control} only"
+    return (
+        CellLook(weak, "•", framed=True), CellLook("not"), CellLook("undetermined", hatched=True),
+        CellLook("untestable", "×"), CellLook(role.verdict, "~"), CellLook(strong, "•", framed=True),
+        CellLook(weak, "⋄", framed=True), CellLook(strong, "⋄", framed=True), CellLook("not, absent"),
+    )  # fmt: skip
