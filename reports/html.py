@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headroles.reports.document import PLOTLY, environment, policy, template
+from headroles.reports.document import NO_FINDINGS, PLOTLY, environment, policy, template
 from headroles.reports.embedded import files_json, manifest_json, script_json
 from headroles.reports.figures.drawing import figure_json
 from headroles.reports.maps import SCRIPT, STYLE, head_maps
@@ -17,6 +17,10 @@ SCRIPTS = (
     "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js",
     "shared/files.js", "shared/table.js", "shared/sheets.js", SCRIPT,
 )  # fmt: skip
+OF_FINDINGS = ("shared/table.js", SCRIPT)
+"""Scripts of pages with findings."""
+FINDINGS = "findings-columns"
+"""Id of all findings on a page."""
 
 
 def page_html(report: Report) -> str:
@@ -26,9 +30,15 @@ def page_html(report: Report) -> str:
     own policy lets only its own scripts run.
     """
     page = report.page()
-    plotly = template(PLOTLY)
-    script = "\n".join(template(file) for file in (*SCRIPTS, *page.scripts))
-    data = {**page.data, "files": files_json(page.files), "manifest": manifest_json(report.manifest)}
+    plotly, found = template(PLOTLY), FINDINGS in page.data
+    scripts = [file for file in SCRIPTS if found or file not in OF_FINDINGS]
+    script = "\n".join(template(file) for file in (*scripts, *page.scripts))
+    data = {
+        FINDINGS: NO_FINDINGS,
+        **page.data,
+        "files": files_json(page.files),
+        "manifest": manifest_json(report.manifest),
+    }
     return (
         environment()
         .get_template("report.html")
@@ -42,7 +52,7 @@ def page_html(report: Report) -> str:
             data={name: Markup(json) for name, json in data.items()},
             drawn=_drawn,
             shown=shown,
-            head_maps=head_maps([*page.maps()], page.heads),
+            head_maps=head_maps([*page.maps()], page.heads) if found else "",
             style=Markup("\n".join(template(file) for file in (*STYLES, *page.styles))),
             plotly=Markup(plotly),
             script=Markup(script),

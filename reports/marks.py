@@ -24,6 +24,7 @@ from headroles.reports.figures.drawing import (
     add_shape,
     add_stroke,
     blank,
+    error_bars,
     layer_ticks,
     set_axis,
 )
@@ -141,7 +142,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with marks through the rows, or through two points.
+    """A line with marks through the rows, or through points.
 
     Attributes:
         x: Column along the first axis, or values.
@@ -151,6 +152,11 @@ class Line:
         hover: Template of the hover text; "" for none.
         dash: As plotly names it; "" for a solid line.
         number: Of the button that switches it off; −1 for none.
+        ends: Columns or values of the ends of intervals along the second axis.
+        custom: Columns or values that the hover text finds in ``customdata``, before the ends.
+        axis: Plotly's name of the second axis; "" for the first of them.
+        width: Of the line in pixels.
+        size: Of the marks in pixels.
     """
 
     x: str | Sequence[float]
@@ -160,6 +166,11 @@ class Line:
     hover: str = ""
     dash: str = ""
     number: int = -1
+    ends: Sequence[str | Sequence[float]] = ()
+    custom: Sequence[str | Sequence[float]] = ()
+    axis: str = ""
+    width: float = 2
+    size: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +183,7 @@ class Cells:
         value: Column of the shade; cells at NaN are left out.
         shade: Colours of the lowest value, those between, and the highest.
         ends: Values of the first and the last colour.
-        name: Name of the trace.
+        name: Name of the trace; "" for none.
         hover: Template of the hover text, after ``customdata`` of row, column, value and ``custom``.
         custom: Further columns of the hover text.
         text: Writes what stands in a cell; None for nothing.
@@ -399,20 +410,27 @@ def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
     add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
-        text=texts.tolist() if mark.text is not None else None, name=mark.name, hovertemplate=mark.hover,
-        **mark.settings,
+        text=texts.tolist() if mark.text is not None else None, hovertemplate=mark.hover,
+        **({"name": mark.name} if mark.name else {}), **mark.settings,
     )  # fmt: skip
 
 
 def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
     """Add a line with marks."""
-    x, y = (rows[values].tolist() if isinstance(values, str) else list(values) for values in (mark.x, mark.y))
-    marked = bool(mark.look.symbol)
+    x, y, *more = (
+        rows[values].tolist() if isinstance(values, str) else [*values]
+        for values in (mark.x, mark.y, *mark.custom, *mark.ends)
+    )
+    marked, colour = bool(mark.look.symbol), mark.look.colour
+    ends = [*zip(y, *more[-2:], strict=True)] if mark.ends else []
     add_scatter(
-        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=mark.name,
+        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=plain(mark.name),
         **({"meta": {"role": mark.number}} if mark.number >= 0 else {}),
-        line={"color": mark.look.colour, "width": 2} | ({"dash": mark.dash} if mark.dash else {}),
-        **({"marker": {"symbol": mark.look.symbol, "size": 8, "color": mark.look.colour}} if marked else {}),
+        **({"yaxis": mark.axis} if mark.axis else {}),
+        line={"color": colour, "width": mark.width} | ({"dash": mark.dash} if mark.dash else {}),
+        **({"marker": {"symbol": mark.look.symbol, "size": mark.size, "color": colour}} if marked else {}),
+        **({"error_y": error_bars(ends, color=colour, thickness=1.1, width=2)} if ends else {}),
+        **({"customdata": [[*values] for values in zip(*more, strict=True)]} if more else {}),
         **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
     )  # fmt: skip
 

@@ -23,8 +23,8 @@ def legend_of(figure: Figure) -> list[Entry]:
         elif isinstance(mark, Span):
             found[mark.name] = Entry(mark.name, FAINT, line="solid")
         elif isinstance(mark, Line):
-            line = "" if mark.look.symbol else mark.dash or "solid"
-            found[mark.name] = Entry(mark.name, mark.look.colour, mark.look.symbol, line)
+            line = mark.dash if mark.look.symbol else mark.dash or "solid"
+            found[mark.name] = Entry(plain(mark.name), mark.look.colour, mark.look.symbol, line)
     return list(found.values())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from headroles.records.table import Sheet, Table
 from headroles.reports.account import Line
 from headroles.reports.answer.records import Answer
-from headroles.reports.maps import HeadMaps, HeadPanel
+from headroles.reports.maps import HeadMaps, HeadPanel, StillMaps
 from headroles.reports.marks import Figure
 
 LONG = 2000
@@ -176,8 +176,8 @@ class Drawing:
 
 
 Block = (
-    Text | Points | Grid | Words | Beside | Choice | Fold | HeadMaps | Numbers | Methods | Command | Recorded
-    | Downloads | Drawing | Figure
+    Text | Points | Grid | Words | Beside | Choice | Fold | HeadMaps | StillMaps | Numbers | Methods | Command
+    | Recorded | Downloads | Drawing | Figure
 )  # fmt: skip
 
 
@@ -217,16 +217,18 @@ class Paper:
         table: Its rows.
         caption: What it shows, with test, correction, alpha and units.
         leave: Names of columns that only the CSV form has.
+        shown: The rows that people read; None for all, which the CSV form always has.
     """
 
     table: Table
     caption: str
     leave: tuple[str, ...] = ()
+    shown: Table | None = None
 
     @property
     def sheet(self) -> Sheet:
         """Return the table as people read it."""
-        return self.table.sheet(leave=self.leave)
+        return (self.table if self.shown is None else self.shown).sheet(leave=self.leave)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,8 @@ class Page:
     Attributes:
         tab: Title of the browser's tab.
         sections: From top to bottom, below the answer.
-        data: JSON texts that the scripts read, by id.
+        data: JSON texts that the scripts read, by id; "findings-columns" has all findings, where there are
+            any.
         files: Texts of the files that it embeds for readers, by name.
         heads: The panel of a head; None for none.
         panel: Template of another side panel, which opens for one head; "" for none.
@@ -317,6 +320,7 @@ class Report:
         cell: Makes the tables that a notebook shows below the answer.
         facts: Makes the lines that a terminal prints above the answer, at a detail.
         prints: Makes figures for print that no page draws, by name, of a width in millimetres.
+        brief: Whether a terminal only counts the notes where nothing more is asked for.
     """
 
     command: str
@@ -330,3 +334,4 @@ class Report:
     cell: Callable[[], Sequence[Grid]]
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}
+    brief: bool = False

@@ -47,5 +47,5 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             console.print()
             console.print(terminal_table(sheet, strong=block.strong, words=block.words, gap=2 if wide else 1))
     console.print()
-    show_notes(console, *report.notes)
+    show_notes(console, *report.notes, brief=report.brief and not detail.verbose)
     show_report(console, folder)

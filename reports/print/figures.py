@@ -13,8 +13,8 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import exact, isolate
+from headroles.reports.atlas_report import report
 from headroles.reports.example_heads import examples
-from headroles.reports.figures.atlas import atlas_panels
 from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
@@ -26,7 +26,8 @@ from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
 from headroles.reports.print.legend import Entry, probe_legend, with_legend
 from headroles.reports.print.settings import WIDTH
-from headroles.reports.print_maps import atlas_maps, maps, matrix
+from headroles.reports.print_maps import maps, matrix
+from headroles.reports.prints import figures_for_print
 from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
 from headroles.reports.summary import Summary, summarise
@@ -109,24 +110,6 @@ ROWS_NAMED = ("p-values", "means", "layers", "overlap", "pairs")
 """Figures whose rows bear the names of their roles, so that their legend explains strokes only."""
 
 
-def atlas_figures(atlas: Atlas, width: float) -> dict[str, Figure]:
-    """Draw the maps of all roles run by run, agreement, p values, and roles by layer.
-
-    Args:
-        atlas: Of two runs or more.
-        width: Of every figure in millimetres.
-    """
-    drawn = {"maps": atlas_maps(atlas, width)}
-    for panel in atlas_panels(atlas):
-        figure = with_sentence(panel)
-        if panel.legend:
-            for trace in figure["data"]:
-                trace["showlegend"] = trace["yaxis"] == "y"
-            figure["layout"]["showlegend"] = True
-        drawn[panel.key] = figure
-    return drawn
-
-
 def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> Mapping[str, go.Figure]:
     """Draw every figure of a report by its name, in the order of the report, prepared for print.
 
@@ -140,7 +123,7 @@ def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> 
     if isinstance(result, Comparison):
         plots: Mapping[str, Figure] = comparison_figures(result)
     elif isinstance(result, Atlas):
-        plots = atlas_figures(result, width)
+        plots = figures_for_print(report(result), width)
     else:
         plots = kind_of(result).figures(result, width)
     return {name: dress_for_print(figure, width) for name, figure in plots.items()}
