@@ -5,17 +5,30 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from headroles.records.assessment import MIDDLE, count_extreme_p
 from headroles.records.atlas.atlas import RUNS as COLLECTED
-from headroles.records.atlas.atlas import Atlas
+from headroles.records.atlas.atlas import Atlas, AtlasRun
 from headroles.records.layers import plain_stack
 from headroles.records.numbers import count, percent_text, plural, share, two_decimals
 from headroles.records.roles import looks_of, phrase_of, without_wholes
-from headroles.records.table import COUNT, ENDS, HEAD, LAYER, SHARE, Cell, Column, Row, Table, counted
+from headroles.records.table import (
+    COUNT,
+    ENDS,
+    HEAD,
+    LAYER,
+    SHARE,
+    Cell,
+    Column,
+    Row,
+    Table,
+    counted,
+    interval_ends,
+)
 from headroles.reports.atlas import answer_of, short_model
 from headroles.reports.embedded import LARGEST
 from headroles.reports.figures.drawing import INK
@@ -61,6 +74,7 @@ COLOURS = 8
 """Colours of runs; a ninth run takes the first again, with another line."""
 DASHES = ("solid", "dash", "dot")
 QUARTERS = [0, 0.25, 0.5, 0.75, 1]
+ENDS_TEXT = "with 95\u00a0% intervals over inputs"
 FOOT, TOP = 6, 22
 """Pixels below the printed map of a row, and above the first row."""
 ENTRIES = (
@@ -78,33 +92,33 @@ def _over_inputs(row: Row) -> Cell:
     return Cell(text, text)
 
 
-RUNS = Table("", "Runs", "a run", (
-    Column("run", "Name of the run.", str, "run", terminal="narrow"),
-    Column("group", "Its model and rule.", str, "rule"),
-    counted("inputs", "Number of inputs.", "inputs"),
-    counted("units", "Number of units."),
-    Column("tokens", "Mean length of an input in tokens.", float, "tokens an input", count, terminal="narrow",
-           short="tokens", within=COUNT),
-    counted("roles_held", "Heads with a role.", "heads with a role", terminal="narrow", short="heads"),
-    Column("roles_a_head", "Mean number of roles a head.", float, f"roles a head {ENDS}", two_decimals,
-           ("roles_a_head_low", "roles_a_head_high"), terminal="narrow"),
-    Column("roles_a_head_low", "Lower end of its 95 % interval over inputs."),
-    Column("roles_a_head_high", "Upper end."),
-    Column("several", "Share of heads with two or more roles.", float, f"two or more roles {ENDS}", share,
-           ("several_low", "several_high")),
-    Column("several_low", "Lower end of its 95 % interval over inputs."),
-    Column("several_high", "Upper end."),
-    Column("near_0_or_1", "Share of p values below 0.05 or above 0.95.", float, "p near 0 or 1", percent_text,
-           terminal="narrow", short="p near 0, 1", within=SHARE),
-    Column("middle_surplus", "Share of heads with two or more roles in the middle third of layers, less "
-           "that in the others.", float, f"middle layers, points {ENDS}", points,
-           ("middle_low", "middle_high"),
-           terminal="narrow", short=f"middle, points {ENDS}"),
-    Column("middle_low", "Lower end of its 95 % interval over inputs."), Column("middle_high", "Upper end."),
-    Column("middle_p", "p of no surplus.", float, "over inputs", cell=_over_inputs),
-    Column("middle_reference", "Share of choices of as many layers with a surplus as large.", float,
-           "choices as large", share),
-))  # fmt: skip
+RUNS = Table(
+    "", "Roles a head, p values near 0 or 1, and heads with several roles in the middle layers", "a run",
+    (
+        Column("run", "Name of the run.", str, "run", terminal="narrow"),
+        Column("group", "Its model and rule.", str, "rule"),
+        counted("inputs", "Number of inputs.", "inputs"), counted("units", "Number of units."),
+        Column("tokens", "Mean length of an input in tokens.", float, "tokens an input", count,
+               terminal="narrow", short="tokens", within=COUNT),
+        counted("roles_held", "Heads with a role.", "heads with a role", terminal="narrow", short="heads"),
+        Column("roles_a_head", "Mean number of roles a head.", float, f"roles a head {ENDS}", two_decimals,
+               ("roles_a_head_low", "roles_a_head_high"), terminal="narrow"),
+        *interval_ends("roles_a_head_low", "roles_a_head_high"),
+        Column("several", "Share of heads with two or more roles.", float, f"two or more roles {ENDS}", share,
+               ("several_low", "several_high")),
+        *interval_ends("several_low", "several_high"),
+        Column("near_0_or_1", "Share of p values below 0.05 or above 0.95.", float, "p near 0 or 1",
+               percent_text, terminal="narrow", short="p near 0, 1", within=SHARE),
+        Column("middle_surplus", "Share of heads with two or more roles in the middle third of layers, less "
+               "that in the others.", float, f"middle layers, points {ENDS}", points,
+               ("middle_low", "middle_high"), terminal="narrow", short=f"middle, points {ENDS}"),
+        *interval_ends("middle_low", "middle_high"),
+        Column("middle_p", "p of no surplus.", float, "over inputs", cell=_over_inputs),
+        Column("middle_reference", "Share of choices of as many layers with a surplus as large.", float,
+               "choices as large", share),
+    ),
+    name="Runs",
+)  # fmt: skip
 CELLS = Table("", "Cells of a figure", "a cell", (
     counted("row", "Row, from 0."), counted("column", "Place in the row, from 0."),
     Column("value", "Its number.", within=SHARE),
@@ -118,39 +132,32 @@ def report(atlas: Atlas) -> Report:
     """Return the report of an atlas of two runs or more."""
     answer, rules = answer_of(atlas), "; ".join(dict.fromkeys(run.rule for run in atlas.runs))
 
-    def note(words: str, table: Table, **more: Any) -> Paper:
-        return Paper(table, f"{words}: {plural(len(atlas.runs), 'run')}. Test: {rules}.", **more)
+    def note(table: Table, words: str = "", **more: Any) -> Paper:
+        words = f"{words or table.title}: {plural(len(atlas.runs), 'run')}. Test: {rules}."
+        return Paper(table, words, **more)
 
+    found, empty = _somewhere(atlas)
     papers: dict[str, Callable[[], Any]] = {
-        "runs": lambda: note(
-            "Roles a head, p values near 0 or 1, and heads with several roles in the middle layers",
-            runs_table(atlas),
-        ),
-        "agreement": lambda: note(
-            "Agreement of labels over heads (Cohen's kappa), with 95\u00a0% intervals over inputs",
-            atlas.agreement,
-        ),
-        "in-runs": lambda: note("Heads with each role in at least so many runs", counts_table(atlas)),
+        "runs": lambda: note(runs_table(atlas)),
+        "agreement": lambda: note(atlas.agreement, f"Agreement of labels over heads (Cohen's kappa), {ENDS_TEXT}"),
+        "in-runs": lambda: note(counts_table(atlas)),
         "consensus": lambda: note(
-            "Heads with a role in some run, over all runs of a group", atlas.consensus,
-            shown=_somewhere(atlas), leave=_unknown(atlas),
+            atlas.consensus, "Heads with a role in some run, over all runs of a group", shown=found,
+            leave=empty,
         ),
         "trends": lambda: note(
+            atlas.steps,
             "Trends of scores over the steps of a training, and the step from which a role holds",
-            atlas.steps, shown=_moving(atlas),
+            shown=_moving(atlas),
         ),
-        "roles": lambda: note("Heads with each role", roles_table(atlas)),
-        "p-values": lambda: note("P values before correction that lie near 0 or 1", _p_table(atlas)),
+        "roles": lambda: note(roles_table(atlas)),
+        "p-values": lambda: note(_p_table(atlas), "P values before correction that lie near 0 or 1"),
         "several": lambda: note(
-            "Roles a head and heads with several roles by layer, with 95\u00a0% intervals over inputs",
-            atlas.layers,
+            atlas.layers, f"Roles a head and heads with several roles by layer, {ENDS_TEXT}"
         ),
-        "findings": lambda: note("All findings of all runs", atlas.table),
+        "findings": lambda: note(atlas.table, "All findings of all runs"),
     }  # fmt: skip
-    named = [
-        Named("" if place else "runs", f"{run.name}: {run.folder}", "")
-        for place, run in enumerate(atlas.runs)
-    ]
+    named = [("" if place else "runs", f"{run.name}: {run.folder}") for place, run in enumerate(atlas.runs)]
     return Report(
         "headroles atlas",
         answer.title.translate(MARKS),
@@ -161,7 +168,7 @@ def report(atlas: Atlas) -> Report:
         page=partial(_page, atlas),
         screen=partial(_screen, atlas),
         cell=lambda: (),
-        facts=lambda detail: named,
+        facts=lambda detail: [Named(*line, "") for line in named],
         prints=lambda width: {"maps": _maps_for_print(atlas, width)},
         brief=True,
     )
@@ -197,20 +204,13 @@ def runs_table(atlas: Atlas) -> Table:
     return RUNS.rows(rows)
 
 
-def _of_runs(
-    atlas: Atlas,
-    places: Iterable[int],
-    meaning: str,
-    kind: type | str = int,
-    heading: str = "{}",
-    **more: Any,
-) -> tuple[Column, ...]:
+def _of_runs(runs: Iterable[AtlasRun], meaning: str, kind: Any = int, heading: str = "{}") -> list[Column]:
     """Return a column for each run, named like it; "run lost" for one that is named like another column."""
-    names = [atlas.runs[place].name for place in places]
-    return tuple(
-        Column(f"run {name}" if name in OTHERS else name, meaning, kind, heading.format(name), **more)
+    names = [run.name for run in runs]
+    return [
+        Column(f"run {name}" if name in OTHERS else name, meaning, kind, heading.format(name))
         for name in names
-    )
+    ]
 
 
 def _with(columns: Sequence[Column], values: Iterable[Any]) -> dict[str, Any]:
@@ -220,17 +220,15 @@ def _with(columns: Sequence[Column], values: Iterable[Any]) -> dict[str, Any]:
 
 def roles_table(atlas: Atlas) -> Table:
     """Return heads with each role in every run, and those with the role in all of them."""
-    meaning = "Heads with the role in the run; none where it was not tested."
-    alike = len(_models(atlas)) == 1
-    runs = _of_runs(atlas, range(len(atlas.runs)), meaning, "int | None")
-    in_all = [Column("in_all", "Heads with the role in all runs.", "int | None", "in all")] * alike
-    rows = []
+    runs = _of_runs(atlas.runs, "Heads with the role in the run; none where it was not tested.", "int | None")
+    alike, rows = len(_models(atlas)) == 1, []
     for role in atlas.roles:
         grids = [found.held[found.of(role)] if role in found.tested else None for found in atlas.findings]
         known = [grid for grid in grids if grid is not None]
         everywhere = int(np.all(known, axis=0).sum()) if alike and len(known) == len(grids) else None
         counts = _with(runs, (None if grid is None else int(grid.sum()) for grid in grids))
         rows.append({"role": role, **counts, "in_all": everywhere})
+    in_all = [Column("in_all", "Heads with the role in all runs.", "int | None", "in all")] * alike
     return Table("", "Heads with each role", "a role", (ROLE, *runs, *in_all)).rows(rows)
 
 
@@ -258,29 +256,27 @@ def counts_table(atlas: Atlas) -> Table:
         }
         everywhere = int(((own["held"] == own["runs"]) & (own["runs"] == runs)).sum()) if runs else None
         rows.append({"role": role, "group": group, "runs": runs, **counts, "labelled_in_all": everywhere})
-    at_least = (
-        Column(
-            f"at_least_{u}", f"Heads with the role in at least {u} runs.", "int | None", f"in at least {u}"
-        )
-        for u in range(1, most + 1)
-    )
-    return Table("", "Heads by the runs in which they hold a role", "a role", (
-        ROLE, Column("group", "Model and rule of the runs.", str, "rule"),
-        counted("runs", "Runs that could test the role.", "runs"), *at_least,
-        Column("labelled_in_all", "Heads with the label in all runs.", "int | None", "labelled in all"),
-    )).rows(rows)  # fmt: skip
+    return Table(
+        "", "Heads with each role in at least so many runs", "a role",
+        (
+            ROLE, Column("group", "Model and rule of the runs.", str, "rule"),
+            counted("runs", "Runs that could test the role.", "runs"),
+            *(
+                Column(f"at_least_{u}", f"Heads with the role in at least {u} runs.", "int | None",
+                       f"in at least {u}")
+                for u in range(1, most + 1)
+            ),
+            Column("labelled_in_all", "Heads with the label in all runs.", "int | None", "labelled in all"),
+        ),
+        name="Heads by the runs in which they hold a role",
+    ).rows(rows)  # fmt: skip
 
 
-def _somewhere(atlas: Atlas) -> Table:
-    """Return every role of every head over the runs of a group, those with a role in some run."""
+def _somewhere(atlas: Atlas) -> tuple[Table, tuple[str, ...]]:
+    """Return the roles of heads with a role in some run of a group, and columns that none has a number in."""
     table = atlas.consensus
-    return table.take((table["held"] > 0) | (table["at_least"] > 0))
-
-
-def _unknown(atlas: Atlas) -> tuple[str, ...]:
-    """Return the columns of numbers over runs that no such head has."""
-    shown = _somewhere(atlas)
-    return tuple(name for name in ("r", "mean") if np.isnan(shown[name]).all())
+    shown = table.take((table["held"] > 0) | (table["at_least"] > 0))
+    return shown, tuple(name for name in ("r", "mean") if np.isnan(shown[name]).all())
 
 
 def _moving(atlas: Atlas) -> Table:
@@ -292,8 +288,8 @@ def _moving(atlas: Atlas) -> Table:
 
 def emerged_table(atlas: Atlas) -> Table:
     """Return, per role, how many heads hold it from each step until the last."""
-    meaning = "Heads that hold the role from this step until the last."
-    steps, rows = _of_runs(atlas, range(len(atlas.runs)), meaning, heading="from {}"), []
+    meaning, rows = "Heads that hold the role from this step until the last.", []
+    steps = _of_runs(atlas.runs, meaning, heading="from {}")
     for role in dict.fromkeys(atlas.steps["sieve"].tolist()):
         own = atlas.steps.where(sieve=role)
         counts, trends = Counter(own["emerged"].tolist()), Counter(own["trend"].tolist())
@@ -318,23 +314,15 @@ def _p_table(atlas: Atlas) -> Table:
 
 
 def _heads_table(atlas: Atlas, places: Sequence[int]) -> Table:
-    """Return the roles of every head in runs of one model; wholes are left out where a part holds."""
+    """Return the marks of every head in runs of one model; wholes are left out where a part holds."""
     marks = {role: look.mark for role, look in zip(atlas.roles, looks_of(atlas.roles), strict=True)}
-
-    def marked(roles: str) -> str:
-        return " ".join(marks[role] for role in roles.split(";") if role) or "–"
-
-    runs = _of_runs(atlas, places, "Its roles in the run.", str, text=marked)
-    first, found = atlas.runs[places[0]], [atlas.findings[place] for place in places]
-    drawn = [(each.roles, without_wholes(each.roles, each.held)) for each in found]
-    rows = []
-    for layer, head in np.ndindex(len(first.layers), first.heads):
-        held = (
-            ";".join(role for role, own in zip(roles, grid, strict=True) if own[layer, head])
-            for roles, grid in drawn
-        )
-        rows.append({"layer": first.layers[layer], "head": head, **_with(runs, held)})
-    return Table("", "Roles of every head", "a head", (LAYER, HEAD, *runs)).rows(rows)
+    runs, found = [atlas.runs[place] for place in places], [atlas.findings[place] for place in places]
+    drawn = [([marks[role] for role in each.roles], without_wholes(each.roles, each.held)) for each in found]
+    columns, rows = _of_runs(runs, "Its roles in the run.", str), []
+    for layer, head in np.ndindex(len(runs[0].layers), runs[0].heads):
+        held = (" ".join(compress(own, grid[:, layer, head])) or "–" for own, grid in drawn)
+        rows.append({"layer": runs[0].layers[layer], "head": head, **_with(columns, held)})
+    return Table("", "Roles of every head", "a head", (LAYER, HEAD, *columns)).rows(rows)
 
 
 def _agreement(atlas: Atlas) -> Iterator[Figure]:
@@ -366,7 +354,7 @@ def _agreement(atlas: Atlas) -> Iterator[Figure]:
             [
                 Cells("row", "column", "value", ("var(--panel)", "var(--tone-2)"), (0, 1), "",
                       "%{hovertext}: kappa %{customdata[2]:.2f}<extra></extra>",
-                      text=lambda row, many=many: "" if many else two_decimals(row.value),
+                      text=None if many else lambda row: two_decimals(row.value),
                       settings={"size": 11, "hovertext": hovertext}),
             ],
             x=Axis("", {
@@ -568,6 +556,7 @@ def _page(atlas: Atlas) -> Page:
         for name, text in atlas_texts(atlas).items()
         if len(text) <= LARGEST and text.count("\n") > 1
     }
+    found, empty = _somewhere(atlas)
     heads: list[Block] = [Grid(_heads_table(atlas, places)) for places in _models(atlas)]
     # Layers have different lengths, so their texts stand in place of an array.
     collected = COLLECTED.rows(
@@ -592,7 +581,7 @@ def _page(atlas: Atlas) -> Page:
                 Grid(counts_table(atlas), leave=("group",) if len(atlas.groups) == 1 else ()),
                 Text("Each column is a family of its own: at most alpha of its heads are false. Labelled in "
                      "all: heads with the label in every run, which no test over runs protects."),
-                Fold("Every head with a role in some run", [Grid(_somewhere(atlas), leave=_unknown(atlas))]),
+                Fold("Every head with a role in some run", [Grid(found, leave=empty)]),
             ]),
             Section("agreement-of-labels", "Agreement", "Agreement of labels", [
                 *_agreement(atlas),

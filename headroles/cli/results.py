@@ -44,8 +44,8 @@ def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     from headroles.records.atlas.atlas import Atlas
     from headroles.records.causal.pruning import Pruning
     from headroles.records.comparison import Comparison
-    from headroles.terminal.causal.prune import show_pruning
     from headroles.reports.atlas_report import report as atlas_report
+    from headroles.terminal.causal.prune import show_pruning
     from headroles.terminal.compare import show_comparison
     from headroles.terminal.console import Detail, console
 

@@ -44,7 +44,8 @@ RUNS = Table("", "The runs of the manifest", "a run", (
     Column("name", "Short name, unique in the atlas: its task, with the preset where several runs share the "
            "task.", str, "run"),
     Column("folder", "Folder or address that it was read from.", str, "folder"),
-    Column("manifest_sha256", "SHA-256 of its `manifest.json`.", str, "SHA-256 of its manifest", _first_letters),
+    Column("manifest_sha256", "SHA-256 of its `manifest.json`.", str, "SHA-256 of its manifest",
+           _first_letters),
     Column("group", "Runs with one group have one model and one rule of decision, so their heads can be "
            "matched.", str),
     Column("model", "Name of the model.", str, "model"),
