@@ -101,7 +101,8 @@ def _everywhere(atlas: Atlas) -> Iterator[Sentence]:
         everywhere = int(((own["at_least"] == runs) & (own["runs"] == runs)).sum())
         two = f"; {int((own['at_least'] > 1).sum()):,} hold in at least two" * (runs > 2)
         yield Sentence(
-            f"{plural(everywhere, 'role')} of a head {'holds' if everywhere == 1 else 'hold'} in {_all(runs)}",
+            f"{plural(everywhere, 'role')} of a head {'holds' if everywhere == 1 else 'hold'} in "
+            f"{_all(runs)}",
             f"({isolate(group)}), of {int((own['held'] > 0).sum()):,} that some run gives{two} (partial "
             "conjunction, corrected over heads).",
         )

@@ -13,7 +13,6 @@ import numpy as np
 from headroles.records.assessment import MIDDLE, count_extreme_p
 from headroles.records.atlas.atlas import RUNS as COLLECTED
 from headroles.records.atlas.atlas import Atlas, AtlasRun
-from headroles.records.layers import plain_stack
 from headroles.records.numbers import count, percent_text, plural, share, two_decimals
 from headroles.records.roles import looks_of, phrase_of, without_wholes
 from headroles.records.table import (
@@ -31,14 +30,10 @@ from headroles.records.table import (
 )
 from headroles.reports.atlas import answer_of, short_model
 from headroles.reports.embedded import LARGEST
-from headroles.reports.figures.drawing import INK
-from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
 from headroles.reports.maps import StillMap, StillMaps, StillRow, still_map
 from headroles.reports.marks import Axis, Cells, Figure, Line, Look, Note
-from headroles.reports.print.dress import pixels
-from headroles.reports.print.legend import Entry, with_legend
-from headroles.reports.print_maps import TITLE, add_map, add_marks, add_title, blank_maps, map_axes
+from headroles.reports.print_maps import atlas_maps
 from headroles.reports.report import (
     Block,
     Command,
@@ -75,14 +70,6 @@ COLOURS = 8
 DASHES = ("solid", "dash", "dot")
 QUARTERS = [0, 0.25, 0.5, 0.75, 1]
 ENDS_TEXT = "with 95\u00a0% intervals over inputs"
-FOOT, TOP = 6, 22
-"""Pixels below the printed map of a row, and above the first row."""
-ENTRIES = (
-    Entry("holds the role", INK, "circle"),
-    Entry("explained by distance or position", INK, "x-thin-open"),
-    Entry("▨  undetermined"),
-)
-"""What the marks of printed maps mean."""
 
 
 def _over_inputs(row: Row) -> Cell:
@@ -139,7 +126,9 @@ def report(atlas: Atlas) -> Report:
     found, empty = _somewhere(atlas)
     papers: dict[str, Callable[[], Any]] = {
         "runs": lambda: note(runs_table(atlas)),
-        "agreement": lambda: note(atlas.agreement, f"Agreement of labels over heads (Cohen's kappa), {ENDS_TEXT}"),
+        "agreement": lambda: note(
+            atlas.agreement, f"Agreement of labels over heads (Cohen's kappa), {ENDS_TEXT}"
+        ),
         "in-runs": lambda: note(counts_table(atlas)),
         "consensus": lambda: note(
             atlas.consensus, "Heads with a role in some run, over all runs of a group", shown=found,
@@ -169,7 +158,7 @@ def report(atlas: Atlas) -> Report:
         screen=partial(_screen, atlas),
         cell=lambda: (),
         facts=lambda detail: [Named(*line, "") for line in named],
-        prints=lambda width: {"maps": _maps_for_print(atlas, width)},
+        prints=lambda width: {"maps": atlas_maps(atlas, width)},
         brief=True,
     )
 
@@ -349,7 +338,8 @@ def _agreement(atlas: Atlas) -> Iterator[Figure]:
             f"Cohen's kappa of the heads with each role, for every pair of runs ({group}).",
             "1 is full agreement, 0 that of labels with the same counts at random. No field: in both "
             "runs no head holds the role, or one of them could not test it. Intervals over inputs stand in "
-            "the table." + " A column is a pair of runs, in the order of the table; the last is the mean." * many,
+            "the table."
+            + " A column is a pair of runs, in the order of the table; the last is the mean." * many,
             CELLS.rows(cells),
             [
                 Cells("row", "column", "value", ("var(--panel)", "var(--tone-2)"), (0, 1), "",
@@ -459,21 +449,11 @@ def _several(atlas: Atlas) -> Figure:
     )  # fmt: skip
 
 
-def _largest_means(atlas: Atlas, role: str) -> dict[str, float]:
-    """Return the largest mean of a role over the runs of each statistic."""
-    tops: dict[str, float] = {}
-    for run, found in zip(atlas.runs, atlas.findings, strict=True):
-        if role in found.roles:
-            top = float(np.nanmax(found.numbers["mean"][found.of(role)], initial=0.0))
-            tops[run.statistic] = max(top, tops.get(run.statistic, 0.0))
-    return tops
-
-
 def _maps(atlas: Atlas) -> StillMaps:
     """Return maps of all roles and runs; shades of a role have one scale for all runs of one statistic."""
     rows = []
     for role, look in zip(atlas.roles, looks_of(atlas.roles), strict=True):
-        tops, title = _largest_means(atlas, role), phrase_of(role).title
+        tops, title = atlas.largest_means(role), phrase_of(role).title
         asked = [place for place, found in enumerate(atlas.findings) if role in found.tested]
         drawn = [_map(atlas, place, role, tops[atlas.runs[place].statistic]) for place in asked]
         rows.append(StillRow(drawn, title, role if role != title else "", look.tone))
@@ -504,49 +484,6 @@ def _map(atlas: Atlas, place: int, role: str, top: float) -> StillMap:
         small=True,
     )
     return StillMap(run.name, heads, drawing)
-
-
-def _maps_for_print(atlas: Atlas, width: float) -> PlotlyFigure:
-    """Draw a map per role (rows) and run (columns): the shade is the mean, a mark its decision."""
-    roles, runs = atlas.roles, atlas.runs
-    wide = pixels(width) - 24
-    cell = max(3.0, min(12.0, wide / len(runs) / max(run.heads for run in runs) - 0.6))
-    high = TITLE + FOOT + cell * max(len(run.layers) for run in runs)
-    height = TOP + high * len(roles)
-    figure = blank_maps(height)
-    for column, run in enumerate(runs):
-        add_title(figure, f"<b>{plain(run.name)}</b>", column / len(runs), 1, color=INK)
-    number = 0
-    for row, (role, look) in enumerate(zip(roles, looks_of(roles), strict=True)):
-        top, bottom = 1 - (TOP + row * high) / height, 1 - (TOP + (row + 1) * high - FOOT) / height
-        tops = _largest_means(atlas, role)
-        add_title(figure, plain(phrase_of(role).title), 0, top)
-        for column, (run, found) in enumerate(zip(runs, atlas.findings, strict=True)):
-            if role not in found.tested:
-                continue
-            number += 1
-            across = [column / len(runs), (column + 1) / len(runs) - 6 / wide]
-            domains, stack = (across, [bottom, top - TITLE / height]), plain_stack(len(run.layers))
-            axes = map_axes(figure, number, domains, stack, run.heads, edge=0.6, visible=False)
-            place = found.of(role)
-            verdict = found.verdict[place].astype(str)
-            colours = add_map(
-                figure, found.numbers["mean"][place], tops[run.statistic] or 1.0, verdict == "undetermined",
-                f"var(--tone-{look.tone})", fine=True, name=plain(role), **axes,
-            )  # fmt: skip
-            explained = np.char.startswith(verdict, "explained")
-            for symbol, chosen in (("circle", found.held[place]), ("x-thin", explained)):
-                colour = colours[chosen].tolist()
-                line = {"width": 1 if symbol == "x-thin" else 0, "color": colour}
-                mark = {"symbol": symbol, "size": 4, "color": colour, "line": line}
-                add_marks(figure, chosen, mode="markers", marker=mark, **axes)
-    sentence = (
-        f"One map per role and run ({plural(len(runs), 'run')}), layers as rows and heads as columns: "
-        "a dot where the head holds the role, a cross where distance or position explains the score, "
-        "hatching where it is undetermined; the stronger the shade, the larger the mean."
-    )
-    figure["layout"]["meta"] = {"sentence": sentence}
-    return with_legend(figure, ENTRIES)
 
 
 def _page(atlas: Atlas) -> Page:

@@ -1,4 +1,4 @@
-"""Maps of layers × heads for papers: the label matrix, a map per role, maps of verdicts."""
+"""Maps of layers × heads for papers: the label matrix, a map per role, maps of verdicts, maps of an atlas."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from headroles.records.atlas.atlas import Atlas
 from headroles.records.findings import DECISIONS
-from headroles.records.layers import Stack
+from headroles.records.layers import Stack, plain_stack
 from headroles.records.numbers import plural
-from headroles.records.roles import explained_list, phrase_of, without_wholes
+from headroles.records.roles import explained_list, looks_of, phrase_of, without_wholes
 from headroles.reports.figures.drawing import (
     GAP,
     INK,
@@ -48,6 +49,14 @@ QUIET: dict[str, Any] = {
     "showgrid": False, "ticks": "", "tickmode": "linear", "tick0": 0, "automargin": False
 }  # fmt: skip
 """Settings of every axis of the maps."""
+ATLAS_FOOT, ATLAS_TOP = 6, 22
+"""Pixels below the map of a row, and above the first row, of an atlas."""
+ATLAS_ENTRIES = (
+    Entry("holds the role", INK, "circle"),
+    Entry("explained by distance or position", INK, "x-thin-open"),
+    Entry("▨  undetermined"),
+)
+"""What the marks of an atlas mean."""
 INNER = 0.86
 """Part of a cell of the matrix inside its empty border."""
 LETTERS = 17
@@ -98,14 +107,14 @@ def map_frames(stack: Stack, heads: int, number: int, width: float) -> tuple[Fig
     wide = pixels(width) - 24
     cell = (wide / across - SIDE) / heads
     high = TITLE + FOOT + len(stack.layers) * max(min(cell * TALLEST, 18.0), 4.0)
-    figure = blank_maps(down * high)
+    figure = _blank(down * high)
     frames = []
     for place in range(number):
         row, column = divmod(place, across)
         left, right = column / across + SIDE / wide, (column + 1) / across - 6 / wide
         upper, lower = 1 - row / down, 1 - (row + 1) / down + FOOT / (down * high)
         domains = [left, right], [lower, upper - TITLE / (down * high)]
-        axes = map_axes(figure, place + 1, domains, stack, heads, **QUIET)
+        axes = _map_axes(figure, place + 1, domains, stack, heads, **QUIET)
         frames.append(MapFrame(axes, left, upper, right))
     return figure, tuple(frames)
 
@@ -134,13 +143,13 @@ def add_verdicts(
         if look.mark:
             ink = "var(--on-tone)" if colour and not pale else INK
             marks = {"text": [look.mark] * int(chosen.sum()), "textfont": {"size": 9, "color": ink}}
-            add_marks(figure, chosen, mode="text", name=look.word, **marks, **frame.axes)
+            _add_marks(figure, chosen, mode="text", name=look.word, **marks, **frame.axes)
 
 
 def map_title(figure: Figure, title: str, note: str, frame: MapFrame) -> None:
     """Write what a map shows above it, and a note at its right end."""
-    add_title(figure, f"<b>{plain(title)}</b>", frame.left, frame.top, color=INK)
-    add_title(figure, note, frame.right, frame.top, xanchor="right")
+    _add_title(figure, f"<b>{plain(title)}</b>", frame.left, frame.top, color=INK)
+    _add_title(figure, note, frame.right, frame.top, xanchor="right")
 
 
 def maps(summary: Summary, width: float) -> Figure | None:
@@ -165,14 +174,14 @@ def maps(summary: Summary, width: float) -> Figure | None:
             decided == DECISIONS.index(word) for word in ("undetermined", "role", "explained")
         )
         trace: dict[str, Any] = {"name": plain(role.sieve), "meta": {"role": place}}
-        colours = add_map(figure, mean, top, undetermined, tone(role), **trace, **frame.axes)
+        colours = _add_map(figure, mean, top, undetermined, tone(role), **trace, **frame.axes)
         strong = summary.strong[place]
         for sign, symbol, size, chosen in (("•", "circle", 4, holds & ~strong), ("◆", "diamond", 6, strong)):
             mark = {"symbol": symbol, "size": size, "color": colours[chosen].tolist()}
-            add_marks(figure, chosen, mode="markers", marker=mark, name=sign, **frame.axes)
+            _add_marks(figure, chosen, mode="markers", marker=mark, name=sign, **frame.axes)
         font = {"size": 11, "color": colours[explained].tolist()}
         text = ["~"] * int(explained.sum())
-        add_marks(figure, explained, mode="text", text=text, textfont=font, name="~", **frame.axes)
+        _add_marks(figure, explained, mode="text", text=text, textfont=font, name="~", **frame.axes)
         map_title(figure, phrase_of(role.sieve).title, plural(role.tally.role, "head"), frame)
     sentence = (
         f"{_held(summary)}. One map per role, layers as rows; the stronger the shade, the larger the mean "
@@ -185,6 +194,61 @@ def maps(summary: Summary, width: float) -> Figure | None:
     entries += [Entry(f"~  {verdicts}")] if verdicts else []
     entries += [Entry("▨  undetermined")] if any(role.tally.undetermined for role in roles) else []
     return with_legend(figure, entries)
+
+
+def atlas_maps(atlas: Atlas, width: float) -> Figure:
+    """Draw a map per role (rows) and run (columns): the shade is the mean, a mark its decision.
+
+    Args:
+        atlas: Of two runs or more.
+        width: Of the figure in millimetres.
+
+    Returns:
+        The figure in the page's colours.
+    """
+    roles, runs = atlas.roles, atlas.runs
+    wide = pixels(width) - 24
+    cell = max(3.0, min(12.0, wide / len(runs) / max(run.heads for run in runs) - 0.6))
+    high = TITLE + ATLAS_FOOT + cell * max(len(run.layers) for run in runs)
+    height = ATLAS_TOP + high * len(roles)
+    figure = _blank(height)
+    for column, run in enumerate(runs):
+        _add_title(figure, f"<b>{plain(run.name)}</b>", column / len(runs), 1, color=INK)
+    number = 0
+    for row, (role, look) in enumerate(zip(roles, looks_of(roles), strict=True)):
+        top = 1 - (ATLAS_TOP + row * high) / height
+        bottom = 1 - (ATLAS_TOP + (row + 1) * high - ATLAS_FOOT) / height
+        tops = atlas.largest_means(role)
+        _add_title(figure, plain(phrase_of(role).title), 0, top)
+        for column, (run, found) in enumerate(zip(runs, atlas.findings, strict=True)):
+            if role not in found.tested:
+                continue
+            number += 1
+            domains = (
+                [column / len(runs), (column + 1) / len(runs) - 6 / wide],
+                [bottom, top - TITLE / height],
+            )
+            stack = plain_stack(len(run.layers))
+            axes = _map_axes(figure, number, domains, stack, run.heads, edge=0.6, visible=False)
+            place = found.of(role)
+            verdict = found.verdict[place].astype(str)
+            colours = _add_map(
+                figure, found.numbers["mean"][place], tops[run.statistic] or 1.0, verdict == "undetermined",
+                f"var(--tone-{look.tone})", fine=True, name=plain(role), **axes,
+            )  # fmt: skip
+            explained = np.char.startswith(verdict, "explained")
+            for symbol, chosen in (("circle", found.held[place]), ("x-thin", explained)):
+                colour = colours[chosen].tolist()
+                line = {"width": 1 if symbol == "x-thin" else 0, "color": colour}
+                mark = {"symbol": symbol, "size": 4, "color": colour, "line": line}
+                _add_marks(figure, chosen, mode="markers", marker=mark, **axes)
+    sentence = (
+        f"One map per role and run ({plural(len(runs), 'run')}), layers as rows and heads as columns: "
+        "a dot where the head holds the role, a cross where distance or position explains the score, "
+        "hatching where it is undetermined; the stronger the shade, the larger the mean."
+    )
+    figure["layout"]["meta"] = {"sentence": sentence}
+    return with_legend(figure, ATLAS_ENTRIES)
 
 
 def matrix(summary: Summary, width: float) -> Figure | None:
@@ -299,12 +363,12 @@ def _stronger(summary: Summary) -> list[str]:
     return [kinds] if kinds else []
 
 
-def blank_maps(height: float) -> Figure:
+def _blank(height: float) -> Figure:
     """Return a figure for maps of a height in pixels."""
     return blank(round(height) + 12, margin={"l": 12, "r": 12, "t": 4, "b": 8}, barmode="overlay")
 
 
-def map_axes(
+def _map_axes(
     figure: Figure, number: int, domains: tuple[list[float], list[float]], stack: Stack, heads: int,
     edge: float = 0.5, **settings: Any,
 ) -> dict[str, str]:  # fmt: skip
@@ -325,7 +389,7 @@ def map_axes(
     return {"xaxis": f"x{name}", "yaxis": f"y{name}"}
 
 
-def add_map(
+def _add_map(
     figure: Figure, mean: Float[np.ndarray, "layers heads"], top: float,
     hatched: Bool[np.ndarray, "layers heads"], colour: str, *, fine: bool = False, **trace: Any,
 ) -> np.ndarray:  # fmt: skip
@@ -357,14 +421,14 @@ def _add_bars(
     )  # fmt: skip
 
 
-def add_marks(figure: Figure, chosen: Bool[np.ndarray, "layers heads"], **trace: Any) -> None:
+def _add_marks(figure: Figure, chosen: Bool[np.ndarray, "layers heads"], **trace: Any) -> None:
     """Add a trace with a mark in every chosen cell; nothing where none is chosen."""
     layer, head = np.nonzero(chosen)
     if layer.size:
         add_scatter(figure, x=head, y=layer, hoverinfo="skip", **trace)
 
 
-def add_title(
+def _add_title(
     figure: Figure, text: str, x: float, y: float, xanchor: str = "left", color: str = SOFT
 ) -> None:
     """Write a line above maps, with its upper corner at a part of the width and of the height."""

@@ -221,6 +221,15 @@ class Atlas:
         p: np.ndarray = self.findings[place].numbers["p"].ravel()
         return p
 
+    def largest_means(self, role: str) -> dict[str, float]:
+        """Return the largest mean of a role over the runs of each statistic, at least 0."""
+        tops: dict[str, float] = {}
+        for run, found in zip(self.runs, self.findings, strict=True):
+            if role in found.roles:
+                top = float(np.nanmax(found.numbers["mean"][found.of(role)], initial=0.0))
+                tops[run.statistic] = max(top, tops.get(run.statistic, 0.0))
+        return tops
+
     @property
     def table(self) -> Table:
         """Return every role, layer and head of every run."""
