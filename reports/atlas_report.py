@@ -32,7 +32,7 @@ from headroles.reports.atlas import answer_of, short_model
 from headroles.reports.embedded import LARGEST
 from headroles.reports.figures.panel import plain
 from headroles.reports.maps import StillMap, StillMaps, StillRow, still_map
-from headroles.reports.marks import Axis, Cells, Figure, Line, Look, Note
+from headroles.reports.marks import Axis, Cells, Figure, Line, Look, Note, ticks
 from headroles.reports.print_maps import atlas_maps
 from headroles.reports.report import (
     Block,
@@ -68,7 +68,7 @@ MOST_COLUMNS = 12
 COLOURS = 8
 """Colours of runs; a ninth run takes the first again, with another line."""
 DASHES = ("solid", "dash", "dot")
-QUARTERS = [0, 0.25, 0.5, 0.75, 1]
+QUARTERS, QUARTER_TEXTS = (0, 0.25, 0.5, 0.75, 1), ("0", "0.25", "0.5", "0.75", "1")
 ENDS_TEXT = "with 95\u00a0% intervals over inputs"
 
 
@@ -326,6 +326,7 @@ def _agreement(atlas: Atlas) -> Iterator[Figure]:
         words = [[plain(name.removesuffix(f" {group}")) for name in pair] for pair in pairs]
         hovers = [*(" and ".join(pair) for pair in words), "mean"]
         many = len(hovers) > MOST_COLUMNS
+        named = [] if many else [*map("<br>".join, words), "<b>mean</b>"]
         cells = [
             {"row": row, "column": column, "value": kappa.get((role, *pair), math.nan)}
             for row, role in enumerate(roles)
@@ -347,22 +348,12 @@ def _agreement(atlas: Atlas) -> Iterator[Figure]:
                       text=None if many else lambda row: two_decimals(row.value),
                       settings={"size": 11, "hovertext": hovertext}),
             ],
-            x=Axis("", {
-                "tickmode": "array", "tickvals": [] if many else list(range(len(hovers))),
-                "ticktext": [] if many else [*map("<br>".join, words), "<b>mean</b>"],
-                "tickangle": 0 if len(hovers) <= 8 else 90,
-            }),
-            y=_rows_axis(roles),
+            x=Axis("", {"tickangle": 0 if len(hovers) <= 8 else 90} | ticks(range(len(named)), named)),
+            y=Axis("", ticks(range(len(roles)), map(plain, roles))),
             height=90 + ROW * len(roles),
             numbers=table.sheet(leave=["group"]),
             layout={"margin": {"l": 12, "r": 12, "t": 8, "b": 60}},
         )  # fmt: skip
-
-
-def _rows_axis(names: Sequence[str]) -> Axis:
-    """Return the axis of rows of cells, with their names."""
-    places, texts = list(range(len(names))), [*map(plain, names)]
-    return Axis("", {"tickmode": "array", "tickvals": places, "ticktext": texts})
 
 
 def _p_values(atlas: Atlas) -> Figure:
@@ -386,11 +377,11 @@ def _p_values(atlas: Atlas) -> Figure:
                   "%{customdata[2]:.1%} of p<extra></extra>", settings={"size": 11},
                   text=lambda row: f"{100 * row.value:.0f}" if row.value >= 0.005 else ""),
         ],
-        x=Axis("p before correction", {
-            "tickmode": "array", "tickvals": [BINS * part - 0.5 for part in QUARTERS],
-            "ticktext": [f"{part:g}" for part in QUARTERS], "range": [-0.6, BINS - 0.4],
-        }),
-        y=_rows_axis([run.name for run in atlas.runs]),
+        x=Axis(
+            "p before correction",
+            {"range": [-0.6, BINS - 0.4]} | ticks((BINS * part - 0.5 for part in QUARTERS), QUARTER_TEXTS),
+        ),
+        y=Axis("", ticks(range(len(atlas.runs)), (plain(run.name) for run in atlas.runs))),
         height=70 + ROW * len(atlas.runs),
         numbers=table.sheet(),
         layout={"margin": {"l": 12, "r": 12, "t": 8, "b": 52}},
@@ -417,9 +408,9 @@ def _several(atlas: Atlas) -> Figure:
             )  # fmt: skip
     first, alike = atlas.runs[0], len({(run.layers, run.blocks) for run in atlas.runs}) == 1
     step = 1 if len(first.layers) <= 16 else 4
-    ticks, texts = QUARTERS, [f"{part:g}" for part in QUARTERS]
+    places = ticks(QUARTERS, QUARTER_TEXTS)
     if alike:
-        ticks, texts = first.depths[::step].tolist(), [str(layer) for layer in first.layers[::step]]
+        places = ticks(first.depths[::step].tolist(), map(str, first.layers[::step]))
 
     def axis_of(name: str, domain: list[float]) -> Axis:
         high = tops[name] or 1.0
@@ -437,10 +428,10 @@ def _several(atlas: Atlas) -> Figure:
             *lines, Note("Roles a head", {**at, "yref": "y domain"}),
             Note("Heads with two or more roles, %", {**at, "yref": "y2 domain"}),
         ],
-        x=Axis("layer" if alike else "relative depth", {
-            "showgrid": False, "range": [0, 1], "tickmode": "array", "anchor": "free", "position": 0,
-            "tickvals": ticks, "ticktext": texts,
-        }),
+        x=Axis(
+            "layer" if alike else "relative depth",
+            {"showgrid": False, "range": [0, 1], "anchor": "free", "position": 0} | places,
+        ),
         y=axis_of("y", [0.55, 1.0]),
         axes={"yaxis2": axis_of("y2", [0.0, 0.43])},
         height=460,

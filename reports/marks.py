@@ -296,6 +296,11 @@ class Figure:
         return list(found.values())
 
 
+def ticks(values: Iterable[float], texts: Iterable[str]) -> dict[str, Any]:
+    """Return settings of an axis with these texts at these values; texts are escaped already."""
+    return {"tickmode": "array", "tickvals": [*values], "ticktext": [*texts]}
+
+
 def layers_axis(stack: Stack, **settings: Any) -> Axis:
     """Return an axis of layers, each at its position in the model."""
     return Axis("layer", settings | layer_ticks(stack, 1 if len(stack.layers) <= 16 else 4))
