@@ -273,5 +273,5 @@ def replication_notebook(replication: Replication) -> str:
 
 def atlas_answer(atlas: Atlas) -> Answer:
     """Return what several runs found in a few sentences, as ``RunKind.answer`` does for one run."""
-    answer: Answer = import_module("headroles.reports.answer.atlas").answer_of(atlas)
+    answer: Answer = import_module("headroles.reports.atlas").answer_of(atlas)
     return answer

@@ -172,6 +172,55 @@ class HeadPanel:
     ranked: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StillMap:
+    """A map that needs no script.
+
+    Attributes:
+        title: Above it; "" for none.
+        note: Beside its title.
+        drawing: As ``still_map`` draws it.
+        width: In pixels at most; 0 for its part of the row.
+    """
+
+    title: str
+    note: str
+    drawing: Markup
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StillRow:
+    """Maps side by side that need no script.
+
+    Attributes:
+        maps: The maps.
+        title: Above them; "" for none.
+        role: Name of their role; "" where the title says it.
+        tone: Number of their colour; −1 for that of all maps.
+    """
+
+    maps: Sequence[StillMap]
+    title: str = ""
+    role: str = ""
+    tone: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class StillMaps:
+    """Maps that need no script, row by row.
+
+    Attributes:
+        rows: The rows.
+        key: Signs and what they mean; "" for a frame.
+        caption: Beside the key.
+    """
+
+    rows: Sequence[StillRow]
+    key: Sequence[tuple[str, str]]
+    caption: str = ""
+
+
 def head_maps(places: Sequence[HeadMaps], panel: HeadPanel | None = None) -> Markup:
     """Return maps and panel as the JSON that the script reads; what many maps or rows share stands once."""
     shown = [

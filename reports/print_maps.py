@@ -14,7 +14,6 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.layers import Stack, plain_stack
 from headroles.records.numbers import plural
 from headroles.records.roles import explained_list, looks_of, phrase_of, without_wholes
-from headroles.reports.figures.atlas import largest_means
 from headroles.reports.figures.drawing import (
     GAP,
     INK,
@@ -247,7 +246,7 @@ def atlas_maps(atlas: Atlas, width: float) -> Figure:
     for row, (role, look) in enumerate(zip(roles, looks_of(roles), strict=True)):
         top = 1 - (ATLAS_TOP + row * high) / height
         bottom = 1 - (ATLAS_TOP + (row + 1) * high - ATLAS_FOOT) / height
-        tops = largest_means(atlas, role)
+        tops = atlas.largest_means(role)
         _add_title(figure, plain(phrase_of(role).title), 0, top)
         for column, (run, found) in enumerate(zip(runs, atlas.findings, strict=True)):
             if role not in found.tested:

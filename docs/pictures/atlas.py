@@ -15,12 +15,17 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 import headroles
-from headroles.reports.atlas_page import atlas_page
+from headroles.reports.atlas_report import report
+from headroles.reports.html import page_html
 from headroles.storage.atlas.folder import load_atlas
 
 CHROMIUM = "/usr/bin/chromium"
 TASKS = ("QNLI", "QQP", "MRPC", "SST-2")
-PARTS = {"atlas-maps": "#roles", "atlas-p-values": "#p-values figure", "atlas-several": "#several figure"}
+PARTS = {
+    "atlas-maps": "#roles",
+    "atlas-p-values": "#p-values-panel figure",
+    "atlas-several": "#several-panel figure",
+}
 """Parts of the page that become pictures."""
 EXAMPLE = {"atlas-across": ("tasks", "#across"), "atlas-steps": ("training", "#steps")}
 """Parts of pages of ``examples/atlas/`` that become pictures: atlas and part."""
@@ -41,14 +46,16 @@ def main() -> None:
         page = Path(name) / "report.html"
         if given.example is not None:
             for file, (atlas, part) in EXAMPLE.items():
-                page.write_text(atlas_page(load_atlas(given.example / "atlas" / atlas)), encoding="utf-8")
+                page.write_text(
+                    page_html(report(load_atlas(given.example / "atlas" / atlas))), encoding="utf-8"
+                )
                 write_pictures(page, {file: part}, given.out, WIDE)
             return
         folders = [given.runs / task for task in TASKS]
         for task, folder in zip(TASKS, folders, strict=True):
             if not folder.exists():
                 headroles.label(task, out=folder)
-        page.write_text(atlas_page(headroles.atlas(folders)), encoding="utf-8")
+        page.write_text(page_html(report(headroles.atlas(folders))), encoding="utf-8")
         write_pictures(page, PARTS, given.out)
 
 

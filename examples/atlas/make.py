@@ -22,8 +22,8 @@ import numpy as np
 
 import headroles
 from headroles import Atlas
-from headroles.reports.answer.atlas import answer_of
-from headroles.reports.sections.across_sheets import emergence_text
+from headroles.records.atlas.across import TRENDS
+from headroles.reports.atlas import answer_of
 from headroles.tasks import TASKS
 
 SAMPLES = ("a", "b")
@@ -291,10 +291,11 @@ def training(maker: Maker) -> Iterator[str]:
         rows.append([role, *counts, sum(bool(row.lost) for row in own), *turns])
     yield "Heads that hold each role from a step until the last:"
     yield lines_of(["role", *(f"from {step.name}" for step in steps), "lost", "rise", "fall"], rows)
+    interval = next(column for column in TRENDS.columns if column.name == "earliest")
     lines = []
     for row in atlas.steps:
         if row.lost or row.emerged not in ("", names[0]):
-            turn = f"from {row.emerged}, 95 % interval {emergence_text(row)}" if row.emerged else ""
+            turn = f"from {row.emerged}, 95 % interval {interval.write(row).text}" if row.emerged else ""
             lines.append(f"{row.sieve} {row.layer}-{row.head}: {turn or f'lost at {row.lost}'}")
     yield "\n".join(lines) or "No role emerged or was lost."
 

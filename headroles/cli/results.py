@@ -1,5 +1,7 @@
 """Print the result of a command as its display options say, and open its report."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +46,14 @@ def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     from headroles.records.comparison import Comparison
     from headroles.reports.prune import show_pruning
     from headroles.terminal.compare import show_atlas, show_comparison
+    from headroles.reports.atlas_report import report as atlas_report
+    from headroles.terminal.causal.prune import show_pruning
+    from headroles.terminal.compare import show_comparison
     from headroles.terminal.console import Detail, console
 
     others: dict[type, tuple[Any, str]] = {
         Comparison: (show_comparison, "a comparison"),
-        Atlas: (show_atlas, "an atlas"),
+        Atlas: (partial(_show_report, atlas_report), "an atlas"),
         Pruning: (show_pruning, "a pruned model"),
     }
     kind = None if type(result) in others else kind_of(result)
@@ -56,6 +61,16 @@ def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     if display.grid and (kind is None or kind.name not in WITH_ROLES):
         raise BadInput(f"--grid shows the roles of every head, but {name} has none; leave it out")
     show(console(), result, folder, Detail(display.verbose, display.grid))
+
+
+def _show_report(
+    report_of: Callable[[Any], Any], console: Any, result: Any, folder: str, detail: Any
+) -> None:
+    """Print the report of a result that is no run."""
+    from headroles.reports.report import Detail
+    from headroles.reports.terminal import show
+
+    show(console, report_of(result), folder, Detail(detail.verbose, detail.grid, console.width))
 
 
 def open_report(report: str) -> None:

@@ -52,11 +52,12 @@ def _atlas(options: AtlasOptions, folder: Path | None) -> Atlas:
         if folder is not None:
             check_free(folder, settings, options.overwrite, ATLAS)
         from headroles.comparing.collect import collect_runs
-        from headroles.reports.atlas_page import atlas_page
+        from headroles.reports.atlas_report import report
+        from headroles.reports.html import page_html
 
         collected = collect_runs(options.runs, options.steps, options.parts)
         if folder is not None:
-            write_atlas(folder, collected, atlas_page(collected))
+            write_atlas(folder, collected, page_html(report(collected)))
     return collected
 
 

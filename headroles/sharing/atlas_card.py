@@ -1,11 +1,11 @@
 """An atlas as a block of Markdown for a model card, and as the card of a data set on the hub."""
 
 from headroles.records.atlas.atlas import Atlas, AtlasRun
-from headroles.reports.answer.atlas import answer_of
+from headroles.records.table import Table
+from headroles.reports.atlas import answer_of
+from headroles.reports.atlas_report import counts_table, emerged_table, roles_table
 from headroles.reports.print.writers import as_markdown, markdown_text
-from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet
-from headroles.reports.sections.atlas_sheets import roles_sheet
-from headroles.reports.sheets import Sheet
+from headroles.reports.report import Paper
 from headroles.reports.works import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
 from headroles.terminal.console import MARKS
@@ -41,7 +41,7 @@ def atlas_block(atlas: Atlas, files: str = "") -> str:
         [
             f"{markdown_text(answer.title.translate(MARKS))} {markdown_text(answer.line.translate(MARKS))}.",
             bullets([sentence.text for sentence in answer.sentences]),
-            *(as_markdown(sheet).strip() for sheet in _sheets(atlas)),
+            *(as_markdown(Paper(table, "")).strip() for table in _shown(atlas)),
         ],
         [_about(run) for run in atlas.runs],
         str(atlas.manifest.get("command") or "headroles atlas"),
@@ -73,10 +73,10 @@ def _tables(atlas: Atlas) -> list[str]:
     return [name for name in ABOUT if empty.get(name, True)]
 
 
-def _sheets(atlas: Atlas) -> list[Sheet]:
+def _shown(atlas: Atlas) -> list[Table]:
     """Return the tables of the block: heads by runs or, without a group of two runs, heads in each run."""
-    across = [counts_sheet(atlas)] if atlas.consensus else [roles_sheet(atlas)]
-    return across + [emerged_sheet(atlas)] * bool(atlas.steps)
+    across = [counts_table(atlas)] if atlas.consensus else [roles_table(atlas)]
+    return across + [emerged_table(atlas)] * bool(atlas.steps)
 
 
 def _about(run: AtlasRun) -> str:

@@ -12,7 +12,8 @@ from headroles.options.keywords import keywords_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.reports.atlas_page import atlas_page
+from headroles.reports.atlas_report import report
+from headroles.reports.html import page_html
 from headroles.sharing.atlas_card import ATLAS_SCHEMA, atlas_block, atlas_dataset_card
 from headroles.sharing.atlas_schema import atlas_schema_text
 from headroles.sharing.card import card_block, dataset_card
@@ -126,7 +127,7 @@ def _share_atlas(atlas: Atlas, options: ShareOptions) -> SharedRun:
         )
     with TemporaryDirectory(prefix="headroles-share-") as temporary:
         folder = Path(temporary) / "atlas"
-        write_atlas(folder, atlas, atlas_page(atlas))
+        write_atlas(folder, atlas, page_html(report(atlas)))
         texts = {ATLAS_SCHEMA: atlas_schema_text(), README: atlas_dataset_card(atlas)}
         address, names = _upload(folder, texts, options.to, options)
     return SharedRun(atlas_block(atlas, f"{address}/blob/main/"), address, names)

@@ -1,16 +1,11 @@
-"""Show a comparison of two runs, or an atlas of several, in the terminal."""
+"""Show a comparison of two runs in the terminal."""
 
 from rich.console import Console
 from rich.table import Table
 
-from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.numbers import plural
-from headroles.records.table import Sheet
-from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.comparison import answer_of
-from headroles.reports.sections.across_sheets import counts_sheet, emerged_sheet, trends_sheet
-from headroles.reports.sections.atlas_sheets import roles_sheet, runs_table
 from headroles.reports.sections.compare_sheets import changes_table, layers_sheet
 from headroles.reports.words.compare import (
     label_change_text,
@@ -71,33 +66,6 @@ def _show_tables(console: Console, comparison: Comparison) -> None:
     if comparison.swaps:
         named_line(console, "labels", f"of all roles: {label_change_text(comparison.swaps[-1])}")
     named_line(console, "moved", f"{role_change_sentence(comparison)} {score_change_sentence(comparison)}")
-
-
-def show_atlas(console: Console, atlas: Atlas, folder: str, detail: Detail = SHORT) -> None:
-    """Print the runs of an atlas, what they have in common, and where the page is.
-
-    Args:
-        console: Of any width.
-        atlas: Of two runs or more.
-        folder: Folder of the atlas, for the last line.
-        detail: With ``verbose``, heads with each role, and the agreement of labels.
-    """
-    answer = atlas_answer(atlas)
-    show_title(console, answer.title.translate(MARKS))
-    for place, run in enumerate(atlas.runs):
-        named_line(console, "" if place else "runs", f"{run.name}: {run.folder}")
-    show_sentences(console, answer.sentences)
-    console.print()
-    console.print(terminal_table(runs_table(atlas).sheet("narrow")))
-    sheets: list[Sheet] = [emerged_sheet(atlas)] * bool(atlas.steps)
-    if detail.verbose:
-        sheets += [roles_sheet(atlas), atlas.agreement.sheet(), counts_sheet(atlas), trends_sheet(atlas)]
-    for sheet in sheets:
-        if sheet.rows:
-            console.print()
-            console.print(terminal_table(sheet))
-    show_notes(console, atlas.remarks, brief=not detail.verbose)
-    show_report(console, folder)
 
 
 def _sieves(comparison: Comparison) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headroles.addresses import last_name
-from headroles.kinds import kind_of
+from headroles.kinds import atlas_answer, kind_of
 from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.pruning import Pruning
@@ -23,6 +23,9 @@ from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
 from headroles.reports.prune import pruning_facts
 from headroles.reports.sections.across_sheets import counts_sheet
+from headroles.records.rules.rule import Decision, Rule
+from headroles.records.shown.notebook import BOTH, FAMILIES
+from headroles.reports.atlas_report import counts_table
 from headroles.reports.words.probes import probes_of
 from headroles.reports.words.words import uses_resamples
 from headroles.tasks import TASKS
@@ -198,7 +201,7 @@ def comparison_facts(comparison: Comparison) -> dict[str, Any]:
 
 def atlas_facts(atlas: Atlas) -> dict[str, Any]:
     """Return runs with their counts, all tables over runs, sentences and notes of an atlas in JSON types."""
-    answer, in_runs = atlas_answer(atlas), counts_sheet(atlas)
+    answer = atlas_answer(atlas)
     runs = []
     for place, (run, found) in enumerate(zip(atlas.runs, atlas.findings, strict=True)):
         near = count_extreme_p(atlas.p_values(place))
@@ -215,7 +218,7 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
         "notes": _plain(atlas.remarks),
         "runs": runs,
         "agreement": [without_nan(vars(row)) for row in atlas.agreement],
-        "in_runs": [dict(zip(in_runs.columns, values, strict=True)) for values in in_runs.values],
+        "in_runs": [vars(row) for row in counts_table(atlas)],
         "consensus": [without_nan(vars(row)) for row in atlas.consensus],
         "trends": [without_nan(vars(row)) for row in atlas.steps],
     }

@@ -13,8 +13,10 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import exact, isolate
+from headroles.reports.atlas_report import report
 from headroles.reports.example_heads import examples
 from headroles.reports.figures.atlas import atlas_panels
+from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
@@ -28,6 +30,9 @@ from headroles.reports.print.legend import probe_legend, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
 from headroles.reports.prints import drawn_for_print
+from headroles.reports.print_maps import maps, matrix
+from headroles.reports.prints import figures_for_print
+from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
 from headroles.reports.summary import summarise
 
@@ -136,7 +141,7 @@ def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> 
     if isinstance(result, Comparison):
         plots: Mapping[str, Figure] = comparison_figures(result)
     elif isinstance(result, Atlas):
-        plots = atlas_figures(result, width)
+        plots = figures_for_print(report(result), width)
     else:
         plots = kind_of(result).figures(result, width)
     return {name: dress_for_print(figure, width) for name, figure in plots.items()}

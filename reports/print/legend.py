@@ -1,6 +1,8 @@
 """Legends of figures that stand without their page, those of probes among them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from headroles.reports.figures.drawing import SOFT, SYMBOLS, Figure, add_scatter
 from headroles.reports.figures.panel import plain, tone
@@ -22,12 +24,13 @@ def with_legend(figure: Figure, entries: Iterable[Entry]) -> Figure:
     for trace in figure["data"]:
         trace["showlegend"] = False
     for entry in lines:
-        looks = (
-            {"mode": "lines", "line": {"color": entry.colour, "dash": entry.line, "width": 2}}
-            if entry.line
-            else {"mode": "markers", "marker": _mark(entry)}
-        )
-        add_scatter(figure, x=[None], y=[None], name=entry.name, showlegend=True, **looks)
+        looks: dict[str, Any] = {}
+        if entry.line:
+            looks["line"] = {"color": entry.colour, "dash": entry.line, "width": 2}
+        if entry.symbol or not entry.line:
+            looks["marker"] = _mark(entry)
+        mode = "+".join(f"{name}s" for name in ("line", "marker") if name in looks)
+        add_scatter(figure, x=[None], y=[None], name=entry.name, showlegend=True, mode=mode, **looks)
     figure["layout"]["showlegend"] = True
     return figure
 

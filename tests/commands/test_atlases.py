@@ -17,6 +17,7 @@ import headroles
 from headroles import Atlas, Labelling, atlas
 from headroles.errors import BadInput
 from headroles.records import Decision, Rule
+from headroles.reports import figures_of
 from headroles.shards import take_examples
 from headroles.stats import judge
 from tests.conftest import Command
@@ -115,6 +116,28 @@ def test_roles_that_no_run_could_test_are_counted_nowhere_and_other_models_form_
     assert [run.group for run in found.runs] == ["a, calibrated", "b, calibrated", "a, calibrated"]
     assert {row.group for row in found.agreement} == {"a, calibrated"}
     assert any("no other run of the same model and rule" in remark for remark in found.remarks)
+
+
+@pytest.mark.with_report
+@pytest.mark.parametrize("bets", [(False, True), (True, True)])
+def test_roles_a_head_of_runs_that_bet_are_dashes(bets: Sequence[bool], tmp_path: Path) -> None:
+    decision, out = Decision(test="betting"), tmp_path / "atlas"
+    runs = [_run(LEVELS, seed) for seed in range(len(bets))]
+    for place, run in enumerate(runs):
+        if bets[place]:
+            stated = [replace(rule, stated_low=-1.0, stated_high=1.0) for rule in run.findings.rules]
+            bet = judge(run.scores, stated, decision)
+            runs[place] = replace(run, findings=bet, decision=decision)
+    found = _atlas(tmp_path, runs, out=out)
+    assert [len(rows) == 0 for rows in found.several] == [*bets]
+    header, _, *lines = [line.split("|") for line in headroles.table(out, "runs").splitlines()[2:]]
+    known = [line[column].strip() for line in lines for column, name in enumerate(header) if "[95" in name]
+    assert [cell == "–" for cell in known] == [cell for bet in bets for cell in (bet, bet, True)]
+    drawn = figures_of(found, width=120.0)["several"].to_plotly_json()["data"]
+    assert {line["name"] for line in drawn} == {
+        run.name for run, bet in zip(found.runs, bets, strict=True) if not bet
+    }
+    assert "Roles a head by layer" in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_planted_steps_are_found_slopes_are_those_of_the_means_and_other_runs_are_refused(

@@ -34,27 +34,34 @@ from headroles.records.table import (
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def _first_letters(digest: str) -> str:
+    return digest[:12] or "–"
+
+
 RUN = Column("run", "Name of the run, as in the manifest.", str, "run")
 RUNS = Table("", "The runs of the manifest", "a run", (
     Column("name", "Short name, unique in the atlas: its task, with the preset where several runs share the "
-           "task.", str),
-    Column("folder", "Folder or address that it was read from.", str),
-    Column("manifest_sha256", "SHA-256 of its `manifest.json`.", str),
+           "task.", str, "run"),
+    Column("folder", "Folder or address that it was read from.", str, "folder"),
+    Column("manifest_sha256", "SHA-256 of its `manifest.json`.", str, "SHA-256 of its manifest",
+           _first_letters),
     Column("group", "Runs with one group have one model and one rule of decision, so their heads can be "
            "matched.", str),
-    Column("model", "Name of the model.", str),
+    Column("model", "Name of the model.", str, "model"),
     Column("weights", "SHA-256 of its weights; \"\" where it is not known.", str),
-    Column("inputs_sha256", "SHA-256 of its inputs; \"\" where it is not known.", str),
-    Column("preset", "Name of the preset.", str),
+    Column("inputs_sha256", "SHA-256 of its inputs; \"\" where it is not known.", str, "of its inputs",
+           _first_letters),
+    Column("preset", "Name of the preset.", str, "preset"),
     Column("statistic", "Name of the statistic.", str),
-    Column("rule", "Test, correction and alpha in a few words.", str),
+    Column("rule", "Test, correction and alpha in a few words.", str, "decided by"),
     Column("layers", "Positions of the layers that are read, in the model.", str),
     counted("blocks", "Number of all layers, those without attention counted."),
     counted("heads", "Heads in a layer."),
     counted("examples", "Number of inputs."),
     counted("units", "Number of units."),
     Column("tokens", "Mean length of an input in tokens, special tokens included.", within=COUNT),
-))  # fmt: skip
+), name="What was collected", first=("name", "folder", "model", "preset", "rule"))  # fmt: skip
 FINDINGS = Table("findings.csv", "Every role, layer and head of every run", "a run, role, layer and head", (
     RUN, SIEVE, LAYER, HEAD,
     Column("depth", "Relative depth of the layer, (layer + 1/2) / blocks.", within=SHARE),
@@ -213,6 +220,15 @@ class Atlas:
         """Return p of all roles and heads of a run, before correction; NaN without a test."""
         p: np.ndarray = self.findings[place].numbers["p"].ravel()
         return p
+
+    def largest_means(self, role: str) -> dict[str, float]:
+        """Return the largest mean of a role over the runs of each statistic, at least 0."""
+        tops: dict[str, float] = {}
+        for run, found in zip(self.runs, self.findings, strict=True):
+            if role in found.roles:
+                top = float(np.nanmax(found.numbers["mean"][found.of(role)], initial=0.0))
+                tops[run.statistic] = max(top, tops.get(run.statistic, 0.0))
+        return tops
 
     @property
     def table(self) -> Table:
