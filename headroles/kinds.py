@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from headroles.records.comparison import Comparison
     from headroles.records.example import Scores
     from headroles.records.findings import Labelling
+    from headroles.records.replication import Replication
     from headroles.records.rules.rule import Decision, Rule
     from headroles.records.stops.look import Watch
     from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.receipts import Receipts
     from headroles.shards.survey import Survey
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 KINDS = ("label", "cluster", "surface", "probe", "ablate", "why")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""
+REPORTS = {"Comparison": "compare_report", "Replication": "replicate"}
+"""Module of the report of what is made of finished runs, by the class of the result."""
 
 
 class RunKind(ABC):
@@ -252,10 +256,16 @@ def kind_of(labelling: Labelling) -> RunKind:
     return next(parts, kind_named("label"))
 
 
-def comparison_answer(comparison: Comparison) -> Answer:
-    """Return what changed between two runs in a few sentences, as ``RunKind.answer`` does for one run."""
-    answer: Answer = import_module("headroles.reports.answer.comparison").answer_of(comparison)
-    return answer
+def report_of(result: Comparison | Replication) -> Report:
+    """Return the report of what is made of finished runs: of a comparison or a replication."""
+    report: Report = import_module(f"headroles.reports.{REPORTS[type(result).__name__]}").report(result)
+    return report
+
+
+def notebook_of(result: Comparison | Replication) -> str:
+    """Return what is made of finished runs as HTML for notebooks, as ``RunKind.notebook`` does for a run."""
+    html: str = import_module("headroles.reports.cell").notebook_html(report_of(result), None)
+    return html
 
 
 def atlas_answer(atlas: Atlas) -> Answer:

@@ -15,9 +15,9 @@ __getattr__, __dir__, __all__ = public_names(
     {
         "cards": "cards_json spreads_of typical_inputs",
         "causal.pruning_page": "pruning_page",
-        "compare_page": "comparison_page",
         "figures.cluster_map": "ellipses",
         "figures.cluster_tree": "brackets leaves",
+        "html": "page_html",
         "page": "page_of",
         "print.figures": "figures_of",
         "print.files": "files_of",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from headroles.records.shown.notebook import CAPTION, SCROLLED, TABLE, answer_html, paragraph
 from headroles.records.table import Sheet
-from headroles.reports.report import Report
+from headroles.reports.report import Report, Text
 
 MOST_ROWS = 60
 """Rows of a table that a notebook shows."""
@@ -13,9 +13,13 @@ MOST_ROWS = 60
 
 def notebook_html(report: Report, path: Path | None) -> str:
     """Return the answer of a report and its tables for notebooks, and where the page is, if it is known."""
-    tables = "".join(table_html(grid.sheet()) for grid in report.cell() if len(grid))
+    parts = [
+        paragraph(escape(block.text)) if isinstance(block, Text) else table_html(block.sheet())
+        for block in report.cell()
+        if isinstance(block, Text) or len(block)
+    ]
     where = paragraph(f"Full report: <code>{escape(str(path))}</code>") if path else ""
-    return answer_html(report.answer) + tables + where
+    return answer_html(report.answer) + "".join(parts) + where
 
 
 def table_html(sheet: Sheet) -> str:

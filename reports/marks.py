@@ -150,6 +150,7 @@ class Line:
         look: Its look; a symbol "" for a line without marks.
         hover: Template of the hover text; "" for none.
         dash: As plotly names it; "" for a solid line.
+        width: In pixels.
         number: Of the button that switches it off; −1 for none.
     """
 
@@ -159,6 +160,7 @@ class Line:
     look: Look
     hover: str = ""
     dash: str = ""
+    width: float = 2
     number: int = -1
 
 
@@ -237,6 +239,8 @@ class Figure:
         axes: Further axes by plotly's names, such as "xaxis2".
         layout: Further settings of the layout, as plotly names them.
         plot: Draws the figure in place of marks, where these cannot.
+        parts: Figures of which a reader sees one at a time in its place, in the layout of the first.
+            Buttons have their titles and captions; for print each is a figure of its own.
         name: Name of its file for print; "" for its key.
     """
 
@@ -255,6 +259,7 @@ class Figure:
     axes: Mapping[str, Axis] = field(default_factory=dict)
     layout: Mapping[str, Any] = field(default_factory=dict)
     plot: Callable[[], PlotlyFigure] | None = None
+    parts: Sequence["Figure"] = ()
     name: str = ""
 
     @property
@@ -294,6 +299,10 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
     """Return a figure as plotly's JSON, its numbers as arrays."""
     if figure.plot is not None:
         return figure.plot()
+    if figure.parts:
+        drawn = [plotly_json(part) for part in figure.parts]
+        traces = [trace | {"meta": {"role": k}} for k, part in enumerate(drawn) for trace in part["data"]]
+        return drawn[0] | {"data": traces}
     made = blank(figure.height, **figure.layout)
     rows = [*figure.rows]
     names = [plain(figure.names(row)) for row in rows] if figure.names else []
@@ -347,7 +356,7 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
         if not chosen.any():
             continue
         custom = [rows[name] for name in mark.custom] or [low, high]
-        bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]}
+        bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]} if mark.ends else {}
         add_scatter(
             made, x=along[chosen].astype(kind), y=up[chosen].astype(kind), mode="markers",
             name=escape(mark.name or word, quote=False),
@@ -358,12 +367,12 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
                 "symbol": look.symbol, "color": look.colour, "size": mark.size,
                 "line": {"color": look.colour, "width": mark.line}, **mark.marker,
             },
-            **{
+            **({
                 "error_x" if forest else "error_y": {
                     "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()},
                     "symmetric": False, "color": look.colour, "thickness": mark.line, "width": 0,
                 }
-            },
+            } if bars else {}),
             hovertemplate=mark.hover,
         )  # fmt: skip
 
@@ -399,7 +408,7 @@ def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
     add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
-        text=texts.tolist() if mark.text is not None else None, name=mark.name, hovertemplate=mark.hover,
+        text=texts.tolist() if mark.text is not None else None, name=plain(mark.name), hovertemplate=mark.hover,
         **mark.settings,
     )  # fmt: skip
 
@@ -411,7 +420,7 @@ def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
     add_scatter(
         made, x=x, y=y, mode="lines+markers" if marked else "lines", name=mark.name,
         **({"meta": {"role": mark.number}} if mark.number >= 0 else {}),
-        line={"color": mark.look.colour, "width": 2} | ({"dash": mark.dash} if mark.dash else {}),
+        line={"color": mark.look.colour, "width": mark.width} | ({"dash": mark.dash} if mark.dash else {}),
         **({"marker": {"symbol": mark.look.symbol, "size": 8, "color": mark.look.colour}} if marked else {}),
         **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
     )  # fmt: skip

@@ -1,11 +1,36 @@
 """Figures of a report for print: each stands without its page, with a legend and its sentence."""
 
+import re
+from collections.abc import Iterable
+
+from headroles.records.numbers import isolate
 from headroles.reports.figures.drawing import FAINT
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
 from headroles.reports.marks import Dots, Figure, Line, Rule, Span, plotly_json
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.report import Report
+
+NAME = 40
+"""Letters of a name in a file's name at most."""
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """Return names that can stand in a file's name on any system, no two alike.
+
+    Example:
+        >>> file_names(["local", "delimiter:cls", "a/b", "a b", "../律"])
+        ['local', 'delimiter-cls', 'a-b', 'a-b-2', 'sieve']
+    """
+    taken: list[str] = []
+    for name in names:
+        slug = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME].strip("-") or "sieve"
+        number, candidate = 1, slug
+        while candidate in taken:
+            number += 1
+            candidate = f"{slug}-{number}"
+        taken.append(candidate)
+    return taken
 
 
 def legend_of(figure: Figure) -> list[Entry]:
@@ -38,7 +63,13 @@ def figures_for_print(report: Report, width: float) -> dict[str, PlotlyFigure]:
     made = dict(report.prints(width))
     for figure in report.page().figures():
         for plot in filter(None, (figure, figure.beside)):
-            drawn = plotly_json(plot)
-            drawn["layout"]["meta"] = {"sentence": plot.sentence}
-            made[plot.name or plot.key] = with_legend(drawn, legend_of(plot))
+            key, sentence = plot.name or plot.key, plot.sentence
+            slugs = file_names(part.title for part in plot.parts)
+            drawn = {key: (plot, sentence)} if not plot.parts else {
+                f"{key}-{slug}": (part, f"{isolate(part.title)}: {sentence}")
+                for slug, part in zip(slugs, plot.parts, strict=True)
+            }  # fmt: skip
+            for name, (part, words) in drawn.items():
+                made[name] = with_legend(plotly_json(part), legend_of(part))
+                made[name]["layout"]["meta"] = {"sentence": words}
     return made

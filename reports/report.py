@@ -307,16 +307,17 @@ class Report:
 
     Attributes:
         command: The command that made it, such as "headroles ablate".
-        heading: What a terminal prints first.
+        heading: What a terminal prints first; "" for nothing.
         answer: Title, line, sentences and warnings.
         notes: What must be known, and what was left out, one sentence each.
         manifest: What is recorded, in JSON types.
         tables: Functions that make the tables for papers, by name; the first is the main one.
         page: Makes what only a page has.
         screen: Makes what a terminal prints below the answer, at a detail.
-        cell: Makes the tables that a notebook shows below the answer.
+        cell: Makes the texts and tables that a notebook shows below the answer.
         facts: Makes the lines that a terminal prints above the answer, at a detail.
         prints: Makes figures for print that no page draws, by name, of a width in millimetres.
+        brief: Whether a terminal only counts the notes, unless more is asked for.
     """
 
     command: str
@@ -327,6 +328,7 @@ class Report:
     tables: Mapping[str, Callable[[], Any]]
     page: Callable[[], Page]
     screen: Callable[[Detail], Sequence[Any]]
-    cell: Callable[[], Sequence[Grid]]
+    cell: Callable[[], Sequence[Grid | Text]]
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}
+    brief: bool = False

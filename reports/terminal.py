@@ -5,6 +5,7 @@ from rich.text import Text
 
 from headroles.reports.report import Detail, Grid, Named, Report, Words
 from headroles.terminal.console import (
+    MARKS,
     named_line,
     show_notes,
     show_report,
@@ -17,23 +18,27 @@ WIDE = 120
 """Width of the terminal from which more columns are shown, two spaces apart."""
 
 
-def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
+def show(console: Console, report: Report, folder: str | None, detail: Detail) -> None:
     """Print a report: its answer, its tables, what must be known, and where the page is.
 
     Args:
         console: Of any width.
         report: Of a result.
-        folder: Folder of the result, for the last line.
+        folder: Folder of the result, for the last line; None where there is none.
         detail: With ``verbose``, the test, every table and the meaning of words.
     """
-    show_title(console, report.heading)
+    if report.heading:
+        show_title(console, report.heading.translate(MARKS))
     for line in report.facts(detail):
         named_line(console, line.name, line.text, line.style)
-    console.print()
+    if report.answer.sentences:
+        console.print()
     show_sentences(console, report.answer.sentences)
-    wide = detail.width >= WIDE
+    wide, before = detail.width >= WIDE, None
     for block in report.screen(detail):
         if isinstance(block, Named):
+            if not isinstance(before, Named):
+                console.print()
             named_line(console, block.name, block.text, block.style)
         elif isinstance(block, Words):
             console.print()
@@ -46,6 +51,9 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             sheet = block.sheet("wide" if wide else "narrow")
             console.print()
             console.print(terminal_table(sheet, strong=block.strong, words=block.words, gap=2 if wide else 1))
-    console.print()
-    show_notes(console, *report.notes)
-    show_report(console, folder)
+        before = block
+    if any(report.notes):
+        console.print()
+    show_notes(console, *report.notes, brief=report.brief and not detail.verbose)
+    if folder is not None:
+        show_report(console, folder)

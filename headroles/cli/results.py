@@ -38,16 +38,21 @@ def print_result(result: Any, folder: str, display: DisplayOptions) -> None:
 
 def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     """Print a run, a comparison, an atlas or a pruning for people, and where its report is."""
-    from headroles.kinds import kind_of
+    from headroles.kinds import kind_of, report_of
     from headroles.records.atlas.atlas import Atlas
     from headroles.records.causal.pruning import Pruning
     from headroles.records.comparison import Comparison
+    from headroles.reports.report import Detail as Wanted
+    from headroles.reports.terminal import show as show_report
     from headroles.terminal.causal.prune import show_pruning
-    from headroles.terminal.compare import show_atlas, show_comparison
+    from headroles.terminal.compare import show_atlas
     from headroles.terminal.console import Detail, console
 
+    def show_reported(out: Any, result: Any, folder: str, detail: Detail) -> None:
+        show_report(out, report_of(result), folder, Wanted(detail.verbose, detail.grid, out.width))
+
     others: dict[type, tuple[Any, str]] = {
-        Comparison: (show_comparison, "a comparison"),
+        Comparison: (show_reported, "a comparison"),
         Atlas: (show_atlas, "an atlas"),
         Pruning: (show_pruning, "a pruned model"),
     }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from headroles.records.numbers import percent, points, two_decimals
 from headroles.records.prompt import replication_text
 from headroles.records.rules.rule import Decision
-from headroles.records.shown.notebook import replication_html
 from headroles.records.table import (
     HEAD,
     LAYER,
@@ -182,8 +181,10 @@ class Replication:
 
     def __repr__(self) -> str:
         """Return roles of A by their decision in B, in at most 20 lines."""
-        return replication_text(self.rows, self.outcomes, self.decision, len(self.notes))
+        return replication_text(self)
 
     def _repr_html_(self) -> str:
         """Return how many roles hold again, and counts per row as a table, for notebooks."""
-        return replication_html(self.rows, self.outcomes, self.decision, self.notes)
+        from headroles.kinds import notebook_of
+
+        return notebook_of(self)

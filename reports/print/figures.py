@@ -1,22 +1,16 @@
-"""All figures of a run, a comparison or an atlas for print;
+"""All figures of a run, a comparison or an atlas for print."""
 
-of a comparison one file per sieve where the page lets one choose.
-"""
-
-import re
 from collections.abc import Iterable, Mapping
 
 import plotly.graph_objects as go
 
-from headroles.kinds import kind_of
+from headroles.kinds import kind_of, report_of
 from headroles.records.atlas.atlas import Atlas
-from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.records.numbers import exact, isolate
 from headroles.reports.example_heads import examples
 from headroles.reports.figures.atlas import atlas_panels
 from headroles.reports.figures.cluster_map import views
-from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
@@ -24,86 +18,13 @@ from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.label_figures import figures
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
-from headroles.reports.print.legend import Entry, probe_legend, with_legend
+from headroles.reports.print.legend import probe_legend, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
+from headroles.reports.prints import figures_for_print
 from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
 from headroles.reports.summary import Summary, summarise
-
-NAME = 40
-"""Letters of a sieve's name in a file's name at most."""
-
-
-def comparison_figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw map, means and outcomes of every sieve, and labels by layer of all roles together.
-
-    Args:
-        comparison: Of two runs.
-
-    Returns:
-        Figures in the page's colours by name, ``map-local`` for the map of the sieve "local".
-    """
-    by_name = {}
-    differences = comparison.differences
-    *by_sieve, moved = plots(comparison)
-    by_name[moved.key] = _legend(_with_text(moved.figure, moved.sentence), ("gained", "lost"))
-    for place, slug in enumerate(file_names(differences.sieves)):
-        for plot in by_sieve:
-            sentence = f"{isolate(differences.sieves[place])}: {plot.sentence}"
-            figure = _figure_of_sieve(plot, place, sentence)
-            by_name[f"{plot.key}-{slug}"] = _add_legend(plot.key, figure, comparison)
-    return by_name
-
-
-def file_names(names: Iterable[str]) -> list[str]:
-    """Return names that can stand in a file's name on any system, no two alike.
-
-    Example:
-        >>> file_names(["local", "delimiter:cls", "a/b", "a b", "../律"])
-        ['local', 'delimiter-cls', 'a-b', 'a-b-2', 'sieve']
-    """
-    taken: list[str] = []
-    for name in names:
-        slug = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME].strip("-") or "sieve"
-        number, candidate = 1, slug
-        while candidate in taken:
-            number += 1
-            candidate = f"{slug}-{number}"
-        taken.append(candidate)
-    return taken
-
-
-def _figure_of_sieve(plot: Plot, place: int, sentence: str) -> Figure:
-    """Return a figure of the traces of one sieve, all of them shown."""
-    figure = _with_text(plot.figure, sentence)
-    traces = [trace for trace in figure["data"] if trace["meta"]["role"] == place]
-    return figure | {"data": [trace | {"visible": True} for trace in traces]}
-
-
-def _add_legend(key: str, figure: Figure, comparison: Comparison) -> Figure:
-    """Return the figure with a legend of what its marks mean."""
-    if key == "map":
-        for trace in figure["data"]:
-            key_of_colours = trace["marker"]["colorbar"] | {"title": {"text": "B − A", "font": {"size": 12}}}
-            trace["marker"] = trace["marker"] | {"colorbar": key_of_colours}
-        meanings = [*zip(MARKS, OUTCOMES, strict=True), (GAINED, "role gained in B"), (LOST, "role lost")]
-        return with_legend(figure, (Entry(f"{mark or 'no mark'}  {word}") for mark, word in meanings))
-    if key == "means":
-        guides = [trace for trace in figure["data"] if "name" not in trace]
-        for trace, name in zip(guides, ("no difference", f"± {exact(comparison.bound)}"), strict=False):
-            trace["name"] = name
-        return _legend(figure, (*OUTCOMES, *(trace["name"] for trace in guides[:2])))
-    return _legend(figure, OUTCOMES)
-
-
-def _legend(figure: Figure, names: tuple[str, ...]) -> Figure:
-    """Return the figure with a legend of its own traces of some names, those with something to show."""
-    for trace in figure["data"]:
-        trace["showlegend"] = trace.get("name") in names and bool(len(trace["x"]))
-    figure["layout"]["showlegend"] = True
-    return figure
-
 
 ROWS_NAMED = ("p-values", "means", "layers", "overlap", "pairs")
 """Figures whose rows bear the names of their roles, so that their legend explains strokes only."""
@@ -138,7 +59,7 @@ def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> 
         Plotly figures with ``layout.meta["sentence"]``; none of the page's colours is left as a variable.
     """
     if isinstance(result, Comparison):
-        plots: Mapping[str, Figure] = comparison_figures(result)
+        plots: Mapping[str, Figure] = figures_for_print(report_of(result), width)
     elif isinstance(result, Atlas):
         plots = atlas_figures(result, width)
     else:

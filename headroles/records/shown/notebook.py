@@ -17,7 +17,6 @@ from headroles.records.layers import Stack
 from headroles.records.numbers import mean
 from headroles.records.roles import control_of, role_marks
 from headroles.records.rules.rule import Decision, Rule
-from headroles.records.table import Table
 
 if TYPE_CHECKING:
     from headroles.reports.answer.records import Answer
@@ -77,19 +76,6 @@ class FindingsGrid(TestGrid, Protocol):
         """Codes of the decisions; 0 is a role, 4 a score that its contrast explains."""
 
 
-@runtime_checkable
-class DifferencesGrid(TestGrid, Protocol):
-    """Differences of two runs, as far as a notebook shows them."""
-
-    @property
-    def difference(self) -> Grid:
-        """B − A."""
-
-    @property
-    def outcome(self) -> Codes:
-        """0 changed, 1 equivalent, 2 undetermined, 3 untestable."""
-
-
 def answer_html(answer: Answer) -> str:
     """Return title, line, sentences and warnings of an answer, in the colours of the notebook."""
     items = "".join(
@@ -104,11 +90,9 @@ def answer_html(answer: Answer) -> str:
         if warnings
         else ""
     )
-    return (
-        paragraph(f"<strong>{escape(answer.title)}</strong>")
-        + paragraph(escape(answer.line))
-        + f'<ul style="max-width:62em;margin:.5em 0">{items}</ul>{more}'
-    )
+    said = f'<ul style="max-width:62em;margin:.5em 0">{items}</ul>' if items else ""
+    title, line = paragraph(f"<strong>{escape(answer.title)}</strong>"), paragraph(escape(answer.line))
+    return f"{title}{line}{said}{more}"
 
 
 def labelling_html(
@@ -152,91 +136,6 @@ def labelling_html(
     )
     counts = counts_table("Heads by role", heads, rows)
     return summary + _strong_counts(findings, held, strong) + counts + _roles(held, marks, strong, stack)
-
-
-def comparison_html(
-    differences: DifferencesGrid,
-    before: FindingsGrid,
-    after: FindingsGrid,
-    decision: Decision,
-    bound: float,
-    facts: Mapping[str, Any],
-    answer: Answer,
-    stack: Stack,
-) -> str:
-    """Return the answer, counts per sieve with its largest change, and the roles each head gained and lost.
-
-    Args:
-        differences: Differences B − A.
-        before: Findings of run A.
-        after: Findings of run B.
-        decision: Test, correction and level that judged both.
-        bound: Differences within ± bound are equivalent, on the score scale.
-        facts: The comparison's manifest; missing facts are left out.
-        answer: What changed, in sentences.
-        stack: The layers by their positions.
-
-    Returns:
-        HTML without scripts.
-    """
-    roles = [place for place, rule in enumerate(differences.rules) if rule.role]
-    marks = role_marks([differences.rules[place].sieve for place in roles])
-    held = [run.decision[roles] == 0 for run in (before, after)]
-    gained, lost = held[1] & ~held[0], held[0] & ~held[1]
-    rows = []
-    for place, rule in enumerate(differences.rules):
-        largest = _largest(
-            np.where(differences.outcome[place] == 0, np.abs(differences.difference[place]), np.nan)
-        )
-        cells = [
-            *_outcome_counts(differences.outcome[place], 4),
-            *_head_cells(stack, largest, differences.difference, differences.low, differences.high, place),
-        ]
-        moved: list[object] = ["", "", ""]
-        if rule.role:
-            role = roles.index(place)
-            moved = [int(gained[role].sum()), int(lost[role].sum()), "" if _many(held[0]) else marks[role]]
-        rows.append((rule.sieve, [*cells, *moved]))
-    heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
-    a, b = (escape_name(model_name(facts.get(name))) for name in ("a", "b"))
-    summary = paragraph(
-        f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {bound:g} is equivalent. "
-        f"{_method(decision, before)}"
-    )
-    return (
-        answer_html(answer)
-        + summary
-        + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
-        + _moves(gained, lost, marks, stack)
-    )
-
-
-def replication_html(
-    counts: Table, outcomes: Mapping[str, int], decision: Decision, notes: Sequence[str]
-) -> str:
-    """Return how many roles of run A hold in run B, and a table of them.
-
-    Args:
-        counts: Counts of roles per row.
-        outcomes: Number of roles of A per decision in B.
-        decision: Test, correction and level that judged B.
-        notes: Remarks, one sentence each.
-    """
-    roles = sum(outcomes.values())
-    words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
-    summary = paragraph(
-        f"<strong>{outcomes.get('role', 0)} of {roles} roles of run A hold in run B</strong>: "
-        f"{escape(words)}. "
-        f"{escape_name(decision.test)}, {escape_name(decision.correction)}, alpha {decision.alpha:g}."
-    )
-    names = ("roles", "role", "not_role", "undetermined", "untestable", "explained", "heads")
-    rows = [
-        (row.name, [*(getattr(row, name) for name in names), mean(row.correlation), mark])
-        for row, mark in zip(counts, role_marks([row.name for row in counts]), strict=True)
-    ]
-    heads = ["roles of A", "role in B", "not", "undetermined", "untestable", "explained", "heads"]
-    remarks = "".join(paragraph(escape(note)) for note in notes)
-    return summary + counts_table("Roles of A, tested in B", [*heads, "r of means", "mark"], rows) + remarks
 
 
 def _outcome_counts(decision: np.ndarray, outcomes: int) -> list[object]:
@@ -297,32 +196,6 @@ def _roles(
     return heads_table("Roles by layer (rows) and head", cells, stack.numbers)
 
 
-def _moves(
-    gained: Bool[np.ndarray, "roles layers heads"],
-    lost: Bool[np.ndarray, "roles layers heads"],
-    marks: Sequence[str],
-    stack: Stack,
-) -> str:
-    """Return a table of the roles that every head gained and lost."""
-    if not (gained | lost).any():
-        return paragraph("No head gained or lost a role.")
-    if _many(gained):
-        cells = [
-            [
-                " ".join(f"{sign}{number}" for sign, number in zip("+−", pair, strict=True) if number)
-                for pair in row
-            ]
-            for row in np.stack([gained.sum(axis=0), lost.sum(axis=0)], axis=-1).tolist()
-        ]
-        return heads_table(
-            "Number of roles gained (+) and lost (−), by layer (rows) and head", cells, stack.numbers
-        )
-    changed = np.concatenate([gained, lost])
-    signs = [f"{sign}{mark}" for sign in "+−" for mark in marks]
-    caption = "Roles gained (+) and lost (−), by layer (rows) and head"
-    return heads_table(caption, _mark_cells(changed, signs), stack.numbers)
-
-
 def _many(held: np.ndarray) -> bool:
     return held.shape[0] > MOST_MARKS or held[0].size > MOST_HEADS if len(held) else False
 
@@ -351,9 +224,8 @@ def model_name(facts: Any) -> str:
 
 
 def _inputs(facts: Mapping[str, Any]) -> str:
-    """Return task, source and number of inputs as text from a manifest; for a comparison from its run A."""
-    run = facts if "source" in facts else facts.get("a", {})
-    names = [_nested(run, "task"), _nested(run, "source", "name")]
+    """Return task, source and number of inputs as text from a manifest."""
+    names = [_nested(facts, "task"), _nested(facts, "source", "name")]
     words = [escape_name(name) for name in names if isinstance(name, str) and name]
     for name, noun in (("examples", "input"), ("units", "unit")):
         number = _nested(facts, "counts", name)
