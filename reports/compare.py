@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from headroles.records.comparison import OUTCOMES, Comparison, swap_chance
-from headroles.records.layers import Stack
 from headroles.records.numbers import (
     count,
     exact,
@@ -21,7 +20,6 @@ from headroles.records.numbers import (
     plural,
     with_range,
 )
-from headroles.records.rules.rule import Decision
 from headroles.records.shown.notebook import FAMILIES
 from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Table, counted
 from headroles.reports.answer.records import Answer, Sentence
@@ -43,10 +41,14 @@ RECORDED = {
 """Entries of both runs that the page shows by term, where their manifests have them."""
 
 
+def _change(row: Row) -> str:
+    """Return a change with its interval."""
+    return with_range(*map(mean, (row.difference, row.low, row.high)))
+
+
 def _largest_cell(row: Row) -> Cell:
-    """Return the head of the largest change, and the change with its interval."""
-    ends = with_range(*map(mean, (row.difference, row.low, row.high)))
-    return MISSING if row.layer is None else Cell(f"{row.layer}-{row.head}, {ends}", abs(row.difference))
+    text = f"{row.layer}-{row.head}, {_change(row)}"
+    return MISSING if row.layer is None else Cell(text, abs(row.difference))
 
 
 CHANGES = Table("", "Changes", "a sieve", (
@@ -91,19 +93,9 @@ class Compared:
     found: Comparison
 
     @property
-    def stack(self) -> Stack:
-        """Return the layers of run A by their positions."""
-        return self.found.stack
-
-    @property
     def bound(self) -> str:
         """Return the largest difference that counts as none."""
         return exact(self.found.bound)
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Return the manifest."""
-        return self.found.manifest
 
     @cached_property
     def roles(self) -> np.ndarray:
@@ -135,32 +127,27 @@ class Compared:
     def drawn(self) -> int:
         """Return the number of swaps behind the reference; 0 where there is none."""
         known = self.swaps is not None and not math.isnan(self.swaps.p)
-        return int(self.facts.get("settings", {}).get("swaps") or 0) if known else 0
+        return int(self.found.manifest.get("settings", {}).get("swaps") or 0) if known else 0
 
     @cached_property
     def changes(self) -> Table:
         """Return outcomes, labels, labels that swaps move, and the largest change, by sieve."""
-        differences = self.found.differences
-        swaps, rows = {row.sieve: row for row in self.found.swaps if row.sieve}, []
+        differences, rows = self.found.differences, []
+        swaps = {row.sieve: row for row in self.found.swaps if row.sieve}
         for place, name in enumerate(differences.sieves):
-            row: dict[str, Any] = {"sieve": name}
+            row: dict[str, Any] = dict.fromkeys((column.name for column in CHANGES.columns), math.nan)
+            row |= {"sieve": name} | dict.fromkeys((*LABELS, "layer", "head"))
             row |= dict(zip(OUTCOMES, differences.counts(place), strict=True))
-            row |= dict.fromkeys((*LABELS, "layer", "head"))
-            row |= dict.fromkeys(("swapped", "swapped_low", "swapped_high", "p", "q"), math.nan)
-            row |= dict.fromkeys(("difference", "low", "high"), math.nan)
             if swap := swaps.get(name):
                 row |= {label: getattr(swap, label) for label in (*LABELS, "p", "q")}
-                ends = {"swapped": "mean", "swapped_low": "low", "swapped_high": "high"}
-                row |= {column: getattr(swap, f"changed_{end}") for column, end in ends.items()}
+                row |= {"swapped": swap.changed_mean, "swapped_low": swap.changed_low}
+                row |= {"swapped_high": swap.changed_high}
             changed = differences.outcome[place] == CHANGED
             size = np.where(changed, np.abs(differences.difference[place]), -np.inf)
             if np.isfinite(size).any():
-                layer, head = map(int, np.unravel_index(int(size.argmax()), size.shape))
-                row |= {"layer": self.stack.numbers[layer], "head": head}
-                row |= {
-                    name: getattr(differences, name)[place, layer, head]
-                    for name in ("difference", "low", "high")
-                }
+                layer, head = at = np.unravel_index(int(size.argmax()), size.shape)
+                row |= {"layer": self.found.stack.numbers[int(layer)], "head": int(head)}
+                row |= {end: getattr(differences, end)[place][at] for end in ("difference", "low", "high")}
             rows.append(row)
         return CHANGES.rows(rows)
 
@@ -168,7 +155,7 @@ class Compared:
     def layers(self) -> Table:
         """Return outcomes, mean absolute difference and labels over the heads and roles of every layer."""
         size, rows = np.abs(self.found.differences.difference[self.roles]), []
-        for place, layer in enumerate(self.stack.numbers):
+        for place, layer in enumerate(self.found.stack.numbers):
             own = [row for row in self.found.layers if row.layer == layer and row.labels_a is not None]
             known = size[:, place][~np.isnan(size[:, place])]
             rows.append(
@@ -180,7 +167,7 @@ class Compared:
 
 def answer_of(compared: Compared) -> Answer:
     """Return what changed between two runs; the first sentence counts changes beyond the bound only."""
-    first, second = run_names(compared.facts)
+    first, second = run_names(compared.found.manifest)
     counts, bound = compared.counts, compared.bound
     same, left, untested = (counts[word] for word in ("equivalent", "undetermined", "untestable"))
     none = Sentence("No pair is shown to be equivalent", f"within ±{bound}.")
@@ -229,11 +216,6 @@ def _changed(compared: Compared) -> Sentence:
     )
 
 
-def _change(row: Row) -> str:
-    """Return a change with its interval."""
-    return with_range(*map(mean, (row.difference, row.low, row.high)))
-
-
 def _moved(compared: Compared) -> list[Sentence]:
     """Return how many roles were gained and lost, beside those that random swaps of A and B move."""
     row = compared.swaps
@@ -252,36 +234,31 @@ def _moved(compared: Compared) -> list[Sentence]:
     return [Sentence(f"{plural(row.gained, 'role')} gained and {row.lost:,} lost", f"{rest}.")]
 
 
-def role_change_sentence(compared: Compared) -> str:
-    """Return the layers in which roles moved most: the fewest with at least half of the moved labels.
+def layers_sentences(compared: Compared) -> str:
+    """Return in which layers roles moved most, and where scores moved most and least.
 
-    Of equal layers the earlier comes first. A description: layers are not a sample.
+    Named are the fewest layers with at least half of the moved labels, and of equal layers the earlier ones.
+    Scores go by the mean absolute difference. It is a description: layers are not a sample.
     """
-    moved = {row.layer: row.gained + row.lost for row in compared.layers}
-    total = sum(moved.values())
-    if not total:
-        return "No head gained or lost a role."
-    chosen: list[int] = []
+    layers, size = compared.layers, compared.layers["absolute"]
+    moved = {row.layer: row.gained + row.lost for row in layers}
+    total, part, chosen = sum(moved.values()), 0, list[int]()
     for layer in sorted(moved, key=lambda layer: (-moved[layer], layer)):
-        chosen.append(layer)
-        if 2 * sum(moved[own] for own in chosen) >= total:
-            break
-    part = sum(moved[layer] for layer in chosen)
+        if 2 * part < total:
+            chosen.append(layer)
+            part += moved[layer]
     where = f"layer{'s' * (len(chosen) > 1)} {join_names([str(layer) for layer in sorted(chosen)])}"
     of = f"{part:,} of {total:,}" if part < total else f"all {total:,}" if total > 1 else "the only"
-    return f"Roles moved most in {where}: {of} {'labels' if total > 1 else 'label'} gained or lost."
-
-
-def score_change_sentence(compared: Compared) -> str:
-    """Return the layers whose scores differ most and least, by the mean absolute difference."""
-    size = compared.layers["absolute"]
+    roles = f"Roles moved most in {where}: {of} {'labels' if total > 1 else 'label'} gained or lost."
+    if not total:
+        roles = "No head gained or lost a role."
     if np.isnan(size).all():
-        return "No score could be compared."
-    most, least = (compared.layers[int(place)] for place in (np.nanargmax(size), np.nanargmin(size)))
+        return f"{roles} No score could be compared."
+    most, least = (layers[int(place)] for place in (np.nanargmax(size), np.nanargmin(size)))
     if not most.absolute:
-        return "No mean score differs."
+        return f"{roles} No mean score differs."
     return (
-        f"Scores moved most in layer {most.layer} (mean absolute difference {mean(most.absolute)} "
+        f"{roles} Scores moved most in layer {most.layer} (mean absolute difference {mean(most.absolute)} "
         f"over its heads and roles) and least in layer {least.layer} ({mean(least.absolute)})."
     )
 
@@ -342,49 +319,32 @@ def glossary(compared: Compared) -> list[tuple[str, str]]:
     """Return the words of the report, each with its meaning: each outcome with what it promises."""
     decision, bound = compared.found.decision, compared.bound
     level = f"{100 * decision.alpha:g}\u00a0%"
-    return [
-        (
-            "difference",
-            "B − A, averaged over units. The largest was chosen on these inputs, so it tends to be a little "
-            "large.",
-        ),
-        (
-            "equivalent",
-            f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. This "
-            "test has precedence, even where a smaller change is detectable.",
-        ),
-        ("changed", f"The mean difference is not 0, and its interval reaches beyond ±{bound}."),
-        ("undetermined", "The inputs settle neither."),
-        ("error rate", promise(decision)),
-        ("interval", "95\u00a0% interval of the mean difference, not adjusted for selection."),
-        (
-            "by swaps",
-            "Mean and 95\u00a0% range when A and B are swapped at random within every unit, and both are "
-            "labelled anew. Labels near the threshold move by chance; this shows how many.",
-        ),
-        (
-            "p, q of swaps",
-            "Share of swaps that move at least as many labels, the data among them. q is adjusted over the "
-            "roles. Where one label differs no p is shown: one head at the threshold is no finding.",
-        ),
-    ]
-
-
-def promise(decision: Decision) -> str:
-    """Return which error rate the correction controls for both outcomes."""
-    level = f"{100 * decision.alpha:g}\u00a0%"
     family = f"{FAMILIES.get(decision.family, decision.family)}; every contrast by itself"
+    promise = (
+        f"Within a family ({family}), the chance of even one false “equivalent” is at most {level} and, "
+        "separately, that of one false “changed”."
+    )
     if decision.correction == "none":
-        return f"Nothing was corrected: of heads without a change, {level} are called changed by chance."
-    if decision.correction.startswith("fdr"):
-        return (
+        promise = f"Nothing was corrected: of heads without a change, {level} are called changed by chance."
+    elif decision.correction.startswith("fdr"):
+        promise = (
             f"Within a family ({family}), at most {level} of the heads called equivalent are expected not to "
             f"be and, separately, at most {level} of those called changed."
         )
-    return (
-        f"Within a family ({family}), the chance of even one false “equivalent” is at most {level} and, "
-        f"separately, that of one false “changed”."
-    )
+    return [
+        ("difference", "B − A, averaged over units. The largest was chosen on these inputs, so it tends to be "
+         "a little large."),
+        ("equivalent", f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. "
+         "This test has precedence, even where a smaller change is detectable."),
+        ("changed", f"The mean difference is not 0, and its interval reaches beyond ±{bound}."),
+        ("undetermined", "The inputs settle neither."),
+        ("error rate", promise),
+        ("interval", "95\u00a0% interval of the mean difference, not adjusted for selection."),
+        ("by swaps", "Mean and 95\u00a0% range when A and B are swapped at random within every unit, and "
+         "both are labelled anew. Labels near the threshold move by chance; this shows how many."),
+        ("p, q of swaps", "Share of swaps that move at least as many labels, the data among them. q is "
+         "adjusted over the roles. Where one label differs no p is shown: one head at the threshold is no finding."),
+    ]  # fmt: skip
 
 
 def test_line(compared: Compared) -> str:
@@ -397,7 +357,10 @@ def test_line(compared: Compared) -> str:
 
 def caption(compared: Compared) -> str:
     """Return the caption of a table of the comparison: both runs, test and units."""
-    (first, second), units = run_names(compared.facts), compared.facts.get("counts", {}).get("units")
+    (first, second), units = (
+        run_names(compared.found.manifest),
+        compared.found.manifest.get("counts", {}).get("units"),
+    )
     units_text = plural(units, "unit") if isinstance(units, int) else "units as in the runs"
     return (
         f"Comparison of {first} (A) and {second} (B); differences are B − A. "
@@ -416,13 +379,13 @@ def run_names(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 def _inputs(compared: Compared) -> str:
     """Return the inputs of a comparison, and its numbers of examples, units, heads and layers."""
-    facts = compared.facts
+    facts = compared.found.manifest
     inputs = [[_recorded(facts.get(name), path) for path in ("task", "source.name")] for name in ("a", "b")]
     parts = inputs[0] if inputs[0] == inputs[1] else [str(facts.get("matched") or "")]
     for noun in ("example", "unit"):
         size = facts.get("counts", {}).get(noun + "s")
         parts.append(plural(size, noun) if isinstance(size, int) else "")
-    parts.append(heads_in_layers(compared.stack, compared.found.before.count.shape[2]))
+    parts.append(heads_in_layers(compared.found.stack, compared.found.before.count.shape[2]))
     return " · ".join(isolate(part) for part in parts if part)
 
 

@@ -15,21 +15,8 @@ from headroles.records.roles import phrase_of, role_marks
 from headroles.records.shown.notebook import MOST_HEADS, MOST_MARKS, model_name
 from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
-from headroles.reports.compare import (
-    CHANGED,
-    Compared,
-    answer_of,
-    caption,
-    glossary,
-    recorded_of_two,
-    role_change_sentence,
-    run_names,
-    score_change_sentence,
-    test_line,
-    verdicts,
-)
-from headroles.reports.compare import label_change_text as labels_text
-from headroles.reports.compare import outcomes_sentence as outcomes_text
+from headroles.reports import compare as words
+from headroles.reports.compare import CHANGED, Compared
 from headroles.reports.embedded import script_json
 from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer_ticks
 from headroles.reports.maps import DIFFERENCE, CellLook, HeadMap, HeadMaps, HeadPanel, Told, largest_of
@@ -110,77 +97,67 @@ MARK = TableColumn("mark", "Short mark of the role.", str, "mark")
 def report(found: Comparison) -> Report:
     """Return the report of a comparison of two runs."""
     compared = Compared(found)
-    answer = answer_of(compared)
+    answer = words.answer_of(compared)
     return Report(
-        "headroles compare",
-        answer.title,
-        answer,
-        (found.remarks, ()),
-        found.manifest,
+        "headroles compare", answer.title, answer, (found.remarks, ()), found.manifest,
         {
-            "changes": lambda: Paper(compared.changes, caption(compared), leave=("p",)),
-            "differences": lambda: Paper(compared.table, caption(compared)),
+            "changes": lambda: Paper(compared.changes, words.caption(compared), leave=("p",)),
+            "differences": lambda: Paper(compared.table, words.caption(compared)),
         },
-        page=partial(_page, compared),
-        screen=partial(_screen, compared),
-        cell=partial(_cell, compared),
+        page=partial(_page, compared), screen=partial(_screen, compared), cell=partial(_cell, compared),
         facts=lambda detail: [Named(name.upper(), describe_run(found.manifest[name]), "") for name in "ab"],
-        prints=lambda width: dict(_maps_for_print(compared)),
-        brief=True,
-    )
+        prints=lambda width: dict(_maps_for_print(compared)), brief=True,
+    )  # fmt: skip
 
 
 def _screen(compared: Compared, detail: Detail) -> list[Named | Grid]:
     """Return units and test, outcomes by layer and by sieve, and what moved, where they are asked for."""
     if not detail.verbose:
         return []
-    counts, swaps = compared.facts["counts"], compared.facts["settings"]["swaps"]
+    counts, swaps = compared.found.manifest["counts"], compared.found.manifest["settings"]["swaps"]
     drawn = f"; {swaps:,} swaps, seed {compared.found.decision.seed}" if swaps else ""
     source, row = plural(counts["examples"], "example"), compared.swaps
-    moved = f"{role_change_sentence(compared)} {score_change_sentence(compared)}"
     return [
-        Named("units", f"{counts['units']}, from {source} ({compared.facts['matched']})", ""),
-        Named("tested", test_line(compared) + drawn, ""),
+        Named("units", f"{counts['units']}, from {source} ({compared.found.manifest['matched']})", ""),
+        Named("tested", words.test_line(compared) + drawn, ""),
         Grid(compared.layers.sheet()),
         Grid(compared.changes, leave=() if compared.drawn else ("swapped", "p")),
-        Named("found", outcomes_text(compared), ""),
-        *([] if row is None else [Named("labels", f"of all roles: {labels_text(row)}", "")]),
-        Named("moved", moved, ""),
+        Named("found", words.outcomes_sentence(compared), ""),
+        *([] if row is None else [Named("labels", f"of all roles: {words.label_change_text(row)}", "")]),
+        Named("moved", words.layers_sentences(compared), ""),
     ]
 
 
 def _cell(compared: Compared) -> list[Text | Grid]:
     """Return both models, outcomes by sieve, and the roles that every head gained and lost."""
-    a, b = (isolate(model_name(compared.facts.get(name))) for name in ("a", "b"))
-    runs = Text(f"B − A: A is {a}, B is {b}. {test_line(compared)}.")
-    held = [run.decision[compared.roles] == 0 for run in (compared.found.before, compared.found.after)]
-    moved = {GAINED: held[1] & ~held[0], LOST: held[0] & ~held[1]}
-    roles, layers, heads = held[0].shape
-    names = np.array(compared.found.differences.sieves, dtype=object)[compared.roles].tolist()
-    marks, many = role_marks(names), roles > MOST_MARKS or layers * heads > MOST_HEADS
+    a, b = (isolate(model_name(compared.found.manifest.get(name))) for name in ("a", "b"))
+    runs = Text(f"B − A: A is {a}, B is {b}. {words.test_line(compared)}.")
+    _, layers, heads = compared.found.differences.count.shape
+    names = compared.found.before.roles
+    marks = dict(zip(names, role_marks(names), strict=True))
+    many = len(names) > MOST_MARKS or layers * heads > MOST_HEADS
 
-    def cell(place: int, head: int) -> Cell:
-        own = {sign: np.flatnonzero(which[:, place, head]).tolist() for sign, which in moved.items()}
-        numbers = [f"{sign}{len(places)}" for sign, places in own.items() if places]
-        texts = [f"{sign}{marks[role]}" for sign, places in own.items() for role in places]
+    def cell(row: Row) -> Cell:
+        moved = [(GAINED, row.gained.split(";")), (LOST, row.lost.split(";"))]
+        texts = [f"{sign}{marks[name]}" for sign, own in moved for name in own if name]
+        numbers = [f"{sign}{len(own)}" for sign, own in moved if any(own)]
         return Cell(" ".join(numbers if many else texts) or "·", "")
 
-    what = "Number of roles" if many else "Roles"
-    by_head = Sheet(
-        f"{what} gained (+) and lost (−), by layer (rows) and head",
-        ("", *map(str, range(heads))),
-        tuple(
-            (Cell(str(layer), layer), *(cell(place, head) for head in range(heads)))
-            for place, layer in enumerate(compared.stack.numbers)
-        ),
-    )
-    of_roles = dict(zip(names, marks, strict=True))
-    rows = compared.changes.extended(MARK, [of_roles.get(row.sieve, "–") for row in compared.changes])
+    cells = [cell(row) for row in compared.found.moved]
+    rows = [
+        (Cell(str(layer), layer), *cells[place * heads : (place + 1) * heads])
+        for place, layer in enumerate(compared.found.stack.numbers)
+    ]
+    title = f"{'Number of roles' if many else 'Roles'} gained (+) and lost (−), by layer (rows) and head"
+    by_head = Grid(Sheet(title, ("", *map(str, range(heads))), tuple(rows)))
+    table = compared.changes.extended(MARK, [marks.get(row.sieve, "–") for row in compared.changes])
     shown = ("sieve", *OUTCOMES, "difference", "gained", "lost", *([] if many else ["mark"]))
-    none = Text("No head gained or lost a role.")
-    any_moved = any(which.any() for which in moved.values())
-    by_sieve = replace(rows, name="Heads by sieve").sheet(only=shown)
-    return [runs, Grid(by_sieve), Grid(by_head) if any_moved else none]
+    moved = any(cell.text != "·" for cell in cells)
+    return [
+        runs,
+        Grid(replace(table, name="Heads by sieve").sheet(only=shown)),
+        by_head if moved else Text("No head gained or lost a role."),
+    ]
 
 
 def _by_sieve(compared: Compared) -> Figure:
@@ -191,14 +168,13 @@ def _by_sieve(compared: Compared) -> Figure:
         known = np.concatenate([rows["mean_a"], rows["mean_b"]])
         known = known[~np.isnan(known)]
         ends = [float(known.min()), float(known.max())] if known.size else []
-        bound = compared.found.bound
+        bounds = [
+            (bound, f"± {compared.bound}", FAINT, "dash")
+            for bound in (compared.found.bound, -compared.found.bound)
+        ]
         guides = [
             Line(ends, [end + shift for end in ends], name, Look(colour, ""), dash=dash, width=1)
-            for shift, name, colour, dash in (
-                (0.0, "no difference", SOFT, "solid"),
-                (bound, f"± {compared.bound}", FAINT, "dash"),
-                (-bound, f"± {compared.bound}", FAINT, "dash"),
-            )
+            for shift, name, colour, dash in ((0.0, "no difference", SOFT, "solid"), *bounds)
             if ends
         ]
         means.append(Figure(
@@ -214,7 +190,7 @@ def _by_sieve(compared: Compared) -> Figure:
         ))  # fmt: skip
         outcomes.append(Figure(
             "outcomes", row.sieve, "Heads in each layer that changed, are equivalent, or neither.", "",
-            by_layer, [*_bars(compared, by_layer)], x=layers_axis(compared.stack, showgrid=False),
+            by_layer, [*_bars(compared, by_layer)], x=layers_axis(compared.found.stack, showgrid=False),
             y=Axis("heads", {"rangemode": "tozero"}), height=430,
             layout={"barmode": "stack", "bargap": 0.25},
         ))  # fmt: skip
@@ -233,7 +209,7 @@ def _bars(compared: Compared, by_layer: Table) -> Iterator[Trace]:
             "type": "bar", "x": by_layer["layer"].tolist(), "y": by_layer[word].tolist(), "name": word,
             "marker": {"color": colour, "pattern": {"shape": pattern, "fillmode": "replace"}},
             "hovertemplate": "layer %{x}: %{y} %{fullData.name}<extra></extra>", "showlegend": True,
-            **bar_width(compared.stack),
+            **bar_width(compared.found.stack),
         })  # fmt: skip
 
 
@@ -246,7 +222,7 @@ def _label_changes(compared: Compared) -> Figure:
             "type": "bar", "x": rows["layer"].tolist(), "y": (sign * rows[name]).tolist(), "name": name,
             "marker": {"color": colour}, "text": [f"{mark}{moved}" if moved else "" for moved in rows[name]],
             "textposition": "outside", "cliponaxis": False, "textfont": {"color": INK, "size": 12},
-            "customdata": rows[name].tolist(), "showlegend": True, **bar_width(compared.stack),
+            "customdata": rows[name].tolist(), "showlegend": True, **bar_width(compared.found.stack),
             "hovertemplate": "layer %{x}: %{customdata} %{fullData.name}<extra></extra>",
         })
         for name, mark, sign, colour in (("gained", GAINED, 1, Look(2).colour), ("lost", LOST, -1, ACCENT))
@@ -255,7 +231,7 @@ def _label_changes(compared: Compared) -> Figure:
     return Figure(
         "moved", "", "Labels gained (up) and lost (down) in each layer, all roles together.", "", rows,
         [*bars, Rule(0.0, "y", colour=FAINT, width=1)],
-        x=layers_axis(compared.stack, showgrid=False),
+        x=layers_axis(compared.found.stack, showgrid=False),
         y=Axis("labels", {"range": [-1.25 * reach, 1.25 * reach], **whole}),
         height=280, layout={"barmode": "relative", "bargap": 0.35},
     )  # fmt: skip
@@ -263,7 +239,7 @@ def _label_changes(compared: Compared) -> Figure:
 
 def _maps_for_print(compared: Compared) -> Iterator[tuple[str, Any]]:
     """Yield a map per sieve by name: layers × heads, shaded by the difference, symmetric around 0."""
-    found, stack = compared.found, compared.stack
+    found, stack = compared.found, compared.found.stack
     _, layers, heads = found.differences.count.shape
     steps = [1 if size <= 16 else 4 for size in (layers, heads)]
     signs = np.array(["", GAINED, LOST], dtype=object)
@@ -297,16 +273,20 @@ def _maps_for_print(compared: Compared) -> Iterator[tuple[str, Any]]:
 def _page(compared: Compared) -> Page:
     """Return sections and data of the page."""
     found, maps = compared.found, _maps(compared)
-    names, roles = run_names(found.manifest), compared.roles
+    names, roles = words.run_names(found.manifest), compared.roles
     files = {table.file: table.csv() for table in (found.moved, found.layers, found.swaps)}
     moved = found.moved.take((found.moved["gained"] != "") | (found.moved["lost"] != ""))
-    size = np.abs(compared.table["difference"])
-    size[(compared.table["outcome"] != "changed") | ~np.repeat(roles, len(size) // len(roles))] = np.nan
-    order = np.argsort(-size, kind="stable")[: min(MOST, int((~np.isnan(size)).sum()))]
-    largest = replace(compared.table, name="Largest changes").take(order)
+    changed = (compared.table["outcome"] == "changed") & np.repeat(roles, found.differences.count[0].size)
+    largest = replace(compared.table, name="Largest changes").take(changed)
+    largest = largest.take(np.argsort(-np.abs(largest["difference"]), kind="stable")[:MOST])
     largest = largest.describe("sieve", heading="role").describe("q", heading="q (≠ 0)")
     shown = ("sieve", *OUTCOMES, "difference")
-    of_roles = compared.changes.take(roles).describe("sieve", heading="role", cell=_title_cell)
+
+    def title(row: Row) -> Cell:
+        text = phrase_of(row.sieve).title
+        return Cell(text, text, row.sieve if text != row.sieve else "")
+
+    of_roles = compared.changes.take(roles).describe("sieve", heading="role", cell=title)
     contrasts = compared.changes.take(~roles).describe("sieve", heading="contrast")
     contrasts = replace(contrasts, name=f"Contrasts of roles ({len(contrasts)})")
     by_chance = (
@@ -327,10 +307,10 @@ def _page(compared: Compared) -> Page:
             Section("verdicts", "Heads", "Heads", [
                 maps,
                 *titled(largest, "head", "sieve", "mean_a", "mean_b", "difference", "q"),
-                Words(glossary(compared)),
+                Words(words.glossary(compared)),
             ]),
             Section("layers", "Layers", "Layer by layer", [
-                Text(f"{role_change_sentence(compared)} {score_change_sentence(compared)}", "lead"),
+                Text(words.layers_sentences(compared), "lead"),
                 _label_changes(compared),
                 Fold("The numbers of every layer", [
                     Grid(compared.layers),
@@ -342,7 +322,7 @@ def _page(compared: Compared) -> Page:
                 Grid(of_roles.sheet(only=shown)),
                 Fold(contrasts.name, [Grid(contrasts.sheet(only=shown))]),
                 Fold("Means of A and B drawn, one sieve at a time", [_by_sieve(compared)]),
-                Words(verdicts(compared), "Every sieve in words", ""),
+                Words(words.verdicts(compared), "Every sieve in words", ""),
                 Fold("Every sieve by layer", [Grid(replace(found.layers, name="Sieves by layer").sheet(
                     leave=("labels_a", "labels_b", "gained", "lost")))]),
             ]),
@@ -356,28 +336,28 @@ def _page(compared: Compared) -> Page:
                      "they are taken out of the list of changed ones before it is corrected.", "lead"),
                 Text("This table and the plots need JavaScript. The sentences, the layers and the roles "
                      "gained and lost do not.", "warning"),
-                Numbers("local 2-9", ["differences.csv", *files, "manifest.json"], caption(compared),
+                Numbers("local 2-9", ["differences.csv", *files, "manifest.json"], words.caption(compared),
                         decision="Outcome"),
             ]),
             Section("methods", "Methods", "Methods", [Methods(methods_text(found), citation_bibtex(found))]),
             Section("run", "", "What was compared", [
                 Command(str(found.manifest.get("command") or "")),
-                Text(f"Tested: {test_line(compared)}; {swaps}seed {found.decision.seed}."),
-                Drawing("compare/runs.html", {"rows": recorded_of_two(found.manifest)}),
+                Text(f"Tested: {words.test_line(compared)}; {swaps}seed {found.decision.seed}."),
+                Drawing("compare/runs.html", {"rows": words.recorded_of_two(found.manifest)}),
                 Text("Rows in grey are the same in both."),
             ]),
         ],
         {"findings-columns": _differences_json(compared)},
         files,
-        heads=_panel(maps),
+        heads=HeadPanel(
+            rows=[Told(
+                title=map.title if map.title == map.name else f"{map.title} ({map.name})", column=map.column,
+                lines=("A {mean_a}, B {mean_b}; {difference}", "{word}"),
+            ) for map in maps.maps],
+            sentence="Means of A and B, and their difference with its 95 % interval.",
+        ),
         styles=("compare/compare.css",),
     )  # fmt: skip
-
-
-def _title_cell(row: Row) -> Cell:
-    """Return a role in plain words, and its name where that is another."""
-    title = phrase_of(row.sieve).title
-    return Cell(title, title, row.sieve if title != row.sieve else "")
 
 
 def _differences_json(compared: Compared) -> str:
@@ -389,23 +369,15 @@ def _differences_json(compared: Compared) -> str:
         return base64.b64encode(values.tobytes()).decode("ascii")
 
     content = {
-        "layers": compared.stack.numbers,
-        "heads": differences.count.shape[2],
-        "sieves": differences.sieves,
-        "names": COLUMNS,
-        "precision": [],
+        "layers": compared.found.stack.numbers, "heads": differences.count.shape[2],
+        "sieves": differences.sieves, "names": COLUMNS, "precision": [], "roles": [],
         "columns": {name: packed(name, "<f8") for name in COLUMNS},
-        "decision": packed("outcome", "u1"),
-        "decisions": OUTCOMES,
-        "words": OUTCOMES,
-        "decided": "outcome",
+        "decision": packed("outcome", "u1"), "decisions": OUTCOMES, "words": OUTCOMES, "decided": "outcome",
         "table": [
-            *((name, name) for name in ("sieve", "layer", "head")),
-            ("outcome", "decision"),
+            *((name, name) for name in ("sieve", "layer", "head")), ("outcome", "decision"),
             *((HEADINGS.get(name, name), name) for name in COLUMNS if name != "statistic"),
         ],
-        "roles": [],
-    }
+    }  # fmt: skip
     return script_json(json.dumps(content, separators=(",", ":")))
 
 
@@ -437,18 +409,4 @@ def _maps(compared: Compared) -> HeadMaps:
         ),
         caption="Orange: more in B; blue: less. The strongest shade of a map is its largest difference, at "
         f"least {compared.bound}. No mark: equivalent within ±{compared.bound}.",
-    )  # fmt: skip
-
-
-def _panel(maps: HeadMaps) -> HeadPanel:
-    """Return the panel of a head: its means in both runs, and their difference."""
-    return HeadPanel(
-        rows=[
-            Told(
-                title=map.title if map.title == map.name else f"{map.title} ({map.name})", column=map.column,
-                lines=("A {mean_a}, B {mean_b}; {difference}", "{word}"),
-            )
-            for map in maps.maps
-        ],
-        sentence="Means of A and B, and their difference with its 95 % interval.",
     )  # fmt: skip

@@ -408,8 +408,8 @@ def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
     add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
-        text=texts.tolist() if mark.text is not None else None, name=plain(mark.name), hovertemplate=mark.hover,
-        **mark.settings,
+        text=texts.tolist() if mark.text is not None else None, name=plain(mark.name),
+        hovertemplate=mark.hover, **mark.settings,
     )  # fmt: skip
 
 
