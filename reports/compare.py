@@ -181,12 +181,9 @@ def answer_of(compared: Compared) -> Answer:
         lead = f"{plural(left, 'pair')} {'stays' if left == 1 else 'stay'} undetermined"
         rest = f"; {untested:,} could not be tested." if untested else "."
         sentences.append(Sentence(lead, rest, "", "undetermined"))
-    return Answer(
-        title=f"What changed from {first} to {second}?",
-        line=f"{_inputs(compared)} · a change counts beyond ±{bound}",
-        sentences=tuple(sentences),
-        warnings=compared.found.remarks,
-    )
+    line = f"{_inputs(compared)} · a change counts beyond ±{bound}"
+    title = f"What changed from {first} to {second}?"
+    return Answer(title, line, tuple(sentences), compared.found.remarks)
 
 
 def _changed(compared: Compared) -> Sentence:
@@ -208,12 +205,8 @@ def _changed(compared: Compared) -> Sentence:
     rows = compared.changes.take(compared.roles)
     row = rows[int(np.nanargmax(np.abs(rows["difference"])))]
     largest = f"{row.layer}-{row.head}, {isolate(row.sieve)}: {_change(row)}"
-    return Sentence(
-        f"{beyond:,} of {compared.pairs} changed",
-        f"by more than {bound}; most in {largest}.{more}",
-        "",
-        "changed",
-    )
+    rest = f"by more than {bound}; most in {largest}.{more}"
+    return Sentence(f"{beyond:,} of {compared.pairs} changed", rest, "", "changed")
 
 
 def _moved(compared: Compared) -> list[Sentence]:
@@ -332,8 +325,8 @@ def glossary(compared: Compared) -> list[tuple[str, str]]:
             f"be and, separately, at most {level} of those called changed."
         )
     return [
-        ("difference", "B − A, averaged over units. The largest was chosen on these inputs, so it tends to be "
-         "a little large."),
+        ("difference", "B − A, averaged over units. The largest was chosen on these inputs, so it tends to "
+         "be a little large."),
         ("equivalent", f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. "
          "This test has precedence, even where a smaller change is detectable."),
         ("changed", f"The mean difference is not 0, and its interval reaches beyond ±{bound}."),
@@ -343,7 +336,8 @@ def glossary(compared: Compared) -> list[tuple[str, str]]:
         ("by swaps", "Mean and 95\u00a0% range when A and B are swapped at random within every unit, and "
          "both are labelled anew. Labels near the threshold move by chance; this shows how many."),
         ("p, q of swaps", "Share of swaps that move at least as many labels, the data among them. q is "
-         "adjusted over the roles. Where one label differs no p is shown: one head at the threshold is no finding."),
+         "adjusted over the roles. Where one label differs no p is shown: one head at the threshold is no "
+         "finding."),
     ]  # fmt: skip
 
 

@@ -132,25 +132,30 @@ def _cell(compared: Compared) -> list[Text | Grid]:
     """Return both models, outcomes by sieve, and the roles that every head gained and lost."""
     a, b = (isolate(model_name(compared.found.manifest.get(name))) for name in ("a", "b"))
     runs = Text(f"B − A: A is {a}, B is {b}. {words.test_line(compared)}.")
-    _, layers, heads = compared.found.differences.count.shape
-    names = compared.found.before.roles
-    marks = dict(zip(names, role_marks(names), strict=True))
-    many = len(names) > MOST_MARKS or layers * heads > MOST_HEADS
+    found, names = compared.found, compared.found.before.roles
+    _, layers, heads = found.differences.count.shape
+    marks, many = role_marks(names), len(names) > MOST_MARKS or layers * heads > MOST_HEADS
+    before, after = (
+        run.decision[compared.roles].reshape(len(names), layers * heads) == 0
+        for run in (found.before, found.after)
+    )
 
-    def cell(row: Row) -> Cell:
-        moved = [(GAINED, row.gained.split(";")), (LOST, row.lost.split(";"))]
-        texts = [f"{sign}{marks[name]}" for sign, own in moved for name in own if name]
-        numbers = [f"{sign}{len(own)}" for sign, own in moved if any(own)]
+    def cell(head: int) -> Cell:
+        moved = [(GAINED, after & ~before), (LOST, before & ~after)]
+        own = [(sign, np.flatnonzero(held[:, head]).tolist()) for sign, held in moved]
+        texts = [f"{sign}{marks[role]}" for sign, roles in own for role in roles]
+        numbers = [f"{sign}{len(roles)}" for sign, roles in own if roles]
         return Cell(" ".join(numbers if many else texts) or "·", "")
 
-    cells = [cell(row) for row in compared.found.moved]
+    cells = [cell(head) for head in range(layers * heads)]
     rows = [
         (Cell(str(layer), layer), *cells[place * heads : (place + 1) * heads])
-        for place, layer in enumerate(compared.found.stack.numbers)
+        for place, layer in enumerate(found.stack.numbers)
     ]
     title = f"{'Number of roles' if many else 'Roles'} gained (+) and lost (−), by layer (rows) and head"
     by_head = Grid(Sheet(title, ("", *map(str, range(heads))), tuple(rows)))
-    table = compared.changes.extended(MARK, [marks.get(row.sieve, "–") for row in compared.changes])
+    of_role = dict(zip(names, marks, strict=True))
+    table = compared.changes.extended(MARK, [of_role.get(row.sieve, "–") for row in compared.changes])
     shown = ("sieve", *OUTCOMES, "difference", "gained", "lost", *([] if many else ["mark"]))
     moved = any(cell.text != "·" for cell in cells)
     return [
@@ -168,13 +173,14 @@ def _by_sieve(compared: Compared) -> Figure:
         known = np.concatenate([rows["mean_a"], rows["mean_b"]])
         known = known[~np.isnan(known)]
         ends = [float(known.min()), float(known.max())] if known.size else []
-        bounds = [
-            (bound, f"± {compared.bound}", FAINT, "dash")
-            for bound in (compared.found.bound, -compared.found.bound)
+        bound, beyond = compared.found.bound, f"± {compared.bound}"
+        lines = [
+            (0.0, "no difference", SOFT, "solid"),
+            *((k, beyond, FAINT, "dash") for k in (bound, -bound)),
         ]
         guides = [
             Line(ends, [end + shift for end in ends], name, Look(colour, ""), dash=dash, width=1)
-            for shift, name, colour, dash in ((0.0, "no difference", SOFT, "solid"), *bounds)
+            for shift, name, colour, dash in lines
             if ends
         ]
         means.append(Figure(
