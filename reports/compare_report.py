@@ -175,10 +175,6 @@ def _by_sieve(compared: Compared) -> Figure:
         ends = [float(known.min()), float(known.max())] if known.size else []
         bound, beyond = compared.found.bound, f"± {compared.bound}"
         bounds = [(shift, beyond, FAINT, "dash") for shift in (bound, -bound)]
-        lines = [
-            (0.0, "no difference", SOFT, "solid"),
-            *((k, beyond, FAINT, "dash") for k in (bound, -bound)),
-        ]
         guides = [
             Line(ends, [end + shift for end in ends], name, Look(colour, ""), dash=dash, width=1)
             for shift, name, colour, dash in ((0.0, "no difference", SOFT, "solid"), *bounds)
