@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headroles.records.rules.rule import Decision, Rule
     from headroles.records.stops.look import Watch
     from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.receipts import Receipts
     from headroles.shards.survey import Survey
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 KINDS = ("label", "cluster", "surface", "probe", "ablate", "why")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""
+REPORTS = {"Comparison": "compare_report", "Replication": "replicate"}
+"""Module of the report of what is made of finished runs, by the class of the result."""
 
 
 class RunKind(ABC):
@@ -253,25 +256,17 @@ def kind_of(labelling: Labelling) -> RunKind:
     return next(parts, kind_named("label"))
 
 
-def comparison_answer(comparison: Comparison) -> Answer:
-    """Return what changed between two runs in a few sentences, as ``RunKind.answer`` does for one run."""
-    answer: Answer = import_module("headroles.reports.answer.comparison").answer_of(comparison)
-    return answer
+def report_of(result: Labelling | Comparison | Replication | Atlas) -> Report:
+    """Return the report of a run of any kind, or of what is made of finished runs."""
+    module = REPORTS.get(type(result).__name__)
+    if module is None:
+        return kind_of(result).report(result)
+    report: Report = import_module(f"headroles.reports.{module}").report(result)
+    return report
 
 
-def comparison_notebook(comparison: Comparison) -> str:
-    """Return what changed between two runs as HTML for notebooks."""
-    text: str = import_module("headroles.reports.notebook").comparison_html(comparison)
-    return text
-
-
-def replication_notebook(replication: Replication) -> str:
-    """Return how many roles of one run hold in another as HTML for notebooks."""
-    text: str = import_module("headroles.reports.notebook").replication_html(replication)
-    return text
-
-
-def atlas_answer(atlas: Atlas) -> Answer:
-    """Return what several runs found in a few sentences, as ``RunKind.answer`` does for one run."""
-    answer: Answer = import_module("headroles.reports.atlas").answer_of(atlas)
-    return answer
+def notebook_of(result: Comparison | Replication) -> str:
+    """Return what is made of finished runs as HTML for notebooks, as ``RunKind.notebook`` does for a run."""
+    report = report_of(result)
+    html: str = import_module("headroles.reports.cell").notebook_html(report.answer, report.cell(), None)
+    return html

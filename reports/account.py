@@ -1,4 +1,4 @@
-"""What was run: the manifest as lines of text, whatever it holds, and the two runs of a comparison."""
+"""What was run: the manifest as lines of text, whatever it holds."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headroles.addresses import last_name
-from headroles.records.comparison import Comparison
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import exact, isolate, plural
 from headroles.records.rules.rule import BOTH, FAMILIES, Decision
 from headroles.reports.words.words import (
     correction_words,
-    heads_in_layers,
     interval_name,
     layers_read,
     uses_resamples,
@@ -43,15 +41,6 @@ MOST = 12
 ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "blocks"), ("model", "heads")}
 PROBES = {("probe", "published"), ("probe", "windows")}
 """Entries, and beginnings of entries, that the page shows in places of their own."""
-COMPARED = {
-    "folder": "folder", "command": "command", "model": "model.name", "revision": "model.revision",
-    "architecture": "model.architecture", "weights SHA-256": "model.weights_sha256",
-    "precision": "model.dtype", "task": "task", "inputs": "source.name", "inputs SHA-256": "source.sha256",
-    "tokenizer": "tokenizer.class", "longest input": "tokenizer.max_length", "parser": "parser.name",
-    "parser version": "parser.version", "preset": "preset", "statistic": "statistic",
-    "units of its own": "counts.units", "headroles": "headroles",
-}  # fmt: skip
-"""Entries of each run of a comparison that the page shows, where its manifest has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,34 +204,3 @@ def _facts(known: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
         facts.append(plural(units, "unit"))
     facts += ["no early stop"] if stopped is False else []
     return (*facts, *(["attention weighted by norms"] if known.get(("model", "weights")) == "norm" else []))
-
-
-def line_of_two(comparison: Comparison) -> str:
-    """Return the inputs of a comparison, and its numbers of examples, units, heads and layers."""
-    manifest, heads = comparison.manifest, comparison.before.count.shape[2]
-    inputs = [
-        [_within(manifest.get(name, {}), path) for path in ("task", "source.name")] for name in ("a", "b")
-    ]
-    parts = inputs[0] if inputs[0] == inputs[1] else [str(manifest.get("matched") or "")]
-    for noun in ("example", "unit"):
-        count = manifest.get("counts", {}).get(noun + "s")
-        parts.append(plural(count, noun) if isinstance(count, int) else "")
-    parts.append(heads_in_layers(comparison.stack, heads))
-    return " · ".join(isolate(part) for part in parts if part)
-
-
-def rows_of_two(manifest: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:
-    """Return term, values of A and B, and whether they differ; terms that neither run has are left out."""
-    rows = []
-    for term, path in COMPARED.items():
-        first, second = (_within(manifest.get(name, {}), path) for name in ("a", "b"))
-        if first or second:
-            rows.append((term, (first, second), first != second))
-    return rows
-
-
-def _within(run: Any, path: str) -> str:
-    """Return the value at a path of a manifest as text; "" where there is none."""
-    for key in path.split("."):
-        run = run.get(key) if isinstance(run, Mapping) else None
-    return "" if run is None else str(run)

@@ -11,7 +11,6 @@ from jaxtyping import Float
 
 from headroles.kinds import kind_of
 from headroles.records.arrays import key_groups
-from headroles.records.comparison import Comparison
 from headroles.records.example import Example
 from headroles.records.findings import COLUMNS, DECISIONS, Labelling
 from headroles.records.layers import number_layers
@@ -20,7 +19,6 @@ from headroles.reports.summary import Summary
 from headroles.reports.words.words import visible_pieces
 from headroles.storage.tables import summary_texts
 
-SWAPS = "swaps.csv"
 LARGEST = 1_000_000
 """Most characters of a table that a page embeds; larger tables stay in the run folder."""
 LEVEL = 9
@@ -145,11 +143,6 @@ def files_of(labelling: Labelling) -> dict[str, str]:
     downloads = kind_of(labelling).downloads(labelling)
     texts |= {name: number_layers(text, stack.numbers) for name, text in downloads.items()}
     return {name: text for name, text in texts.items() if len(text) <= LARGEST and text.count("\n") > 1}
-
-
-def comparison_files(comparison: Comparison) -> dict[str, str]:
-    """Return the tables of a comparison by file name; the page makes its differences itself."""
-    return {table.file: table.csv() for table in (comparison.moved, comparison.layers, comparison.swaps)}
 
 
 def files_json(files: Mapping[str, str]) -> str:

@@ -70,10 +70,15 @@ def replicate_command(**given: Any) -> None:
     A, and corrected over the roles of A only. No model is needed.
     """
     from headroles.comparing.replicate import replicate
-    from headroles.terminal.console import console
-    from headroles.terminal.replicate import show_replication
+    from headroles.kinds import report_of
+    from headroles.reports.report import Detail
+    from headroles.reports.terminal import show
+    from headroles.terminal.console import console, named_line
 
-    show_replication(console(), replicate(**given), given["out"])
+    out = console()
+    show(out, report_of(replicate(**given)), None, Detail(width=out.width))
+    if given["out"] is not None:
+        named_line(out, "table", given["out"])
 
 
 @command(

@@ -1,7 +1,5 @@
 """Print the result of a command as its display options say, and open its report."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,37 +38,26 @@ def print_result(result: Any, folder: str, display: DisplayOptions) -> None:
 
 def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     """Print a run, a comparison, an atlas or a pruning for people, and where its report is."""
-    from headroles.kinds import kind_of
+    from headroles.kinds import kind_of, report_of
     from headroles.records.atlas.atlas import Atlas
     from headroles.records.causal.pruning import Pruning
     from headroles.records.comparison import Comparison
     from headroles.reports.prune import show_pruning
-    from headroles.terminal.compare import show_atlas, show_comparison
-    from headroles.reports.atlas_report import report as atlas_report
-    from headroles.terminal.causal.prune import show_pruning
-    from headroles.terminal.compare import show_comparison
-    from headroles.terminal.console import Detail, console
-
-    others: dict[type, tuple[Any, str]] = {
-        Comparison: (show_comparison, "a comparison"),
-        Atlas: (partial(_show_report, atlas_report), "an atlas"),
-        Pruning: (show_pruning, "a pruned model"),
-    }
-    kind = None if type(result) in others else kind_of(result)
-    show, name = others[type(result)] if kind is None else (kind.show, f"a run of {kind.name}")
-    if display.grid and (kind is None or kind.name not in WITH_ROLES):
-        raise BadInput(f"--grid shows the roles of every head, but {name} has none; leave it out")
-    show(console(), result, folder, Detail(display.verbose, display.grid))
-
-
-def _show_report(
-    report_of: Callable[[Any], Any], console: Any, result: Any, folder: str, detail: Any
-) -> None:
-    """Print the report of a result that is no run."""
     from headroles.reports.report import Detail
     from headroles.reports.terminal import show
+    from headroles.terminal.console import console
 
-    show(console, report_of(result), folder, Detail(detail.verbose, detail.grid, console.width))
+    others = {Comparison: "a comparison", Atlas: "an atlas", Pruning: "a pruned model"}
+    kind = None if type(result) in others else kind_of(result).name
+    if display.grid and kind not in WITH_ROLES:
+        name = others[type(result)] if kind is None else f"a run of {kind}"
+        raise BadInput(f"--grid shows the roles of every head, but {name} has none; leave it out")
+    out = console()
+    detail = Detail(display.verbose, display.grid, out.width)
+    if isinstance(result, Pruning):
+        show_pruning(out, result, folder, detail)
+    else:
+        show(out, report_of(result), folder, detail)
 
 
 def open_report(report: str) -> None:

@@ -52,11 +52,12 @@ def _compare(options: CompareOptions, folder: Path | None) -> Comparison:
             check_free(folder, settings, options.overwrite, COMPARISON)
         runs = load(options.dir_a), load(options.dir_b)
         from headroles.comparing.differences import compare_runs
-        from headroles.reports.compare_page import comparison_page
+        from headroles.reports.compare_report import report
+        from headroles.reports.html import page_html
 
         compared = compare_runs(*runs, settings)
         if folder is not None:
-            write_comparison(folder, compared, comparison_page(compared))
+            write_comparison(folder, compared, page_html(report(compared)))
     return compared
 
 

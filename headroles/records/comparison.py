@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,12 @@ from headroles.records.assessment import NAME
 from headroles.records.brief import brief
 from headroles.records.findings import Findings, HeadGrid
 from headroles.records.layers import Stack, stored_stack
-from headroles.records.numbers import mean
+from headroles.records.numbers import count as count_text
+from headroles.records.numbers import mean, number
 from headroles.records.prompt import comparison_text
 from headroles.records.rules.rule import Decision
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Table, chance, counted
+from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Cell, Column, Row, Table, chance, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,11 +50,18 @@ DIFFERENCES = Table("differences.csv", "Every head under both models", "a sieve,
 ), name="Differences")  # fmt: skip
 COLUMNS = tuple(column.name for column in DIFFERENCES.columns[3:-1])
 """Columns of numbers of ``DIFFERENCES``, which are arrays of ``Differences``."""
+
+
+def _listed(names: str) -> str:
+    return names.replace(";", ", ")
+
+
 MOVED = Table("labels.csv", "Roles gained and lost", "a head", (
-    LAYER, HEAD,
+    LAYER, replace(HEAD, heading="layer-head"),
     Column("roles_a", "Roles in run A, joined by `;`.", str), Column("roles_b", "Roles in run B.", str),
-    Column("gained", "Roles in B alone.", str), Column("lost", "Roles in A alone.", str),
-))  # fmt: skip
+    Column("gained", "Roles in B alone.", str, "gained", _listed),
+    Column("lost", "Roles in A alone.", str, "lost", _listed),
+), name="Heads whose roles moved")  # fmt: skip
 LAYERS = Table("layers.csv", "Changes of every layer", "a sieve and a layer", (
     Column("sieve", "Name of the sieve.", str, "sieve"), replace(LAYER, heading="layer"),
     counted("changed", "Heads whose score changed.", "changed"),
@@ -67,15 +77,35 @@ LAYERS = Table("layers.csv", "Changes of every layer", "a sieve and a layer", (
     Column("gained", "Heads with the role in B and not in A.", "int | None", within=COUNT),
     Column("lost", "Heads with the role in A and not in B.", "int | None", within=COUNT),
 ))  # fmt: skip
+
+
+def swap_chance(name: str, text: Callable[[float], str] = number) -> Callable[[Row], Cell]:
+    """Return the writer of p or q of swaps: none where one label differs, as one head is no finding."""
+
+    def cell(row: Row) -> Cell:
+        value = math.nan if row.gained is None or row.gained + row.lost == 1 else getattr(row, name)
+        return Cell(text(value), value)
+
+    return cell
+
+
+def _role_cell(row: Row) -> Cell:
+    text = row.sieve or ALL_ROLES
+    return Cell(text, text)
+
+
+ALL_ROLES = "all roles together"
+"""Name of the row of all roles where people read ``SWAPS``."""
 SWAPS = Table("swaps.csv", "Labels that change when the two models are swapped at random", "a role", (
-    Column("sieve", "The role; empty for all roles together.", str),
-    counted("labels_a", "Heads with the role in A (role labels, for all roles together)."),
-    counted("labels_b", "Heads with the role in B."),
-    counted("gained", "Heads with the role in B and not in A."),
-    counted("lost", "Heads with the role in A and not in B."),
-    counted("changed", "`gained + lost`."),
+    Column("sieve", "The role; empty for all roles together.", str, "role", cell=_role_cell),
+    counted("labels_a", "Heads with the role in A (role labels, for all roles together).", "in A"),
+    counted("labels_b", "Heads with the role in B.", "in B"),
+    counted("gained", "Heads with the role in B and not in A.", "gained"),
+    counted("lost", "Heads with the role in A and not in B.", "lost"),
+    counted("changed", "`gained + lost`.", "changed"),
     *(
-        Column(f"{kind}_{name}", meaning.format(kind), within=COUNT)
+        Column(f"{kind}_{name}", meaning.format(kind), float, "by swaps" * (name == "mean"), count_text,
+               (f"{kind}_low", f"{kind}_high"), within=COUNT)
         for kind, meanings in (
             ("gained", ("Mean of `{}` over the swaps; the mean of `lost` estimates the same number.",
                         "2.5 % point over the swaps.", "97.5 % point over the swaps.")),
@@ -84,8 +114,11 @@ SWAPS = Table("swaps.csv", "Labels that change when the two models are swapped a
         )
         for name, meaning in zip(("mean", "low", "high"), meanings, strict=True)
     ),
-    chance("p", "`(1 + swaps with at least as many changed) / (1 + swaps)`."),
-    chance("q", "`p` adjusted over the roles; NaN for all roles together, which is a test by itself."),
+    chance("p", "`(1 + swaps with at least as many changed) / (1 + swaps)`.", "p", cell=swap_chance("p")),
+    chance("q", "`p` adjusted over the roles; NaN for all roles together, which is a test by itself.", "q",
+           cell=swap_chance("q")),
+), name="Roles gained and lost", first=(
+    "sieve", "labels_a", "labels_b", "gained", "gained_mean", "lost", "lost_mean", "changed", "changed_mean",
 ), note="The two runs are swapped at random within each unit.")  # fmt: skip
 
 
@@ -203,13 +236,12 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Return both models, the answer and counts of changed heads per sieve, in at most 20 lines."""
-        from headroles.kinds import comparison_answer
+        from headroles.kinds import report_of
 
-        answer = [sentence.text for sentence in comparison_answer(self).sentences]
-        return comparison_text(self.differences, self.decision, self.bound, self.manifest, answer)
+        return comparison_text(self, [sentence.text for sentence in report_of(self).answer.sentences])
 
     def _repr_html_(self) -> str:
         """Return the answer, counts per sieve, and roles gained and lost, for notebooks."""
-        from headroles.kinds import comparison_notebook
+        from headroles.kinds import notebook_of
 
-        return comparison_notebook(self)
+        return notebook_of(self)

@@ -19,6 +19,7 @@ from headroles.records.numbers import mean
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Table
+from headroles.records.shown.notebook import counts_table, escape_name, model_name, paragraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     from headroles.records.comparison import Differences
     from headroles.records.findings import Findings, Labelling
+    from headroles.records.comparison import Comparison
+    from headroles.records.findings import Labelling
+    from headroles.records.replication import Replication
+    from headroles.records.shown.notebook import FindingsGrid
 
 MOST_ROLES = 10
 """Most lines for the rows of a replication."""
@@ -324,24 +329,16 @@ def labelling_text(
     return _text(f"Labelling of {_heads(findings.decision)}", facts, rows, "role", after, answer)
 
 
-def comparison_text(
-    differences: Differences,
-    decision: Decision,
-    bound: float,
-    manifest: Mapping[str, Any],
-    answer: Sequence[str],
-) -> str:
+def comparison_text(comparison: Comparison, answer: Sequence[str]) -> str:
     """Return a comparison as text: the answer, both models, decision, and counts of changed heads per sieve.
 
     Args:
-        differences: Differences B − A.
-        decision: Test, correction and level that judged both.
-        bound: Differences within ± bound are equivalent.
-        manifest: The comparison's manifest; missing facts are left out.
+        comparison: Of two runs; facts that its manifest lacks are left out.
         answer: What changed, in sentences. Sieves have the lines that these leave.
     """
-    facts = {f"run {name.upper()}": _model(manifest.get(name)) for name in ("a", "b")}
-    facts["decision"] = f"{_decision(decision)}; within ± {bound:g} is equivalent"
+    differences = comparison.differences
+    facts = {f"run {name.upper()}": _model(comparison.manifest.get(name)) for name in ("a", "b")}
+    facts["decision"] = f"{_decision(comparison.decision)}; within ± {comparison.bound:g} is equivalent"
     rows = {
         rule.sieve: _counts(outcome, CHANGES)
         for rule, outcome in zip(differences.rules, differences.outcome, strict=True)
@@ -350,21 +347,14 @@ def comparison_text(
     return _text(f"Comparison of {_heads(differences.outcome)}", facts, rows, "sieve", after, answer)
 
 
-def replication_text(counts: Table, outcomes: Mapping[str, int], decision: Decision, notes: int) -> str:
-    """Return a replication as text: roles of run A by their decision in run B.
-
-    Args:
-        counts: Counts of roles per row, each with ``name``, ``roles`` and ``role``.
-        outcomes: Number of roles of A per decision in B.
-        decision: Test, correction and level that judged B.
-        notes: Number of remarks.
-    """
-    words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
-    facts = {"in run B": words, "decision": _decision(decision)}
-    rows = {row.name: f"{row.role} of {row.roles} roles again" for row in counts}
+def replication_text(found: Replication) -> str:
+    """Return a replication as text: roles of run A by their decision in run B."""
+    words = ", ".join(f"{number} {name}" for name, number in sorted(found.outcomes.items())) or "none"
+    facts = {"in run B": words, "decision": _decision(found.decision)}
+    rows = {row.name: f"{row.role} of {row.roles} roles again" for row in found.rows}
     tables = ".frame(), .by_column(), .by_row(), .best_heads(), .condition_gaps()"
-    after = {"notes": f"{notes} (.notes)" if notes else "", "tables": tables}
-    title = f"Replication of {sum(outcomes.values())} roles of run A"
+    after = {"notes": f"{len(found.notes)} (.notes)" if found.notes else "", "tables": tables}
+    title = f"Replication of {len(found.replicates)} roles of run A"
     return _text(title, facts, rows, "row", after, most=MOST_ROLES)
 
 

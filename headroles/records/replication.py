@@ -181,10 +181,10 @@ class Replication:
 
     def __repr__(self) -> str:
         """Return roles of A by their decision in B, in at most 20 lines."""
-        return replication_text(self.rows, self.outcomes, self.decision, len(self.notes))
+        return replication_text(self)
 
     def _repr_html_(self) -> str:
         """Return how many roles hold again, and counts per row as a table, for notebooks."""
-        from headroles.kinds import replication_notebook
+        from headroles.kinds import notebook_of
 
-        return replication_notebook(self)
+        return notebook_of(self)

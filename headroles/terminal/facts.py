@@ -10,6 +10,7 @@ import numpy as np
 
 from headroles.addresses import last_name
 from headroles.kinds import atlas_answer, kind_of
+from headroles.kinds import kind_of, report_of
 from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.pruning import Pruning
@@ -19,7 +20,6 @@ from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of, role_marks
 from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
 from headroles.reports.answer.atlas import answer_of as atlas_answer
-from headroles.reports.answer.comparison import answer_of
 from headroles.reports.answer.records import Answer
 from headroles.reports.prune import pruning_facts
 from headroles.reports.sections.across_sheets import counts_sheet
@@ -173,7 +173,7 @@ def _strongest(
 
 def comparison_facts(comparison: Comparison) -> dict[str, Any]:
     """Return outcomes, roles gained and lost, sentences and notes of a comparison in JSON types."""
-    differences, answer = comparison.differences, answer_of(comparison)
+    differences, answer = comparison.differences, report_of(comparison).answer
     layers, heads = differences.count.shape[1:]
     results: dict[str, Any] = {}
     for place, rule in enumerate(differences.rules):

@@ -1,23 +1,18 @@
-"""All figures of a run, a comparison or an atlas for print;
+"""All figures of a run, a comparison or an atlas for print."""
 
-of a comparison one file per sieve where the page lets one choose.
-"""
-
-import re
 from collections.abc import Iterable, Mapping
 
 import plotly.graph_objects as go
 
-from headroles.kinds import kind_of
+from headroles.kinds import kind_of, report_of
 from headroles.records.atlas.atlas import Atlas
-from headroles.records.comparison import OUTCOMES, Comparison
+from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import exact, isolate
 from headroles.reports.atlas_report import report
 from headroles.reports.example_heads import examples
 from headroles.reports.figures.atlas import atlas_panels
 from headroles.reports.figures.cluster_map import views
-from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
 from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
@@ -139,7 +134,7 @@ def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> 
         Plotly figures with ``layout.meta["sentence"]``; none of the page's colours is left as a variable.
     """
     if isinstance(result, Comparison):
-        plots: Mapping[str, Figure] = comparison_figures(result)
+        plots: Mapping[str, Figure] = figures_for_print(report_of(result), width)
     elif isinstance(result, Atlas):
         plots = figures_for_print(report(result), width)
     else:

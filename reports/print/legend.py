@@ -12,7 +12,7 @@ from headroles.reports.summary import Role
 
 
 def with_legend(figure: Figure, entries: Iterable[Entry]) -> Figure:
-    """Add a legend to a figure in place of any other; unchanged where there are no entries.
+    """Add a legend to a figure in place of any other; without entries, that of its own traces, if any.
 
     Args:
         figure: Is changed.
@@ -20,6 +20,7 @@ def with_legend(figure: Figure, entries: Iterable[Entry]) -> Figure:
     """
     lines = tuple(entries)
     if not lines:
+        figure["layout"]["showlegend"] |= any(trace.get("showlegend") for trace in figure["data"])
         return figure
     for trace in figure["data"]:
         trace["showlegend"] = False

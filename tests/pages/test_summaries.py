@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.kinds import comparison_answer, kind_of
+from headroles.kinds import kind_of, report_of
 from headroles.records import DECISIONS, Labelling, Rule
 from headroles.reports import summarise
 from tests.support import table
@@ -174,4 +174,4 @@ def test_an_answer_says_where_nothing_is_found() -> None:
     for changed, lead in ((1, "No score changed"), (2, "No score is shown to change")):
         outcome[0, 0, 0] = changed
         settled = replace(found, differences=replace(found.differences, outcome=outcome.copy()))
-        assert comparison_answer(settled).sentences[0].lead == lead
+        assert report_of(settled).answer.sentences[0].lead == lead

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 import headroles
+from headroles.kinds import report_of
 from headroles.records import Comparison, Labelling, Pruning, Rule
-from headroles.reports import comparison_page, page_of, pruning_page, view_page
+from headroles.reports import page_html, page_of, pruning_page, view_page
 from tests.support import made_views
 from tests.support.causal.ablated_runs import ablated_run
 from tests.support.causal.origins import why_run
@@ -117,8 +118,9 @@ def small(kind: str, *, hostile: bool = False) -> Any:
 
 def page(result: Any) -> str:
     """Return the page of a run, a comparison or a pruning."""
-    draw = comparison_page if isinstance(result, Comparison) else page_of
-    html: str = (pruning_page if isinstance(result, Pruning) else draw)(result)
+    if isinstance(result, Comparison):
+        return str(page_html(report_of(result)))
+    html: str = (pruning_page if isinstance(result, Pruning) else page_of)(result)
     return html
 
 

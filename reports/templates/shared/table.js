@@ -67,7 +67,7 @@ const EXTRA = [
   ["hedges_g", "hedges g [95 %]"], ["detectable", "detectable"], ["design_effect", "design effect"], ["bayes_factor", "BF10"],
   ["q_explained", "q of explained"], ["q_absent", "q of absent"], ["prevalence", "units beyond threshold"],
 ].filter(([name]) => hasNumbers(name) && (name !== "design_effect" || hasGroups));
-const MORE = [
+const MORE = findings.table ? [] : [
   { name: "units", ...numberColumn("count") }, { name: "cells", ...numberColumn("cells") },
   ...(hasContrasts || !hasChance ? [chance] : []),
   { name: "margin", ...numberColumn("margin") }, { name: "effect", ...numberColumn("effect") },
@@ -192,6 +192,7 @@ function build() {
   const used = (word, code) => word !== "explained" || decisions.includes(code);
   filters[2].append(new Option("all", ""), ...WORDS.flatMap((word, code) => (used(word, code) ? [new Option(word, code)] : [])));
   for (const filter of [...filters, stabilityFilter]) filter?.addEventListener("input", () => { state.answer = null; select(); });
+  if (moreColumns) moreColumns.hidden = !MORE.length;
   moreColumns?.addEventListener("click", () => {
     moreColumns.setAttribute("aria-pressed", String(moreColumns.getAttribute("aria-pressed") !== "true"));
     buildHead();
