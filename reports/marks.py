@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from headroles.records.layers import Stack
 from headroles.records.table import Row, Sheet, Table
@@ -30,6 +31,11 @@ from headroles.reports.figures.drawing import (
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
 
+SIGNS = {
+    "circle": "●", "circle-open": "○", "square": "■", "diamond": "◆", "line-ns-open": "┃", "x": "×",
+    "x-thin-open": "×",
+}  # fmt: skip
+"""Signs of symbols in the key of a page, by plotly's names."""
 STEP = 22
 """Height of a row of a forest plot in pixels."""
 INTERVAL = (
@@ -88,9 +94,10 @@ class Dots:
         shift: Height above the middle of a row of a forest plot.
         size: Size in pixels.
         line: Width of outlines and intervals in pixels.
+        bars: Colour of intervals; "" for that of their dots.
         hover: Template of the hover text.
         custom: Columns that the hover text finds in ``customdata``; () for the ends.
-        text: Writes the text of a row on hover; None for its name.
+        text: Writes the text of a row on hover, which is escaped unless it is ``Markup``; None for its name.
         marker: Further settings of the marks, as plotly names them.
         toggles: Names the button that switches a word on and off; None for no buttons.
     """
@@ -104,6 +111,7 @@ class Dots:
     shift: float = 0.0
     size: int = 8
     line: float = 1.5
+    bars: str = ""
     hover: str = INTERVAL
     custom: tuple[str, ...] = ()
     text: Callable[[Row], str] | None = None
@@ -172,7 +180,7 @@ class Cells:
         value: Column of the shade; cells at NaN are left out.
         shade: Colours of the lowest value, those between, and the highest.
         ends: Values of the first and the last colour.
-        name: Name of the trace.
+        name: Name of the trace; "" for none.
         hover: Template of the hover text, after ``customdata`` of row, column, value and ``custom``.
         custom: Further columns of the hover text.
         text: Writes what stands in a cell; None for nothing.
@@ -222,7 +230,7 @@ class Figure:
 
     Attributes:
         key: Names its place on the page and its file.
-        title: Heading.
+        title: Heading; "" for none.
         sentence: What it shows, with its numbers, in one or two sentences.
         caption: How to read it; "" for nothing.
         rows: The table that it draws.
@@ -238,6 +246,7 @@ class Figure:
         layout: Further settings of the layout, as plotly names them.
         plot: Draws the figure in place of marks, where these cannot.
         name: Name of its file for print; "" for its key.
+        meanings: What dots mean by the name of their trace, which the page has as a key, and print as legend.
     """
 
     key: str
@@ -256,6 +265,7 @@ class Figure:
     layout: Mapping[str, Any] = field(default_factory=dict)
     plot: Callable[[], PlotlyFigure] | None = None
     name: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sheet(self) -> Sheet | None:
@@ -268,6 +278,14 @@ class Figure:
         shown = [columns[name] for name in self.numbers]
         header = tuple(self.numbers[column.name] or column.heading for column in shown)
         return Sheet(self.title, header, tuple(tuple(c.write(row) for c in shown) for row in self.rows))
+
+    @property
+    def signs(self) -> list[tuple[str, str, str]]:
+        """Return sign, colour and meaning of the dots that have one, as the key of a page."""
+        dots = [mark for mark in self.marks if isinstance(mark, Dots)]
+        looks = {mark.name or word: look for mark in dots for word, look in mark.looks.items()}
+        known = [(looks[name], meaning) for name, meaning in self.meanings.items() if name in looks]
+        return [(SIGNS[look.symbol], look.colour, meaning) for look, meaning in known]
 
     @property
     def toggles(self) -> list[tuple[Any, Look, str]]:
@@ -341,7 +359,9 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
         low = np.where(low > 0, low, value)
     known = ~np.isnan(along) & ~np.isnan(up)
     kind = np.float32 if mark.custom else np.float64
-    names = [escape(mark.text(row), quote=False) for row in rows] if mark.text else names
+    if mark.text:
+        texts = map(mark.text, rows)
+        names = [text if isinstance(text, Markup) else escape(text, quote=False) for text in texts]
     for word, look in mark.looks.items():
         chosen = known & ((rows[mark.by] == word) if mark.by else True)
         if not chosen.any():
@@ -361,7 +381,7 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
             **{
                 "error_x" if forest else "error_y": {
                     "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()},
-                    "symmetric": False, "color": look.colour, "thickness": mark.line, "width": 0,
+                    "symmetric": False, "color": mark.bars or look.colour, "thickness": mark.line, "width": 0,
                 }
             },
             hovertemplate=mark.hover,
@@ -399,8 +419,8 @@ def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
     add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
-        text=texts.tolist() if mark.text is not None else None, name=mark.name, hovertemplate=mark.hover,
-        **mark.settings,
+        text=texts.tolist() if mark.text is not None else None, hovertemplate=mark.hover,
+        **({"name": mark.name} if mark.name else {}), **mark.settings,
     )  # fmt: skip
 
 

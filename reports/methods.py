@@ -21,10 +21,10 @@ from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.stops.look import stop_sentences
+from headroles.reports.probes import QUESTIONS
 from headroles.reports.words import words as written
 from headroles.reports.words.cluster_facts import NOISE
 from headroles.reports.words.clusters import METHODS
-from headroles.reports.words.probes import QUESTIONS
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, TESTS
 
 UNTESTABLE, EXPLAINED = DECISIONS.index("untestable"), DECISIONS.index("explained")

@@ -16,6 +16,7 @@ def legend_of(figure: Figure) -> list[Entry]:
             drawn = {*figure.rows[mark.by].tolist()} if mark.by else {""}
             for word, look in mark.looks.items():
                 name = mark.toggles(word) if mark.toggles else mark.name or word
+                name = figure.meanings.get(name, name)
                 if word in drawn:
                     found.setdefault(name, Entry(plain(name), look.colour, look.symbol))
         elif isinstance(mark, Rule) and mark.name:
@@ -38,7 +39,8 @@ def figures_for_print(report: Report, width: float) -> dict[str, PlotlyFigure]:
     made = dict(report.prints(width))
     for figure in report.page().figures():
         for plot in filter(None, (figure, figure.beside)):
-            drawn = plotly_json(plot)
-            drawn["layout"]["meta"] = {"sentence": plot.sentence}
-            made[plot.name or plot.key] = with_legend(drawn, legend_of(plot))
+            if (plot.name or plot.key) not in made:
+                drawn = plotly_json(plot)
+                drawn["layout"]["meta"] = {"sentence": plot.sentence}
+                made[plot.name or plot.key] = with_legend(drawn, legend_of(plot))
     return made

@@ -24,7 +24,7 @@ class Text:
     Attributes:
         text: Its words.
         style: "lead", "caption", "key", "heading", "warning" (for readers without scripts) or ""
-            for plain text.
+            for plain text, which stands also where nothing else does.
     """
 
     text: str
@@ -113,6 +113,7 @@ class Numbers:
         column: What a column of findings is called.
         decision: What a decision is called.
         blocks: What stands between the table and the downloads.
+        note: A caption below the table; "" for none.
     """
 
     example: str
@@ -121,6 +122,7 @@ class Numbers:
     column: str = "Sieve"
     decision: str = "Decision"
     blocks: Sequence["Block"] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def shown(blocks: Sequence[Block]) -> bool:
         shown(block.blocks) if isinstance(block, Fold | Beside)
         else bool(block.figures) if isinstance(block, Choice)
         else 0 < len(block) <= block.limit if isinstance(block, Grid)
-        else not isinstance(block, Text)
+        else not isinstance(block, Text) or not block.style
         for block in blocks
     )  # fmt: skip
 
@@ -316,7 +318,8 @@ class Report:
         screen: Makes what a terminal prints below the answer, at a detail.
         cell: Makes the tables that a notebook shows below the answer.
         facts: Makes the lines that a terminal prints above the answer, at a detail.
-        prints: Makes figures for print that no page draws, by name, of a width in millimetres.
+        prints: Makes figures for print that no page draws, or draws otherwise, by name, of a width in
+            millimetres.
     """
 
     command: str

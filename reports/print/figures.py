@@ -24,11 +24,10 @@ from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.label_figures import figures
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
-from headroles.reports.print.legend import Entry, probe_legend, with_legend
+from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
 from headroles.reports.sections import clusters
-from headroles.reports.sections.probes import section
 from headroles.reports.summary import Summary, summarise
 
 NAME = 40
@@ -187,7 +186,6 @@ def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
         "examples": examples(labelling, summary, width),
     }
     return {
-        **_probes(labelling),
         **_clusters(labelling, summary),
         **{name: figure for name, figure in drawn.items() if figure is not None},
         **_panels(summary),
@@ -203,18 +201,6 @@ def surface_plots(labelling: Labelling) -> dict[str, Figure]:
         entries = legend.series(figure.series, heads=heads, alone=entropy)
         plots[figure.panel.key] = with_legend(with_sentence(figure.panel), entries)
     return plots
-
-
-def _probes(labelling: Labelling) -> dict[str, Figure]:
-    """Draw the figures of probes."""
-    probes = section(labelling)
-    if probes is None:
-        return {}
-    panels = [*(block.panel for block in probes.blocks), *([probes.trained] if probes.trained else [])]
-    by_name = {panel.key: probe_legend(with_sentence(panel)) for panel in panels}
-    return by_name | {
-        plot.key: with_sentence(plot) for panel in probes.weights for plot in _with_second_plot(panel)
-    }
 
 
 def _clusters(labelling: Labelling, summary: Summary) -> dict[str, Figure]:

@@ -1,7 +1,6 @@
 """Tables of a run:
 
-its roles, its heads, its findings, and those of one kind of run only (best heads of probes, surface
-statistics, clusters).
+its roles, its heads, its findings, and those of one kind of run only (surface statistics, clusters).
 """
 
 import math
@@ -16,10 +15,8 @@ from headroles.records.assessment import VALUES
 from headroles.records.findings import FINDINGS, Labelling, findings_of
 from headroles.records.numbers import mean, number, plural
 from headroles.records.table import ENDS, HEAD, LAYER, MISSING, Cell, Column, Table, counted, interval_ends
-from headroles.records.table import Sheet as Plain
 from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
 from headroles.reports.sections.cluster_sheets import clusters_sheet
-from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import roles_sheet, roles_table, values_table
 from headroles.reports.sections.several_sheets import p_table
 from headroles.reports.sections.surface_sheets import statistics
@@ -27,46 +24,11 @@ from headroles.reports.sheets import (
     Sheet,
     Sheets,
     with_digits,
-    word_cell,
 )
 from headroles.reports.summary import Summary, summarise
 from headroles.reports.words.cluster_facts import distances_of, groups_of
 from headroles.reports.words.clusters import clustering_text
-from headroles.reports.words.probes import best_by_probe, probes_of, published_in
 from headroles.reports.words.words import ABSENT, CAPTION, middle_sentence
-
-ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
-"""Tests that are corrected together in the table of best heads."""
-
-
-def best_table(labelling: Labelling) -> Sheet:
-    """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
-    best = probes_of(labelling).best
-    published = published_in(labelling.manifest)
-    sheets = {probe: best_sheet(probe, rows, published) for probe, rows in best_by_probe(best).items()}
-    header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
-    note = decision_sentence(labelling.decision, units_of(labelling), ROWS)
-    lines = tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header))
-    return with_digits(
-        Sheet("Best heads", ("probe", "row", *header), lines),
-        best,
-        caption=(
-            f"Best head of every row{inputs_text(labelling.manifest)}: right answers in per cent where "
-            f"it was chosen and where it was tested, and of the best baseline, with 95\u00a0% intervals "
-            f"clustered by unit: of the accuracy, and of its difference to the baseline. {note}"
-        ),
-    )
-
-
-def _fill_columns(probe: str, sheet: Plain, header: tuple[str, ...]) -> list[tuple[Cell, ...]]:
-    """Return the rows of a probe under the columns of all probes."""
-    lines = []
-    for row in sheet.rows:
-        cells = {name: cell for name, cell in zip(sheet.header[1:], row[1:], strict=True) if cell.text}
-        lines.append(
-            (word_cell(probe), word_cell(row[0].text), *(cells.get(name, MISSING) for name in header))
-        )
-    return lines
 
 
 def statistics_table(labelling: Labelling) -> Sheet:
@@ -137,12 +99,6 @@ def cluster_tables(labelling: Labelling) -> Sheets:
         "clusters": partial(clusters_table, labelling),
         "findings": partial(findings_table, labelling),
     }
-
-
-def probe_tables(labelling: Labelling) -> Sheets:
-    """Return tables of a run of probes by name: best heads, where there are any, and those of roles."""
-    best = probes_of(labelling).best
-    return {**({"best": partial(best_table, labelling)} if best else {}), **role_tables(labelling)}
 
 
 def surface_tables(labelling: Labelling) -> Sheets:
