@@ -282,7 +282,11 @@ class Figure:
     @property
     def signs(self) -> list[tuple[str, str, str]]:
         """Return sign, colour and meaning of the dots that have one, as the key of a page."""
-        dots = [mark for mark in self.marks if isinstance(mark, Dots)]
+        dots = [
+            mark
+            for mark in self.marks
+            if isinstance(mark, Dots) and not np.isnan(self.rows[mark.x].astype(float)).all()
+        ]
         looks = {mark.name or word: look for mark in dots for word, look in mark.looks.items()}
         known = [(looks[name], meaning) for name, meaning in self.meanings.items() if name in looks]
         return [(SIGNS[look.symbol], look.colour, meaning) for look, meaning in known]
@@ -417,10 +421,11 @@ def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
         numbers[(*at, place)] = rows[name]
     if mark.text is not None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
+    name: dict[str, Any] = {"name": mark.name} if mark.name else {}
     add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
         text=texts.tolist() if mark.text is not None else None, hovertemplate=mark.hover,
-        **({"name": mark.name} if mark.name else {}), **mark.settings,
+        **name, **mark.settings,
     )  # fmt: skip
 
 

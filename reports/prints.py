@@ -1,5 +1,7 @@
 """Figures of a report for print: each stands without its page, with a legend and its sentence."""
 
+import numpy as np
+
 from headroles.reports.figures.drawing import FAINT
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
@@ -13,7 +15,8 @@ def legend_of(figure: Figure) -> list[Entry]:
     found: dict[str, Entry] = {}
     for mark in figure.marks:
         if isinstance(mark, Dots):
-            drawn = {*figure.rows[mark.by].tolist()} if mark.by else {""}
+            known = figure.rows.take(~np.isnan(figure.rows[mark.x].astype(float)))
+            drawn = {*known[mark.by].tolist()} if mark.by else {""} if len(known) else set()
             for word, look in mark.looks.items():
                 name = mark.toggles(word) if mark.toggles else mark.name or word
                 name = figure.meanings.get(name, name)

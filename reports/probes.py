@@ -5,7 +5,7 @@ How the probes were run (halves, windows, published values) comes from the manif
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,9 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, percent, plural
-from headroles.records.probes import ProbeResults, best_head_cell
+from headroles.records.probes import ProbeResults, best_head_cell, classifier_name
 from headroles.records.roles import phrase_of
-from headroles.records.table import Row, Table
+from headroles.records.table import Column, Row, Table
 from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.words.words import error_rate, heads_in_layers
@@ -39,6 +39,8 @@ PUBLISHED = (
     "Published: BERT-base (cased or uncased is not stated), Clark et al. (2019). Other data, another "
     "annotation scheme, and the best of all heads chosen on the data it is reported on: for orientation only."
 )
+AS_PUBLISHED = Column("published", "Accuracy as published.", float, "published", terminal="narrow")
+AS_PRINTED = Column("printed", "Its head as printed, counted from 1; “” for none.", str)
 OUTCOMES = {"role": "beyond", "not": "not", "undetermined": "undetermined", "untestable": "untestable"}
 """A decision about one head, in the words of the best: beyond its baseline or not."""
 MOST = 5
@@ -74,26 +76,38 @@ class Asked:
 
     @cached_property
     def results(self) -> ProbeResults:
-        """Return the results of its probes, with positions of layers.
+        """Return the results of its probes, with positions of layers, and with published values.
 
         Raises:
             BadInput: When the run is of another kind.
         """
-        if self.run.probed is None:
+        probed, stack = self.run.probed, self.run.scores.stack
+        if probed is None:
             raise BadInput("an answer about probes needs a run with probes, but this run has none")
-        tables = {name: getattr(self.run.probed, name) for name in ("best", "gaps", "weights")}
-        stack = self.run.scores.stack
-        return replace(self.run.probed, **{name: rows.numbered(stack) for name, rows in tables.items()})
+        return replace(
+            probed,
+            best=self._with_published(probed.best.numbered(stack), lambda row: row.row),
+            trained=self._with_published(probed.trained, lambda row: f"trained:{classifier_name(row)}"),
+            gaps=probed.gaps.numbered(stack),
+            weights=probed.weights.numbered(stack),
+        )
+
+    def _with_published(self, table: Table, name: Callable[[Row], str]) -> Table:
+        """Return a table with what was published of its rows under their names."""
+        known = [self.published.get(name(row), Published(math.nan)) for row in table]
+        table = table.extended(AS_PRINTED, [result.head for result in known])
+        return table.extended(AS_PUBLISHED, [result.accuracy for result in known])
 
     @cached_property
     def groups(self) -> dict[str, Table]:
         """Return the best heads by probe: "all" first, then by falling number of items, as published."""
         best = self.results.best
         groups: dict[str, list[int]] = {}
-        for place, row in enumerate(best["row"].tolist()):
-            groups.setdefault(split_row(row)[0], []).append(place)
+        names = [split_row(row) for row in best["row"].tolist()]
+        for place, (probe, _) in enumerate(names):
+            groups.setdefault(probe, []).append(place)
         for places in groups.values():
-            places.sort(key=lambda at: (split_row(best["row"][at])[1] != "all", -best["items"][at]))
+            places.sort(key=lambda place: (names[place][1] != "all", -best["items"][place]))
         return {probe: best.take(places) for probe, places in groups.items()}
 
     @property
@@ -131,13 +145,39 @@ class Asked:
             codes = findings.decision[findings.of(name)].ravel().tolist()
             own = counts.setdefault(split_row(name)[0], Counter())
             own.update(OUTCOMES[DECISIONS[code]] for code in codes)
-        return {
-            probe: ", ".join(
-                f"{own[word]:,} {word}" for word in OUTCOMES.values() if own[word] or word != "untestable"
-            )
-            + f" of {own.total():,}"
+        shown = {
+            probe: [word for word in OUTCOMES.values() if own[word] or word != "untestable"]
             for probe, own in counts.items()
         }
+        return {
+            probe: f"{', '.join(f'{own[word]:,} {word}' for word in shown[probe])} of {own.total():,}"
+            for probe, own in counts.items()
+        }
+
+    @property
+    def chosen(self) -> str:
+        """Return on which units the best heads were chosen and tested."""
+        chosen = "head, direction and baseline of every row chosen"
+        if not self.honest:
+            return f"{chosen} on all units, which they are shown on"
+        halves = self.facts.get("halves")
+        known = halves if isinstance(halves, Mapping) else {}
+        both = [known.get(name) for name in ("selection", "test")]
+        one, other = (len(units) if isinstance(units, list | tuple) else units for units in both)
+        usual = "on one half of the units, tested on the other"
+        on = f"on {plural(int(one), 'unit')}, tested on the other {other}" if one and other else usual
+        return f"{chosen} {on}" + (f"; seed {known['seed']}" if "seed" in known else "")
+
+    def windows(self, *, losses: bool = True) -> str:
+        """Return size and stride of the windows of long documents, and their losses; "" without any."""
+        windows = self.facts.get("windows")
+        if not isinstance(windows, Mapping):
+            return ""
+        sizes = ", ".join(f"{name} {windows[name]}" for name in ("size", "stride") if windows.get(name))
+        lost = windows.get("lost")
+        rows = lost.items() if losses and isinstance(lost, Mapping) else ()
+        left = ", ".join(f"{count:,} of {row}" for row, count in rows if count)
+        return f"long documents in windows{f' ({sizes})' * bool(sizes)}{f'; left out: {left}' * bool(left)}"
 
 
 def published_in(facts: Mapping[str, Any]) -> dict[str, Published]:
@@ -168,44 +208,6 @@ def published_in(facts: Mapping[str, Any]) -> dict[str, Published]:
         if result.baselines or not math.isnan(result.accuracy):
             results[str(row)] = result
     return results
-
-
-def selection_text(asked: Asked) -> str:
-    """Return on which units the best heads were chosen and tested."""
-    of_all = "head, direction and baseline of every row chosen"
-    if not asked.honest:
-        return f"{of_all} on all units, which they are shown on"
-    halves = asked.facts.get("halves")
-    known = halves if isinstance(halves, Mapping) else {}
-    one, other = (
-        len(units) if isinstance(units, list | tuple) else units
-        for units in (known.get("selection"), known.get("test"))
-    )
-    usual = "on one half of the units, tested on the other"
-    on = f"on {plural(int(one), 'unit')}, tested on the other {other}" if one and other else usual
-    return f"{of_all} {on}" + (f"; seed {known['seed']}" if "seed" in known else "")
-
-
-def windows_text(facts: Mapping[str, Any], *, losses: bool = True) -> str:
-    """Return size and stride of the windows of long documents, and their losses; "" where none are stated.
-
-    Args:
-        facts: What the manifest says of the probes.
-        losses: Whether to state what could not be asked.
-
-    Example:
-        >>> facts = {"size": 128, "stride": 64, "lost": {"coreference:pronoun": 12, "coreference:all": 0}}
-        >>> windows_text({"windows": facts})
-        'long documents in windows (size 128, stride 64); left out: 12 of coreference:pronoun'
-    """
-    windows = facts.get("windows")
-    if not isinstance(windows, Mapping):
-        return ""
-    sizes = ", ".join(f"{name} {windows[name]}" for name in ("size", "stride") if windows.get(name))
-    lost = windows.get("lost")
-    rows = lost.items() if losses and isinstance(lost, Mapping) else ()
-    left = ", ".join(f"{count:,} of {row}" for row, count in rows if count)
-    return f"long documents in windows{f' ({sizes})' * bool(sizes)}{f'; left out: {left}' * bool(left)}"
 
 
 def split_row(row: str) -> tuple[str, str]:
@@ -322,7 +324,7 @@ def _place(row: Row) -> str:
     return best_head_cell(row).text.split()[0]
 
 
-def _column(row: Row) -> str:
+def column_of(row: Row) -> str:
     """Return the column of a best head in the findings."""
     return f"{row.row}:{row.direction}" if row.direction else row.row
 
@@ -335,7 +337,7 @@ def _together(asked: Asked) -> list[Sentence]:
     lead = f"Over all relations, {_place(row)} is right {percent(row.accuracy)}\u00a0% of the time"
     baseline = f"the baseline, {baseline_title(row.baseline)}, {percent(row.baseline_accuracy)}\u00a0%"
     decision = "beyond the margin" if row.decision == "beyond" else row.decision
-    return [Sentence(lead, f"and {baseline}: {decision}.", _column(row))]
+    return [Sentence(lead, f"and {baseline}: {decision}.", column_of(row))]
 
 
 def _largest(asked: Asked) -> list[Sentence]:
@@ -356,7 +358,7 @@ def _largest(asked: Asked) -> list[Sentence]:
             f"is right {percent(top.accuracy)}\u00a0% of the time; the baseline, "
             f"{baseline_title(top.baseline)}, {percent(top.baseline_accuracy)}\u00a0%."
             + (" Chosen on the same data, so nothing is tested." if not asked.honest else ""),
-            _column(top),
+            column_of(top),
         )
     ]
 
@@ -399,22 +401,18 @@ def _open(asked: Asked) -> Sentence:
 
 def _trained(asked: Asked) -> list[Sentence]:
     """Return the best trained probe with its control and its best baseline; nothing without any."""
-    known = [probe for probe in asked.results.trained if not math.isnan(probe.uas)]
-    top = _best_of([probe for probe in known if probe.weights == "trained"])
+    known = [row for row in asked.results.trained if not math.isnan(row.uas)]
+    known.sort(key=lambda row: -row.uas)
+    top = next((row for row in known if row.weights == "trained"), None)
     if top is None:
         return []
     controls = [row for row in known if row.weights == "random" and row.classifier == top.classifier]
     others = [f"random weights: {percent(row.uas)}\u00a0%" for row in controls[:1]]
-    baseline = _best_of([probe for probe in known if not probe.weights])
-    others += [f"{isolate(baseline.classifier)}: {percent(baseline.uas)}\u00a0%"] if baseline else []
+    baselines = [row for row in known if not row.weights]
+    others += [f"{isolate(row.classifier)}: {percent(row.uas)}\u00a0%" for row in baselines[:1]]
     more = f" ({'; '.join(others)})" if others else ""
     lead = f"A probe trained on {isolate(top.classifier)} finds {percent(top.uas)}\u00a0% of the head words"
     return [Sentence(lead, f"in sentences it never saw{more}.")]
-
-
-def _best_of(probes: Sequence[Row]) -> Row | None:
-    """Return the probe that finds most head words; None of none."""
-    return max(probes, key=lambda probe: probe.uas, default=None)
 
 
 def _gaps(asked: Asked) -> list[Sentence]:

@@ -1,17 +1,16 @@
 """The report of a run of probes: its figures, tables, sections and maps."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import percent, plural, points, with_range
-from headroles.records.probes import baseline_cell, best_head_cell, classifier_name
+from headroles.records.probes import BEST_HEADS, baseline_cell, best_head_cell, classifier_name
 from headroles.records.table import MISSING, Cell, Column, Row, Sheet, Table
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.figures.drawing import FAINT, INK, RULE, SOFT, layer_ticks
@@ -31,12 +30,11 @@ from headroles.reports.probes import (
     Asked,
     answer_of,
     as_sentence,
+    column_of,
     glossary,
     margins_of,
     row_title,
-    selection_text,
     split_row,
-    windows_text,
 )
 from headroles.reports.recorded import account_lines, last_sections
 from headroles.reports.report import (
@@ -73,8 +71,9 @@ TRAINED = {
     "published": "published",
 }  # fmt: skip
 """Meaning of the marks of trained probes."""
+TRAINED_LOOKS = {"trained": Look(0), "random": Look(0, "circle-open"), "baseline": Look(7, "square")}
 HOVER = "%{text}<extra></extra>"
-AS_PUBLISHED = Column("published", "As published.", float, "published", percent, terminal="narrow")
+PUBLISHED_LOOK = {"": Look(FAINT, "x-thin-open")}
 NEGATIVE, POSITIVE = "var(--tone-0)", "var(--tone-1)"
 STRONG = 0.5
 """Least part of the largest weight at which a cell bears its sign."""
@@ -101,9 +100,7 @@ FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 def report(run: Labelling) -> Report:
     """Return the report of a run of probes."""
     asked = Asked(run)
-    best: dict[str, Callable[[], Any]] = (
-        {"best": partial(_best_for_papers, asked)} if asked.results.best else {}
-    )
+    best = {"best": partial(_best_for_papers, asked)} if asked.results.best else {}
     return Report(
         "headroles probes",
         title_of(run),
@@ -112,7 +109,7 @@ def report(run: Labelling) -> Report:
         run.manifest,
         {**best, **role_tables(run)},
         page=partial(_page, asked),
-        screen=partial(_screen, asked),
+        screen=lambda detail: [*_screen(asked, detail)],
         cell=lambda: (),
         facts=partial(_facts, asked),
         prints=partial(role_plots, run),
@@ -124,11 +121,11 @@ def _facts(asked: Asked, detail: Detail) -> list[Named]:
     run = asked.run
     lines = account_lines(run, f", relations of {asked.scheme}" if asked.scheme else "")
     if asked.results.best:
-        lines.append(Named("best", selection_text(asked), ""))
+        lines.append(Named("best", asked.chosen, ""))
     if run.findings.roles:
         test = describe_test(run.decision, run.manifest.get("preset"), run.findings.rules)
         lines.append(Named("tested", test, ""))
-    windows = windows_text(asked.facts, losses=False)
+    windows = asked.windows(losses=False)
     lines += [Named("windows", windows, "")] * bool(windows)
     return lines if detail.verbose else []
 
@@ -137,7 +134,7 @@ def _screen(asked: Asked, detail: Detail) -> Iterator[Grid | Named | str]:
     """Yield the tables of a terminal: best heads, few baselines, trained probes, and gaps."""
     results, wide = asked.results, detail.width >= WIDE
     for rows in asked.groups.values():
-        grid = _best(asked, rows, decimals=1 if wide else 0, brief=True)
+        grid = _best(rows, decimals=1 if wide else 0, brief=True)
         yield replace(grid, words={} if wide else SHORT)
     short = not wide and bool({*results.best["decision"].tolist()} & SHORT.keys())
     if results.best and detail.verbose:
@@ -149,7 +146,7 @@ def _screen(asked: Asked, detail: Detail) -> Iterator[Grid | Named | str]:
         if len(sheet.header) <= 1 + FEW:
             title = f"{probe}, all data{' (published)' * sheet.name.endswith('brackets')}"
             yield Grid(replace(sheet, header=(title, *sheet.header[1:])))
-    yield Grid(_trained_table(asked))
+    yield _trained(asked)
     yield Grid(results.contests)
     yield from _gaps(asked, GAPS_OF_TERMINAL)
     if detail.verbose:
@@ -166,63 +163,44 @@ def _screen(asked: Asked, detail: Detail) -> Iterator[Grid | Named | str]:
 def _columns_text(asked: Asked, short: bool) -> str:
     """Return the meaning of the columns of best heads in one paragraph."""
     best = asked.results.best
-    parts = ["head: layer-head from 0"]
-    if any(best["direction"].tolist()):
-        parts.append("→ a word attends to its head most, ← its head is the word that attends to it most")
-    if asked.honest:
-        parts.append("chosen: % right on the half that head and baseline were chosen on, which flatters them")
-        parts.append(
-            "tested: % right on the other half, with its own 95 % interval; difference: from the baseline, "
-            "in points, with the interval of the difference"
-        )
-    else:
-        parts.append(
-            "chosen, tested: % right on all data, which head and baseline were chosen on: flattering"
-        )
-    if not np.isnan(best["contrast"]).all():
-        parts.append("contrast: attention on the right word beyond the head's own distance profile")
-    parts += [asked.beyond, *[SIGNS] * short]
-    if asked.published.keys() & {*best["row"].tolist()}:
-        parts.append("published: BERT-base, other data and scheme, chosen on the data it is reported on")
-    return "; ".join(parts)
+    parts = {
+        "head: layer-head from 0": True,
+        "→ a word attends to its head most, ← its head is the word that attends to it most": any(
+            best["direction"].tolist()
+        ),
+        "chosen: % right on the half that head and baseline were chosen on, which flatters them; tested: % "
+        "right on the other half, with its own 95 % interval; difference: from the baseline, in points, with "
+        "the interval of the difference": asked.honest,
+        "chosen, tested: % right on all data, which head and baseline were chosen on: flattering":
+            not asked.honest,
+        "contrast: attention on the right word beyond the head's own distance profile":
+            "contrast" not in _empty(best),
+        asked.beyond: True,
+        SIGNS: short,
+        "published: BERT-base, other data and scheme, chosen on the data it is reported on":
+            "published" not in _empty(best),
+    }  # fmt: skip
+    return "; ".join(part for part, said in parts.items() if said)
 
 
-def _with_published(
-    table: Table, asked: Asked, name: Callable[[Row], str], *, decimals: int = 1, heads: bool = False
-) -> Table:
-    """Return a table with accuracies as published at its end; unchanged where none of its rows has any.
-
-    Args:
-        table: Any.
-        asked: What the run asked.
-        name: Returns the name under which a row was published.
-        decimals: Of per cent.
-        heads: Whether the head as printed, counted from 1, stands behind.
-    """
-    known = [asked.published.get(name(row)) for row in table]
-    if not any(known):
-        return table
-
-    def cell(row: Row) -> Cell:
-        result = asked.published.get(name(row))
-        if result is None:
-            return Cell("", math.nan)
-        head = f" (head {result.head})" * (bool(result.head) and heads)
-        return Cell(percent(result.accuracy, decimals) + head, result.accuracy)
-
-    values = [math.nan if result is None else result.accuracy for result in known]
-    return table.extended(replace(AS_PUBLISHED, cell=cell), values)
+def _empty(table: Table) -> tuple[str, ...]:
+    """Return the columns that are left out, because no row has a number in them."""
+    known = [name for name in ("contrast", "published") if name in table.data]
+    return tuple(name for name in known if np.isnan(table[name]).all())
 
 
-def _best(asked: Asked, rows: Table, *, decimals: int = 1, brief: bool = False, titled: bool = False) -> Grid:
+def _published_cell(row: Row, decimals: int = 1, heads: bool = False) -> Cell:
+    """Return an accuracy as published in per cent, and its head as printed where ``heads`` asks for it."""
+    head = f" (head {row.printed})" * (bool(row.printed) and heads)
+    known = not math.isnan(row.published)
+    return Cell(f"{percent(row.published, decimals)}{head}" if known else "", row.published)
+
+
+def _best(rows: Table, *, decimals: int = 1, brief: bool = False, titled: bool = False) -> Grid:
     """Return the best heads of a probe, one line per row; empty columns are left out.
 
-    Args:
-        asked: What the run asked.
-        rows: The best heads.
-        decimals: Of accuracies in per cent.
-        brief: Whether contrasts stand without intervals, and published values without heads.
-        titled: Whether rows stand in plain words, too, and units under the items: notes on the cells.
+    ``brief``: contrasts stand without intervals, and published values without heads. ``titled``: rows stand
+    in plain words, too, and units under the items.
     """
     margins, probe = margins_of(rows["margin"]), split_row(rows[0].row)[0]
 
@@ -241,37 +219,35 @@ def _best(asked: Asked, rows: Table, *, decimals: int = 1, brief: bool = False, 
         table = table.describe(
             "items", cell=lambda row: Cell(f"{row.items:,}", row.items, f"{row.units:,} units")
         )
-    table = _with_published(table, asked, lambda row: row.row, decimals=decimals, heads=not brief)
-    leave = (*["units"] * titled, *["contrast"] * bool(np.isnan(rows["contrast"]).all()))
+    published = partial(_published_cell, decimals=decimals, heads=not brief)
+    table = table.describe("published", cell=published)
+    leave = (*["units"] * titled, *_empty(rows))
     return Grid(replace(table, name=f"Best head of every row of {probe}"), "beyond", leave)
 
 
 def _best_for_papers(asked: Asked) -> PaperSheet:
     """Return the best head of every row of every probe; cells that a row lacks have a dash."""
     best, run = asked.results.best, asked.run
-    grid = _best(asked, best.joined(asked.groups.values()))
-    probe = Column("probe", "The probe.", str, "probe")
+    rows = best.joined(asked.groups.values())
+    probes = [split_row(row)[0] for row in rows["row"].tolist()]
+    grid = _best(rows.extended(Column("probe", "The probe.", str, "probe"), probes))
     assert isinstance(grid.table, Table)
-    table = grid.table.describe("row", heading="row").extended(
-        probe, [split_row(row)[0] for row in grid.table["row"].tolist()]
-    )
+    table = grid.table.describe("row", heading="row")
     sheet = replace(table, name="Best heads", first=("probe", *table.first)).sheet(leave=grid.leave)
-    rows = tuple(tuple(cell if cell.text else MISSING for cell in row) for row in sheet.rows)
+    cells = tuple(tuple(cell if cell.text else MISSING for cell in row) for row in sheet.rows)
     shown = (
         ": right answers in per cent where it was chosen and where it was tested, and of the best baseline, "
         "with 95\u00a0% intervals clustered by unit: of the accuracy, and of its difference to the baseline"
     )
     words = caption(run, "Best head of every row", FAMILIES, shown)
-    return with_digits(replace(sheet, rows=rows), best, caption=words)
+    names = [column.name for column in BEST_HEADS.columns]
+    return with_digits(replace(sheet, rows=cells), best, names, caption=words)
 
 
 def _baselines(asked: Asked, probe: str, *, brief: bool = False) -> Sheet:
-    """Return rows × baselines of a probe on all data, published values in brackets.
+    """Return rows × baselines of a probe on all data, published values in brackets, best heads' rows first.
 
-    Args:
-        asked: What the run asked.
-        probe: Its name; rows with a best head come first.
-        brief: Whether accuracies stand without intervals.
+    ``brief``: accuracies stand without intervals.
     """
     own = [row for row in asked.results.baselines if split_row(row.row)[0] == probe]
     by_cell = {(row.row, row.baseline): row for row in own}
@@ -300,25 +276,17 @@ def _accuracy(row: Row, name: str = "accuracy") -> str:
     return with_range(*map(percent, (getattr(row, name), row.low, row.high)))
 
 
-def _name_of_trained(row: Row) -> str:
-    """Return the name under which a trained probe was published."""
-    return f"trained:{classifier_name(row)}"
-
-
-def _trained_table(asked: Asked) -> Table:
+def _trained(asked: Asked) -> Grid:
     """Return trained probes and baselines for them."""
-    return _with_published(asked.results.trained, asked, _name_of_trained)
+    trained = asked.results.trained
+    return Grid(trained.describe("published", cell=_published_cell), leave=_empty(trained))
 
 
 def _gaps(asked: Asked, most: int) -> Iterator[Grid]:
-    """Yield heads under two conditions, a table for every measure and pair of conditions.
+    """Yield the top head under two conditions, and ``most`` heads with the largest gaps below it.
 
     The top head has the highest measure over all items, and is chosen on the same items. The best head of a
     row (``BEST_HEADS``) is chosen on one half of the units and tested on the other, and may be another head.
-
-    Args:
-        asked: What the run asked.
-        most: Heads with the largest gaps, which stand below the top head.
     """
     gaps = asked.results.gaps
     for measure, first, second in dict.fromkeys((gap.measure, gap.first, gap.second) for gap in gaps):
@@ -326,13 +294,12 @@ def _gaps(asked: Asked, most: int) -> Iterator[Grid]:
         top = int(np.nan_to_num(rows["both"], nan=-1.0).argmax())
         size = np.abs(rows["difference"])
         order = [place for place in np.argsort(-size, kind="stable").tolist() if place != top]
-        place = (int(rows["layer"][top]), int(rows["head"][top]))
+        first_of = (int(rows["layer"][top]), int(rows["head"][top]))
         rows = rows.take([top, *[place for place in order if not math.isnan(size[place])][:most]])
-        for name, heading in (
-            ("both", f"{measure}, all"), ("first_value", first), ("second_value", second),
-        ):  # fmt: skip
+        headings = {"both": f"{measure}, all", "first_value": first, "second_value": second}
+        for name, heading in headings.items():
             rows = rows.describe(name, heading=heading)
-        rows = rows.describe("head", cell=partial(_head_of_gap, top=place))
+        rows = rows.describe("head", cell=partial(_head_of_gap, top=first_of))
         yield Grid(replace(rows, name=f"{measure}: {first} − {second}"))
 
 
@@ -344,7 +311,7 @@ def _head_of_gap(row: Row, top: tuple[int, int]) -> Cell:
 
 def _in_per_cent(table: Table, *names: str) -> Table:
     """Return a table with some columns in per cent, as figures draw them."""
-    return table.replace(**{name: 100 * table[name] for name in names if name in table.data})
+    return table.replace(**{name: 100 * table[name] for name in names})
 
 
 def _level(title: str) -> Axis:
@@ -356,22 +323,11 @@ def _level(title: str) -> Axis:
 GRID = Axis(settings={"showgrid": True, "gridcolor": RULE})
 
 
-def _published_marks(table: Table, size: int, text: Callable[[Row], str]) -> list[Dots]:
-    """Return the mark of published values, where there are any."""
-    if "published" not in table.data:
-        return []
-    look = {"": Look(FAINT, "x-thin-open")}
-    return [Dots("published", looks=look, name="published", size=size, hover=HOVER, text=text)]
-
-
-def _best_figure(asked: Asked, key: str, rows: Table) -> Figure:
+def _best_figure(key: str, rows: Table) -> Figure:
     """Draw one row per relation or kind of mention: tested accuracy, selection, baseline, published value."""
     beating = int((rows["decision"] == "beyond").sum())
-    texts = {row.row: _hover(asked, row) for row in rows}
-    drawn = _in_per_cent(
-        _with_published(rows, asked, lambda row: row.row),
-        "accuracy", "low", "high", "selection", "baseline_accuracy", "published",
-    )  # fmt: skip
+    texts = {row.row: _hover(row) for row in rows}
+    drawn = _in_per_cent(rows, "accuracy", "low", "high", "selection", "baseline_accuracy", "published")
     dots = partial(Dots, hover=HOVER, text=lambda row: texts[row.row])
     return Figure(
         key,
@@ -384,9 +340,8 @@ def _best_figure(asked: Asked, key: str, rows: Table) -> Figure:
             dots("baseline_accuracy", looks={"": Look(INK, "line-ns-open")}, name="baseline", size=17,
                  line=2),
             dots("selection", looks={"": Look(SOFT, "circle-open")}, name="chosen", size=11),
-            dots("accuracy", ends=("low", "high"), by="decision", looks=LOOKS, size=10, line=2, bars=SOFT,
-                 marker={"line": {"width": 0}}),
-            *_published_marks(drawn, 7, lambda row: texts[row.row]),
+            dots("accuracy", ends=("low", "high"), by="decision", looks=LOOKS, size=9, line=2, bars=SOFT),
+            dots("published", looks=PUBLISHED_LOOK, name="published", size=7),
         ],
         x=_level("% right"),
         y=GRID,
@@ -395,25 +350,24 @@ def _best_figure(asked: Asked, key: str, rows: Table) -> Figure:
     )  # fmt: skip
 
 
-def _hover(asked: Asked, row: Row) -> Markup:
+def _hover(row: Row) -> Markup:
     """Return the hover text of the best head of a row."""
     beyond = with_range(*map(points, (row.difference, row.difference_low, row.difference_high)))
-    published = asked.published.get(row.row)
+    published = [] if math.isnan(row.published) else [f"published {percent(row.published)}"]
     lines = [
         f"<b>{plain(split_row(row.row)[1])}</b>: {plain(best_head_cell(row).text)}, {plain(row.decision)}",
         f"tested {_accuracy(row)} on {row.items:,} items",
         f"chosen {percent(row.selection)}",
         f"{plain(row.baseline)} {percent(row.baseline_accuracy)}, difference {beyond}",
-        *([f"published {percent(published.accuracy)}"] if published else []),
+        *published,
     ]
     return Markup("<br>".join(lines))
 
 
 def _trained_figure(asked: Asked) -> Figure:
     """Draw the UAS of trained probes with intervals; controls are hollow, baselines square."""
-    table = _trained_table(asked)
-    names = [classifier_name(row) for row in table]
-    texts = {name: f"{name}: {_accuracy(row, 'uas')}" for name, row in zip(names, table, strict=True)}
+    table = asked.results.trained
+    texts = {classifier_name(row): f"{classifier_name(row)}: {_accuracy(row, 'uas')}" for row in table}
     drawn = _in_per_cent(table, "uas", "low", "high", "published")
     drawn = drawn.replace(weights=[weights or "baseline" for weights in table["weights"].tolist()])
     return Figure(
@@ -424,21 +378,15 @@ def _trained_figure(asked: Asked) -> Figure:
         "untrained model.",
         drawn,
         [
-            *(
-                Dots("uas", ends=("low", "high"), by="weights", looks={word: look}, size=size, line=2,
-                     bars=SOFT, hover=HOVER, text=lambda row: texts[classifier_name(row)],
-                     marker={} if word == "random" else {"line": {"width": 0}})
-                for word, look, size in (
-                    ("trained", Look(0), 11), ("random", Look(0, "circle-open"), 11),
-                    ("baseline", Look(7, "square"), 10),
-                )
-            ),
-            *_published_marks(drawn, 8, lambda row: f"published {percent(row.published / 100)}"),
+            Dots("uas", ends=("low", "high"), by="weights", looks=TRAINED_LOOKS, size=10, line=2, bars=SOFT,
+                 hover=HOVER, text=lambda row: texts[classifier_name(row)]),
+            Dots("published", looks=PUBLISHED_LOOK, name="published", hover=HOVER,
+                 text=lambda row: f"published {row.published:.1f}"),
         ],
         x=_level("UAS, %"),
         y=GRID,
         names=classifier_name,
-        numbers=table.sheet(),
+        numbers=_trained(asked).sheet(),
         meanings=TRAINED,
     )  # fmt: skip
 
@@ -591,20 +539,20 @@ def _best_blocks(asked: Asked) -> list[Block]:
             "on, as published. The best of many looks better than it is, so nothing of it is tested.",
             "lead",
         ),
-        Text(f"{as_sentence(selection_text(asked))} {as_sentence(asked.beyond)}"),
+        Text(f"{as_sentence(asked.chosen)} {as_sentence(asked.beyond)}"),
     ]
     scheme = f"Relations are those of the scheme {asked.scheme}." if asked.scheme else ""
-    notes = (scheme, as_sentence(windows_text(asked.facts)))
+    notes = (scheme, as_sentence(asked.windows()))
     blocks += [Text(note) for note in notes if note]
     with_baselines = {split_row(row)[0] for row in asked.results.baselines["row"].tolist()}
     for number, (probe, rows) in enumerate(asked.groups.items()):
         blocks.append(Text(TITLES.get(probe, probe), "heading"))
         blocks += [Text(QUESTIONS[probe], "lead")] if probe in QUESTIONS else []
         blocks += [
-            _best(asked, rows, brief=True, titled=True),
+            _best(rows, brief=True, titled=True),
             Text("q tests the difference against the margin, not against 0: an interval can exclude 0 and q "
                  "stay large. Items are words with a right answer. Units are the documents of these words."),
-            _best_figure(asked, f"probe-{number}", rows),
+            _best_figure(f"probe-{number}", rows),
         ]  # fmt: skip
         if probe in counts:
             blocks.append(Text(f"Heads × rows × directions, each tested by itself: {counts[probe]}."))
@@ -621,11 +569,7 @@ def _maps(asked: Asked) -> HeadMaps:
     ``MOST_MAPS``, and the largest column where there is none.
     """
     findings = asked.run.findings
-    gain = {
-        f"{row.row}:{row.direction}" if row.direction else row.row: row.difference
-        for row in asked.results.best
-        if not math.isnan(row.difference)
-    }
+    gain = {column_of(row): row.difference for row in asked.results.best if not math.isnan(row.difference)}
     columns = [(name, findings.of(name)) for name in findings.roles]
     heads = [int((findings.decision[column] == DECISIONS.index("role")).sum()) for _, column in columns]
     order = sorted(
