@@ -4,9 +4,8 @@ How the probes were run (halves, windows, published values) comes from the manif
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,21 +48,6 @@ TIED = 4
 """Heads that a sentence names at most where they tie."""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A published result of a row, for orientation.
-
-    Attributes:
-        accuracy: 0 to 1; NaN where only baselines were published.
-        head: Layer and head as printed, counted from 1; "" for none.
-        baselines: Accuracy by baseline.
-    """
-
-    accuracy: float
-    head: str = ""
-    baselines: Mapping[str, float] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What a run asked its heads, with the words for it.
@@ -94,37 +78,35 @@ class Asked:
 
     def _with_published(self, table: Table, name: Callable[[Row], str]) -> Table:
         """Return a table with what was published of its rows under their names."""
-        known = [self.published.get(name(row), Published(math.nan)) for row in table]
-        table = table.extended(AS_PRINTED, [result.head for result in known])
-        return table.extended(AS_PUBLISHED, [result.accuracy for result in known])
+        known = [self.published.get(name(row), {}) for row in table]
+        table = table.extended(AS_PRINTED, [result.get("head", "") for result in known])
+        return table.extended(AS_PUBLISHED, [result.get("accuracy", math.nan) for result in known])
 
     @cached_property
     def groups(self) -> dict[str, Table]:
         """Return the best heads by probe: "all" first, then by falling number of items, as published."""
         best = self.results.best
-        groups: dict[str, list[int]] = {}
-        names = [split_row(row) for row in best["row"].tolist()]
-        for place, (probe, _) in enumerate(names):
-            groups.setdefault(probe, []).append(place)
-        for places in groups.values():
-            places.sort(key=lambda place: (names[place][1] != "all", -best["items"][place]))
-        return {probe: best.take(places) for probe, places in groups.items()}
+        names = best["row"].tolist()
+
+        def rank(place: int) -> tuple[bool, int]:
+            return split_row(names[place])[1] != "all", -int(best["items"][place])
+
+        return {probe: best.take(sorted(rows, key=rank)) for probe, rows in by_probe(names).items()}
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """Return what the manifest says of the probes; an empty mapping where it says nothing."""
-        facts = self.run.manifest.get("probe")
-        return facts if isinstance(facts, Mapping) else {}
+        return self.run.manifest.get("probe") or {}
 
     @property
     def honest(self) -> bool:
         """Return whether the best heads are shown on another half of the units than they were chosen on."""
         return self.run.manifest.get("preset") != "published"
 
-    @cached_property
-    def published(self) -> dict[str, Published]:
-        """Return the published values in the manifest by row; rows without a legible value are left out."""
-        return published_in(self.facts)
+    @property
+    def published(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what was published by row, or by "trained:NAME": accuracy (0 to 1), head, and baselines."""
+        return self.facts.get("published") or {}
 
     @property
     def beyond(self) -> str:
@@ -140,19 +122,13 @@ class Asked:
     @property
     def counts(self) -> dict[str, str]:
         """Return the numbers of decisions over heads, directions and rows in words, by probe."""
-        findings, counts = self.run.findings, dict[str, Counter[str]]()
-        for name in findings.roles:
-            codes = findings.decision[findings.of(name)].ravel().tolist()
-            own = counts.setdefault(split_row(name)[0], Counter())
-            own.update(OUTCOMES[DECISIONS[code]] for code in codes)
-        shown = {
-            probe: [word for word in OUTCOMES.values() if own[word] or word != "untestable"]
-            for probe, own in counts.items()
-        }
-        return {
-            probe: f"{', '.join(f'{own[word]:,} {word}' for word in shown[probe])} of {own.total():,}"
-            for probe, own in counts.items()
-        }
+        findings, counts = self.run.findings, {}
+        for probe, places in by_probe(findings.roles).items():
+            columns = [findings.of(findings.roles[place]) for place in places]
+            codes = np.bincount(findings.decision[columns].ravel(), minlength=len(OUTCOMES)).tolist()
+            said = [f"{count:,} {OUTCOMES[word]}" for count, word in zip(codes, DECISIONS, strict=False)]
+            counts[probe] = f"{', '.join(said if codes[3] else said[:3])} of {sum(codes):,}"
+        return counts
 
     @property
     def chosen(self) -> str:
@@ -160,54 +136,28 @@ class Asked:
         chosen = "head, direction and baseline of every row chosen"
         if not self.honest:
             return f"{chosen} on all units, which they are shown on"
-        halves = self.facts.get("halves")
-        known = halves if isinstance(halves, Mapping) else {}
-        both = [known.get(name) for name in ("selection", "test")]
-        one, other = (len(units) if isinstance(units, list | tuple) else units for units in both)
+        halves = self.facts.get("halves") or {}
+        one, other = (halves.get(name) for name in ("selection", "test"))
         usual = "on one half of the units, tested on the other"
-        on = f"on {plural(int(one), 'unit')}, tested on the other {other}" if one and other else usual
-        return f"{chosen} {on}" + (f"; seed {known['seed']}" if "seed" in known else "")
+        on = f"on {plural(one, 'unit')}, tested on the other {other}" if one and other else usual
+        return f"{chosen} {on}" + (f"; seed {halves['seed']}" if halves else "")
 
     def windows(self, *, losses: bool = True) -> str:
         """Return size and stride of the windows of long documents, and their losses; "" without any."""
-        windows = self.facts.get("windows")
-        if not isinstance(windows, Mapping):
-            return ""
+        windows = self.facts.get("windows") or {}
         sizes = ", ".join(f"{name} {windows[name]}" for name in ("size", "stride") if windows.get(name))
-        lost = windows.get("lost")
-        rows = lost.items() if losses and isinstance(lost, Mapping) else ()
-        left = ", ".join(f"{count:,} of {row}" for row, count in rows if count)
-        return f"long documents in windows{f' ({sizes})' * bool(sizes)}{f'; left out: {left}' * bool(left)}"
+        lost = windows.get("lost", {}).items() if losses else ()
+        left = ", ".join(f"{count:,} of {row}" for row, count in lost if count)
+        text = f"long documents in windows{f' ({sizes})' * bool(sizes)}{f'; left out: {left}' * bool(left)}"
+        return text if windows else ""
 
 
-def published_in(facts: Mapping[str, Any]) -> dict[str, Published]:
-    """Return published values by row; rows without a legible value are left out.
-
-    Args:
-        facts: ``facts["published"]`` maps rows (``"trained:attention"`` for a trained probe) to an accuracy
-            of 0 to 1, or to a mapping with "accuracy" and, where known, "head" and "baselines".
-
-    Example:
-        >>> published_in({"published": {"coreference:all": {"accuracy": 0.65, "head": "5-4"}}})
-        {'coreference:all': Published(accuracy=0.65, head='5-4', baselines={})}
-    """
-
-    def number(value: object) -> float:
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-
-    rows, results = facts.get("published"), {}
-    for row, stated in (rows if isinstance(rows, Mapping) else {}).items():
-        entry = stated if isinstance(stated, Mapping) else {"accuracy": stated}
-        known = entry.get("baselines")
-        baselines = known.items() if isinstance(known, Mapping) else ()
-        result = Published(
-            number(entry.get("accuracy")),
-            str(entry.get("head") or ""),
-            {str(name): number(value) for name, value in baselines},
-        )
-        if result.baselines or not math.isnan(result.accuracy):
-            results[str(row)] = result
-    return results
+def by_probe(rows: Iterable[str]) -> dict[str, list[int]]:
+    """Return the places of rows by probe."""
+    groups: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(split_row(row)[0], []).append(place)
+    return groups
 
 
 def split_row(row: str) -> tuple[str, str]:
@@ -342,25 +292,16 @@ def _together(asked: Asked) -> list[Sentence]:
 
 def _largest(asked: Asked) -> list[Sentence]:
     """Return the head that lies farthest beyond its baseline, among those that were shown to."""
-    shown = [
-        row
-        for row in asked.results.best
-        if not math.isnan(row.difference)
-        and (row.decision == "beyond" or not asked.honest)
-        and row.layer >= 0
-    ]
+    shown = [row for row in asked.results.best if not math.isnan(row.difference) and row.layer >= 0]
+    shown = [row for row in shown if row.decision == "beyond" or not asked.honest]
     if not shown:
         return []
     top = max(shown, key=lambda row: row.difference)
-    return [
-        Sentence(
-            f"Best: head {_place(top)}, {isolate(row_title(top.row, top.direction))}",
-            f"is right {percent(top.accuracy)}\u00a0% of the time; the baseline, "
-            f"{baseline_title(top.baseline)}, {percent(top.baseline_accuracy)}\u00a0%."
-            + (" Chosen on the same data, so nothing is tested." if not asked.honest else ""),
-            column_of(top),
-        )
-    ]
+    more = "" if asked.honest else " Chosen on the same data, so nothing is tested."
+    lead = f"Best: head {_place(top)}, {isolate(row_title(top.row, top.direction))}"
+    baseline = f"{baseline_title(top.baseline)}, {percent(top.baseline_accuracy)}\u00a0%"
+    rest = f"is right {percent(top.accuracy)}\u00a0% of the time; the baseline, {baseline}.{more}"
+    return [Sentence(lead, rest, column_of(top))]
 
 
 def _heads(asked: Asked) -> list[Sentence]:

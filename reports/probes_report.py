@@ -30,6 +30,7 @@ from headroles.reports.probes import (
     Asked,
     answer_of,
     as_sentence,
+    by_probe,
     column_of,
     glossary,
     margins_of,
@@ -141,7 +142,7 @@ def _screen(asked: Asked, detail: Detail) -> Iterator[Grid | Named | str]:
         yield Named("columns", _columns_text(asked, short))
     elif short:
         yield SIGNS
-    for probe in dict.fromkeys(split_row(row)[0] for row in results.baselines["row"].tolist()):
+    for probe in by_probe(results.baselines["row"].tolist()):
         sheet = _baselines(asked, probe, brief=True)
         if len(sheet.header) <= 1 + FEW:
             title = f"{probe}, all data{' (published)' * sheet.name.endswith('brackets')}"
@@ -196,17 +197,16 @@ def _published_cell(row: Row, decimals: int = 1, heads: bool = False) -> Cell:
     return Cell(f"{percent(row.published, decimals)}{head}" if known else "", row.published)
 
 
-def _best(rows: Table, *, decimals: int = 1, brief: bool = False, titled: bool = False) -> Grid:
+def _best(rows: Table, *, decimals: int = 1, brief: bool = False) -> Grid:
     """Return the best heads of a probe, one line per row; empty columns are left out.
 
-    ``brief``: contrasts stand without intervals, and published values without heads. ``titled``: rows stand
-    in plain words, too, and units under the items.
+    ``brief``: contrasts stand without intervals, published values without heads, and units in notes only.
     """
     margins, probe = margins_of(rows["margin"]), split_row(rows[0].row)[0]
 
     def row_cell(row: Row) -> Cell:
         name, title = split_row(row.row)[1], row_title(row.row, "")
-        return Cell(name, name, title if titled and title != name else "")
+        return Cell(name, name, title if title != name else "")
 
     table = rows.describe("row", heading=probe, cell=row_cell)
     table = table.describe("q", heading=f"q (> {margins} points)" if margins else "q")
@@ -214,15 +214,17 @@ def _best(rows: Table, *, decimals: int = 1, brief: bool = False, titled: bool =
         table = table.describe(name, text=partial(write, decimals=decimals))
     table = table.describe("baseline", cell=partial(baseline_cell, decimals=decimals))
     if brief:
+        table = table.describe("items", cell=_items)
         table = table.describe("contrast", heading="contrast", ends=())
-    if titled:
-        table = table.describe(
-            "items", cell=lambda row: Cell(f"{row.items:,}", row.items, f"{row.units:,} units")
-        )
     published = partial(_published_cell, decimals=decimals, heads=not brief)
     table = table.describe("published", cell=published)
-    leave = (*["units"] * titled, *_empty(rows))
+    leave = (*["units"] * brief, *_empty(rows))
     return Grid(replace(table, name=f"Best head of every row of {probe}"), "beyond", leave)
+
+
+def _items(row: Row) -> Cell:
+    """Return the items of a row, with its units as a note."""
+    return Cell(f"{row.items:,}", row.items, f"{row.units:,} units")
 
 
 def _best_for_papers(asked: Asked) -> PaperSheet:
@@ -253,13 +255,13 @@ def _baselines(asked: Asked, probe: str, *, brief: bool = False) -> Sheet:
     by_cell = {(row.row, row.baseline): row for row in own}
     names, rows = dict.fromkeys(row.baseline for row in own), dict.fromkeys(row.row for row in own)
     best = [row.row for row in asked.groups.get(probe, ()) if row.row in rows]
-    known = {row: asked.published[row].baselines for row in rows if row in asked.published}
+    known = {row: asked.published.get(row, {}).get("baselines", {}) for row in rows}
 
     def cell(row: str, name: str) -> Cell:
         counted = by_cell.get((row, name))
         if counted is None:
             return MISSING
-        value = known.get(row, {}).get(name, math.nan)
+        value = known[row].get(name, math.nan)
         text = percent(counted.accuracy) if brief else _accuracy(counted)
         return Cell(text if math.isnan(value) else f"{text} ({percent(value)})", counted.accuracy)
 
@@ -544,19 +546,19 @@ def _best_blocks(asked: Asked) -> list[Block]:
     scheme = f"Relations are those of the scheme {asked.scheme}." if asked.scheme else ""
     notes = (scheme, as_sentence(asked.windows()))
     blocks += [Text(note) for note in notes if note]
-    with_baselines = {split_row(row)[0] for row in asked.results.baselines["row"].tolist()}
+    baselines = by_probe(asked.results.baselines["row"].tolist())
     for number, (probe, rows) in enumerate(asked.groups.items()):
         blocks.append(Text(TITLES.get(probe, probe), "heading"))
         blocks += [Text(QUESTIONS[probe], "lead")] if probe in QUESTIONS else []
         blocks += [
-            _best(rows, brief=True, titled=True),
+            _best(rows, brief=True),
             Text("q tests the difference against the margin, not against 0: an interval can exclude 0 and q "
                  "stay large. Items are words with a right answer. Units are the documents of these words."),
             _best_figure(f"probe-{number}", rows),
         ]  # fmt: skip
         if probe in counts:
             blocks.append(Text(f"Heads × rows × directions, each tested by itself: {counts[probe]}."))
-        if probe in with_baselines:
+        if probe in baselines:
             sheet = _baselines(asked, probe)
             blocks.append(Fold(sheet.name, [Grid(sheet)]))
     return [*blocks, *[Text(PUBLISHED)] * bool(asked.published)]
