@@ -421,11 +421,11 @@ def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
         numbers[(*at, place)] = rows[name]
     if mark.text is not None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
-    name: dict[str, Any] = {"name": mark.name} if mark.name else {}
+    named: dict[str, Any] = {"name": mark.name} if mark.name else {}
     add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
         text=texts.tolist() if mark.text is not None else None, hovertemplate=mark.hover,
-        **name, **mark.settings,
+        **named, **mark.settings,
     )  # fmt: skip
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from headroles.errors import BadInput
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, percent, plural
-from headroles.records.probes import ProbeResults, best_head_cell, classifier_name
+from headroles.records.probes import ProbeResults, classifier_name
 from headroles.records.roles import phrase_of
-from headroles.records.table import Column, Row, Table
+from headroles.records.table import Cell, Column, Row, Table
 from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.words.words import error_rate, heads_in_layers
@@ -38,7 +38,6 @@ PUBLISHED = (
     "Published: BERT-base (cased or uncased is not stated), Clark et al. (2019). Other data, another "
     "annotation scheme, and the best of all heads chosen on the data it is reported on: for orientation only."
 )
-AS_PUBLISHED = Column("published", "Accuracy as published.", float, "published", terminal="narrow")
 AS_PRINTED = Column("printed", "Its head as printed, counted from 1; “” for none.", str)
 OUTCOMES = {"role": "beyond", "not": "not", "undetermined": "undetermined", "untestable": "untestable"}
 """A decision about one head, in the words of the best: beyond its baseline or not."""
@@ -46,6 +45,18 @@ MOST = 5
 """Sentences of an answer at most."""
 TIED = 4
 """Heads that a sentence names at most where they tie."""
+
+
+def published_cell(row: Row, decimals: int = 1, heads: bool = False) -> Cell:
+    """Return an accuracy as published in per cent, and its head as printed where ``heads`` asks for it."""
+    head = f" (head {row.printed})" * (bool(row.printed) and heads)
+    known = not math.isnan(row.published)
+    return Cell(f"{percent(row.published, decimals)}{head}" if known else "", row.published)
+
+
+AS_PUBLISHED = Column(
+    "published", "Accuracy as published.", float, "published", cell=published_cell, terminal="narrow"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,11 +280,6 @@ def _counted(number: int, probes: Collection[str]) -> str:
     return plural(number, noun, KINDS.get(noun, ""))
 
 
-def _place(row: Row) -> str:
-    """Return layer and head of a row's best head."""
-    return best_head_cell(row).text.split()[0]
-
-
 def column_of(row: Row) -> str:
     """Return the column of a best head in the findings."""
     return f"{row.row}:{row.direction}" if row.direction else row.row
@@ -284,7 +290,7 @@ def _together(asked: Asked) -> list[Sentence]:
     row = next((row for row in asked.groups.get("dependency", ()) if row.row == "dependency:all"), None)
     if row is None or row.layer < 0 or math.isnan(row.accuracy):
         return []
-    lead = f"Over all relations, {_place(row)} is right {percent(row.accuracy)}\u00a0% of the time"
+    lead = f"Over all relations, {row.layer}-{row.head} is right {percent(row.accuracy)}\u00a0% of the time"
     baseline = f"the baseline, {baseline_title(row.baseline)}, {percent(row.baseline_accuracy)}\u00a0%"
     decision = "beyond the margin" if row.decision == "beyond" else row.decision
     return [Sentence(lead, f"and {baseline}: {decision}.", column_of(row))]
@@ -298,7 +304,7 @@ def _largest(asked: Asked) -> list[Sentence]:
         return []
     top = max(shown, key=lambda row: row.difference)
     more = "" if asked.honest else " Chosen on the same data, so nothing is tested."
-    lead = f"Best: head {_place(top)}, {isolate(row_title(top.row, top.direction))}"
+    lead = f"Best: head {top.layer}-{top.head}, {isolate(row_title(top.row, top.direction))}"
     baseline = f"{baseline_title(top.baseline)}, {percent(top.baseline_accuracy)}\u00a0%"
     rest = f"is right {percent(top.accuracy)}\u00a0% of the time; the baseline, {baseline}.{more}"
     return [Sentence(lead, rest, column_of(top))]
@@ -371,27 +377,19 @@ def _gaps(asked: Asked) -> list[Sentence]:
 def glossary(asked: Asked) -> list[tuple[str, str]]:
     """Return what the words of the page mean."""
     level = f"{100 * asked.run.decision.alpha:g}\u00a0%"
-    return [
-        (
-            "item, unit",
-            "An item is a word with a right answer. A unit is the document it comes from. Standard "
-            "errors are clustered by unit.",
-        ),
-        ("right", "Right answers over all items of a row. Items without one in reach are left out."),
-        (
-            "baseline",
-            "A rule that needs no model, such as “always the word before”. Heads must beat the best one, "
-            "chosen on other data.",
-        ),
-        (
-            "beyond",
-            f"{as_sentence(asked.beyond)} q is adjusted over the rows of a probe: {level} of them may be "
-            "false.",
-        ),
-        ("not", "The difference lies significantly below the margin."),
-        ("undetermined", "The units do not decide."),
-        ("contrast", "Attention on the right word beyond what the head gives to words at that distance."),
-    ]
+    terms = {
+        "item, unit": "An item is a word with a right answer. A unit is the document it comes from. Standard "
+        "errors are clustered by unit.",
+        "right": "Right answers over all items of a row. Items without one in reach are left out.",
+        "baseline": "A rule that needs no model, such as “always the word before”. Heads must beat the best "
+        "one, chosen on other data.",
+        "beyond": f"{as_sentence(asked.beyond)} q is adjusted over the rows of a probe: {level} of them may "
+        "be false.",
+        "not": "The difference lies significantly below the margin.",
+        "undetermined": "The units do not decide.",
+        "contrast": "Attention on the right word beyond what the head gives to words at that distance.",
+    }
+    return [*terms.items()]
 
 
 def as_sentence(text: str) -> str:

@@ -34,6 +34,7 @@ from headroles.reports.probes import (
     column_of,
     glossary,
     margins_of,
+    published_cell,
     row_title,
     split_row,
 )
@@ -88,8 +89,6 @@ WIDE = 136
 """Columns of a terminal from which accuracies have a decimal."""
 SHORT = {"undetermined": "?", "untestable": "×"}
 SIGNS = "?: undetermined, ×: untestable"
-FIGURES = ("means", "layers")
-"""Figures of all heads; not where there are too many rows to tell apart."""
 RIGHT = "{mean}; baseline {null}"
 """Template of the accuracy of a head."""
 MOST_MAPS = 12
@@ -120,15 +119,16 @@ def report(run: Labelling) -> Report:
 def _facts(asked: Asked, detail: Detail) -> list[Named]:
     """Return model, inputs, how the best heads were chosen, and the test, where they are asked for."""
     run = asked.run
-    lines = account_lines(run, f", relations of {asked.scheme}" if asked.scheme else "")
-    if asked.results.best:
-        lines.append(Named("best", asked.chosen, ""))
-    if run.findings.roles:
-        test = describe_test(run.decision, run.manifest.get("preset"), run.findings.rules)
-        lines.append(Named("tested", test, ""))
-    windows = asked.windows(losses=False)
-    lines += [Named("windows", windows, "")] * bool(windows)
-    return lines if detail.verbose else []
+    lines = {
+        "best": asked.chosen if asked.results.best else "",
+        "tested": describe_test(run.decision, run.manifest.get("preset"), run.findings.rules)
+        if run.findings.roles
+        else "",
+        "windows": asked.windows(losses=False),
+    }
+    of_run = account_lines(run, f", relations of {asked.scheme}" if asked.scheme else "")
+    named = [Named(name, text, "") for name, text in lines.items() if text]
+    return [*of_run, *named] if detail.verbose else []
 
 
 def _screen(asked: Asked, detail: Detail) -> Iterator[Grid | Named | str]:
@@ -147,7 +147,7 @@ def _screen(asked: Asked, detail: Detail) -> Iterator[Grid | Named | str]:
         if len(sheet.header) <= 1 + FEW:
             title = f"{probe}, all data{' (published)' * sheet.name.endswith('brackets')}"
             yield Grid(replace(sheet, header=(title, *sheet.header[1:])))
-    yield _trained(asked)
+    yield Grid(results.trained, leave=_empty(results.trained))
     yield Grid(results.contests)
     yield from _gaps(asked, GAPS_OF_TERMINAL)
     if detail.verbose:
@@ -190,13 +190,6 @@ def _empty(table: Table) -> tuple[str, ...]:
     return tuple(name for name in known if np.isnan(table[name]).all())
 
 
-def _published_cell(row: Row, decimals: int = 1, heads: bool = False) -> Cell:
-    """Return an accuracy as published in per cent, and its head as printed where ``heads`` asks for it."""
-    head = f" (head {row.printed})" * (bool(row.printed) and heads)
-    known = not math.isnan(row.published)
-    return Cell(f"{percent(row.published, decimals)}{head}" if known else "", row.published)
-
-
 def _best(rows: Table, *, decimals: int = 1, brief: bool = False) -> Grid:
     """Return the best heads of a probe, one line per row; empty columns are left out.
 
@@ -214,17 +207,11 @@ def _best(rows: Table, *, decimals: int = 1, brief: bool = False) -> Grid:
         table = table.describe(name, text=partial(write, decimals=decimals))
     table = table.describe("baseline", cell=partial(baseline_cell, decimals=decimals))
     if brief:
-        table = table.describe("items", cell=_items)
         table = table.describe("contrast", heading="contrast", ends=())
-    published = partial(_published_cell, decimals=decimals, heads=not brief)
+    published = partial(published_cell, decimals=decimals, heads=not brief)
     table = table.describe("published", cell=published)
     leave = (*["units"] * brief, *_empty(rows))
     return Grid(replace(table, name=f"Best head of every row of {probe}"), "beyond", leave)
-
-
-def _items(row: Row) -> Cell:
-    """Return the items of a row, with its units as a note."""
-    return Cell(f"{row.items:,}", row.items, f"{row.units:,} units")
 
 
 def _best_for_papers(asked: Asked) -> PaperSheet:
@@ -278,12 +265,6 @@ def _accuracy(row: Row, name: str = "accuracy") -> str:
     return with_range(*map(percent, (getattr(row, name), row.low, row.high)))
 
 
-def _trained(asked: Asked) -> Grid:
-    """Return trained probes and baselines for them."""
-    trained = asked.results.trained
-    return Grid(trained.describe("published", cell=_published_cell), leave=_empty(trained))
-
-
 def _gaps(asked: Asked, most: int) -> Iterator[Grid]:
     """Yield the top head under two conditions, and ``most`` heads with the largest gaps below it.
 
@@ -301,14 +282,13 @@ def _gaps(asked: Asked, most: int) -> Iterator[Grid]:
         headings = {"both": f"{measure}, all", "first_value": first, "second_value": second}
         for name, heading in headings.items():
             rows = rows.describe(name, heading=heading)
-        rows = rows.describe("head", cell=partial(_head_of_gap, top=first_of))
+
+        def head(row: Row, first_of: tuple[int, int] = first_of) -> Cell:
+            mark = " top head" * ((row.layer, row.head) == first_of)
+            return Cell(f"{row.layer}-{row.head}{mark}", row.layer + row.head / 1000)
+
+        rows = rows.describe("head", cell=head)
         yield Grid(replace(rows, name=f"{measure}: {first} − {second}"))
-
-
-def _head_of_gap(row: Row, top: tuple[int, int]) -> Cell:
-    """Return a head, with a mark on the top head."""
-    mark = " top head" * ((row.layer, row.head) == top)
-    return Cell(f"{row.layer}-{row.head}{mark}", row.layer + row.head / 1000)
 
 
 def _in_per_cent(table: Table, *names: str) -> Table:
@@ -328,7 +308,16 @@ GRID = Axis(settings={"showgrid": True, "gridcolor": RULE})
 def _best_figure(key: str, rows: Table) -> Figure:
     """Draw one row per relation or kind of mention: tested accuracy, selection, baseline, published value."""
     beating = int((rows["decision"] == "beyond").sum())
-    texts = {row.row: _hover(row) for row in rows}
+    texts = {}
+    for row in rows:
+        beyond = with_range(*map(points, (row.difference, row.difference_low, row.difference_high)))
+        name, head = plain(split_row(row.row)[1]), plain(best_head_cell(row).text)
+        texts[row.row] = Markup(
+            f"<b>{name}</b>: {head}, {plain(row.decision)}<br>tested {_accuracy(row)} on {row.items:,} items"
+            f"<br>chosen {percent(row.selection)}<br>{plain(row.baseline)} {percent(row.baseline_accuracy)}, "
+            f"difference {beyond}"
+            + ("" if math.isnan(row.published) else f"<br>published {percent(row.published)}")
+        )
     drawn = _in_per_cent(rows, "accuracy", "low", "high", "selection", "baseline_accuracy", "published")
     dots = partial(Dots, hover=HOVER, text=lambda row: texts[row.row])
     return Figure(
@@ -350,20 +339,6 @@ def _best_figure(key: str, rows: Table) -> Figure:
         names=lambda row: f"{split_row(row.row)[1]}  {best_head_cell(row).text}",
         meanings=MEANINGS,
     )  # fmt: skip
-
-
-def _hover(row: Row) -> Markup:
-    """Return the hover text of the best head of a row."""
-    beyond = with_range(*map(points, (row.difference, row.difference_low, row.difference_high)))
-    published = [] if math.isnan(row.published) else [f"published {percent(row.published)}"]
-    lines = [
-        f"<b>{plain(split_row(row.row)[1])}</b>: {plain(best_head_cell(row).text)}, {plain(row.decision)}",
-        f"tested {_accuracy(row)} on {row.items:,} items",
-        f"chosen {percent(row.selection)}",
-        f"{plain(row.baseline)} {percent(row.baseline_accuracy)}, difference {beyond}",
-        *published,
-    ]
-    return Markup("<br>".join(lines))
 
 
 def _trained_figure(asked: Asked) -> Figure:
@@ -388,7 +363,7 @@ def _trained_figure(asked: Asked) -> Figure:
         x=_level("UAS, %"),
         y=GRID,
         names=classifier_name,
-        numbers=_trained(asked).sheet(),
+        numbers=table.sheet(leave=_empty(table)),
         meanings=TRAINED,
     )  # fmt: skip
 
@@ -396,8 +371,7 @@ def _trained_figure(asked: Asked) -> Figure:
 def _weights_figure(asked: Asked, number: int, name: str) -> Figure:
     """Draw the weights that an attention-only probe learned for every head, a map for each direction."""
     learned, stack = asked.results.weights.where(classifier=name), asked.run.scores.stack
-    size = (asked.run.scores.layers, asked.run.scores.heads)
-    steps = [1 if count <= 16 else 4 for count in size]
+    layers, heads = asked.run.scores.layers, asked.run.scores.heads
     places = [stack.place(layer) for layer in learned["layer"].tolist()]
     learned = learned.extended(Column("place", "Place of the layer.", int), places)
     reach = float(np.nanmax(np.abs(learned["weight"]), initial=0.0)) or 1.0
@@ -424,9 +398,9 @@ def _weights_figure(asked: Asked, number: int, name: str) -> Figure:
                                 "colorbar": {"tickfont": {"color": SOFT, "size": 12}}}),
                 Note(f"{direction} {meaning}", {"size": 13, "color": INK, **above}),
             ],
-            x=Axis("head", {"dtick": steps[1]}),
-            y=Axis("layer", layer_ticks(stack, steps[0], by_place=True)),
-            height=80 + (34 if size[0] <= 16 else 22) * size[0],
+            x=Axis("head", {"dtick": 1 if heads <= 16 else 4}),
+            y=Axis("layer", layer_ticks(stack, 1 if layers <= 16 else 4, by_place=True)),
+            height=80 + (34 if layers <= 16 else 22) * layers,
             layout={"margin": {"l": 44, "r": 8, "t": 34, "b": 48}},
         )  # fmt: skip
 
@@ -463,7 +437,7 @@ def _page(asked: Asked) -> Page:
     """Return sections and data of the page."""
     run, results = asked.run, asked.results
     summary, files, maps = summarise(run), files_of(run), _maps(asked)
-    panels = {panel.key: panel for panel in figures(summary) if not summary.many}
+    panels = [] if summary.many else [one for one in figures(summary) if one.key in ("means", "layers")]
     trained: list[Block] = []
     if results.trained:
         trained.append(_trained_figure(asked))
@@ -498,7 +472,7 @@ def _page(asked: Asked) -> Page:
             Section("verdicts", "How sure", "How sure", [
                 Fold("Heads by decision, one line per row and direction",
                      [Grid(verdict_sheet(summary))] if summary.roles else ()),
-                *(Fold(panels[key].title, [_of_panel(panels[key])]) for key in FIGURES if key in panels),
+                *(Fold(panel.title, [_of_panel(panel)]) for panel in panels),
                 Words(glossary(asked)),
             ]),
             Section("findings", "All numbers", "All numbers", [
@@ -524,7 +498,15 @@ def _page(asked: Asked) -> Page:
             ),
         },
         files,
-        heads=_panel(maps) if maps.maps else None,
+        heads=HeadPanel(
+            rows=[
+                Told(title=map.title, column=map.column, percent=True, lines=(RIGHT, "{word}"))
+                for map in maps.maps
+            ],
+            sentence="Beyond the baseline in {held} of "
+            f"{len(maps.maps)} rows and directions, each tested by itself.",
+            ranked=True,
+        ) if maps.maps else None,
     )  # fmt: skip
 
 
@@ -572,22 +554,19 @@ def _maps(asked: Asked) -> HeadMaps:
     """
     findings = asked.run.findings
     gain = {column_of(row): row.difference for row in asked.results.best if not math.isnan(row.difference)}
-    columns = [(name, findings.of(name)) for name in findings.roles]
-    heads = [int((findings.decision[column] == DECISIONS.index("role")).sum()) for _, column in columns]
-    order = sorted(
-        (place for place, count in enumerate(heads) if count),
-        key=lambda place: (-gain.get(columns[place][0], -1.0), -heads[place]),
-    )
-    first = set(order[:MOST_MAPS]) or {0}
+    found = {name: int((findings.decision[findings.of(name)] == 0).sum()) for name in findings.roles}
+    known = [name for name, count in found.items() if count]
+    known.sort(key=lambda name: (-gain.get(name, -1.0), -found[name]))
+    first = known[:MOST_MAPS] or findings.roles[:1]
     return HeadMaps(
         id="probe-maps",
         maps=[
             HeadMap(
-                name=name, title=_column_title(name), note=f"{count} beyond", column=column, shade=MEAN,
-                largest=largest_of(findings.mean[column]), hidden=place not in first, percent=True,
-                lines=("{head} · {title}", f"right {RIGHT}", "{word}"),
+                name=name, title=_column_title(name), note=f"{count} beyond", column=findings.of(name),
+                shade=MEAN, largest=largest_of(findings.mean[findings.of(name)]), hidden=name not in first,
+                percent=True, lines=("{head} · {title}", f"right {RIGHT}", "{word}"),
             )
-            for place, ((name, column), count) in enumerate(zip(columns, heads, strict=True))
+            for name, count in found.items()
         ],
         first="rows with a head beyond its baseline",
         key=(("•", "beyond the baseline"), ("▨", "undetermined")),
@@ -598,20 +577,6 @@ def _maps(asked: Asked) -> HeadMaps:
 
 def _column_title(name: str) -> str:
     """Return a column of the findings in words, with its own name."""
-    direction = name[-1] if name.endswith((":→", ":←")) else ""
-    row = name.removesuffix(f":{direction}") if direction else name
+    row, direction = (name[:-2], name[-1]) if name.endswith((":→", ":←")) else (name, "")
     label, title = f"{split_row(row)[1]} {direction}".rstrip(), row_title(row, direction)
     return title if title == label else f"{title} ({label})"
-
-
-def _panel(maps: HeadMaps) -> HeadPanel:
-    """Return the panel of a head: the rows that it gets beyond their baseline first, then by accuracy."""
-    return HeadPanel(
-        rows=[
-            Told(title=map.title, column=map.column, percent=True, lines=(RIGHT, "{word}"))
-            for map in maps.maps
-        ],
-        sentence="Beyond the baseline in {held} of "
-        f"{len(maps.maps)} rows and directions, each tested by itself.",
-        ranked=True,
-    )
