@@ -143,10 +143,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr(page, "page", small_page_for(page.page))
         patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
         patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
-        patch.setattr(
-            html,
-            "page_html",
-            lambda report: f"<!doctype html><title>report</title><pre>{report.page().manifest}</pre>",
-        )
+        patch.setattr(html, "page_html", lambda report: small_page(report.manifest))
         patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)
