@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 KINDS = ("label", "cluster", "surface", "probe", "ablate", "why")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""
-REPORTS = {"Comparison": "compare_report", "Replication": "replicate"}
+REPORTS = {"Comparison": "compare_report", "Replication": "replicate", "Atlas": "atlas_report"}
 """Module of the report of what is made of finished runs, by the class of the result."""
 
 

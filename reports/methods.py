@@ -24,6 +24,9 @@ from headroles.records.stops.look import stop_sentences
 from headroles.reports.clusters import METHODS, NOISE
 from headroles.reports.words import words as written
 from headroles.reports.words.probes import QUESTIONS
+from headroles.reports.probes import QUESTIONS
+from headroles.reports.words.cluster_facts import NOISE
+from headroles.reports.words.clusters import METHODS
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, TESTS
 
 UNTESTABLE, EXPLAINED = DECISIONS.index("untestable"), DECISIONS.index("explained")

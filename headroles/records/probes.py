@@ -87,7 +87,10 @@ BEST_HEADS = Table(
         ),
         replace(LAYER, meaning=f"{LAYER.meaning[:-1]}; −1 where no head could be selected.", within=FROM_1),
         replace(HEAD, cell=best_head_cell, within=FROM_1),
-        replace(ITEMS, meaning="Items of the test half."),
+        replace(
+            ITEMS, meaning="Items of the test half.",
+            cell=lambda row: Cell(f"{row.items:,}", row.items, f"{row.units:,} units"),
+        ),
         replace(UNITS, meaning="Units of the test half that have items."),
         Column(
             "selection", "Accuracy of the head on the selection half, which is optimistic.", float, "chosen",

@@ -27,6 +27,10 @@ from headroles.records.rules.rule import Decision, Rule
 from headroles.records.shown.notebook import BOTH, FAMILIES
 from headroles.reports.atlas_report import counts_table
 from headroles.reports.words.probes import probes_of
+from headroles.reports.answer.atlas import answer_of as atlas_answer
+from headroles.reports.answer.comparison import answer_of
+from headroles.reports.answer.records import Answer
+from headroles.reports.sections.across_sheets import counts_sheet
 from headroles.reports.words.words import uses_resamples
 from headroles.tasks import TASKS
 from headroles.terminal.console import MARKS
@@ -122,7 +126,8 @@ def run_facts(labelling: Labelling) -> dict[str, Any]:
         known = labelling.clustered.cluster[labelling.clustered.cluster >= 0]
         facts["clusters"] = np.bincount(known).tolist() if known.size else []
     if labelling.probed is not None:
-        facts["best"] = [without_nan(vars(best)) for best in probes_of(labelling).best]
+        best = labelling.probed.best.numbered(labelling.scores.stack)
+        facts["best"] = [without_nan(vars(row)) for row in best]
     return facts
 
 

@@ -22,6 +22,7 @@ from headroles.reports.marks import Entry
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
 from headroles.reports.print.legend import probe_legend, with_legend
+from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.print.settings import WIDTH
 from headroles.reports.print_maps import atlas_maps, maps, matrix
 from headroles.reports.prints import drawn_for_print
@@ -30,6 +31,7 @@ from headroles.reports.prints import figures_for_print
 from headroles.reports.sections import clusters
 from headroles.reports.sections.probes import section
 from headroles.reports.summary import summarise
+from headroles.reports.summary import Summary, summarise
 
 NAME = 40
 """Letters of a sieve's name in a file's name at most."""

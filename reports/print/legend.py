@@ -1,4 +1,4 @@
-"""Legends of figures that stand without their page, those of probes among them."""
+"""Legends of figures that stand without their page."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -85,40 +85,3 @@ def series(columns: Sequence[Series], *, heads: bool, alone: bool) -> list[Entry
         Entry("even attention", SOFT, line="dash" if alone else "dot"),
     ]
     return [*marks, *(heads_entries + layer_entries if heads else layer_entries[:1])]
-
-
-MEANINGS = {
-    "beyond": "tested, beyond the baseline",
-    "not": "tested, not beyond",
-    "undetermined": "tested, undetermined",
-    "untestable": "untestable",
-    "chosen": "where it was chosen",
-    "baseline": "best baseline",
-    "published": "published",
-}
-"""Meaning of the marks of the best heads by the names of their traces, in the order of the legend."""
-TRAINED = {
-    "trained": "trained",
-    "random": "control with random weights",
-    "baseline": "baseline",
-    "published": "published",
-}
-"""Meaning of the marks of trained probes by the names of their traces."""
-
-
-def probe_legend(figure: Figure) -> Figure:
-    """Add a legend of the marks that a figure of probes has.
-
-    Args:
-        figure: Of best heads or of trained probes; is changed.
-    """
-    names = {trace.get("name") for trace in figure["data"]}
-    meanings = TRAINED if "trained" in names else MEANINGS
-    ranks = {name: 1000 + place for place, name in enumerate(meanings)}
-    for trace in figure["data"]:
-        name = trace.get("name", "")
-        trace["showlegend"] = name in meanings and any(value is not None for value in trace["x"])
-        trace["legendrank"] = ranks.get(name, 2000)
-        trace["name"] = meanings.get(name, name)
-    figure["layout"]["showlegend"] = True
-    return figure

@@ -1,7 +1,11 @@
 """Tables of a run:
 
+<<<<<<< HEAD
 its roles, its heads, its findings, and those of one kind of run only (best heads of probes, surface
 statistics).
+=======
+its roles, its heads, its findings, and those of one kind of run only (surface statistics, clusters).
+>>>>>>> f4d1509a10b4f3b710eb424adb443e1ce02d4cd2
 """
 
 from functools import partial
@@ -17,39 +21,24 @@ from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.surface_sheets import statistics
 from headroles.reports.sheets import Sheet, Sheets, with_digits, word_cell
 from headroles.reports.words.probes import best_by_probe, probes_of, published_in
-
-ROWS = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
-"""Tests that are corrected together in the table of best heads."""
-
-
-def best_table(labelling: Labelling) -> Sheet:
-    """Return the best head of every row of every probe; columns that a probe lacks stay empty."""
-    best = probes_of(labelling).best
-    published = published_in(labelling.manifest)
-    sheets = {probe: best_sheet(probe, rows, published) for probe, rows in best_by_probe(best).items()}
-    header = tuple(dict.fromkeys(name for sheet in sheets.values() for name in sheet.header[1:]))
-    note = decision_sentence(labelling.decision, units_of(labelling), ROWS)
-    lines = tuple(line for probe, sheet in sheets.items() for line in _fill_columns(probe, sheet, header))
-    return with_digits(
-        Sheet("Best heads", ("probe", "row", *header), lines),
-        best,
-        caption=(
-            f"Best head of every row{inputs_text(labelling.manifest)}: right answers in per cent where "
-            f"it was chosen and where it was tested, and of the best baseline, with 95\u00a0% intervals "
-            f"clustered by unit: of the accuracy, and of its difference to the baseline. {note}"
-        ),
-    )
-
-
-def _fill_columns(probe: str, sheet: Plain, header: tuple[str, ...]) -> list[tuple[Cell, ...]]:
-    """Return the rows of a probe under the columns of all probes."""
-    lines = []
-    for row in sheet.rows:
-        cells = {name: cell for name, cell in zip(sheet.header[1:], row[1:], strict=True) if cell.text}
-        lines.append(
-            (word_cell(probe), word_cell(row[0].text), *(cells.get(name, MISSING) for name in header))
-        )
-    return lines
+from headroles.records.arrays import key_groups
+from headroles.records.assessment import VALUES
+from headroles.records.findings import FINDINGS, Labelling, findings_of
+from headroles.records.numbers import mean, number, plural
+from headroles.records.table import ENDS, HEAD, LAYER, MISSING, Cell, Column, Table, counted, interval_ends
+from headroles.reports.print.captions import decision_sentence, families_of, inputs_text, units_of
+from headroles.reports.sections.cluster_sheets import clusters_sheet
+from headroles.reports.sections.role_sheets import roles_sheet, roles_table, values_table
+from headroles.reports.sections.several_sheets import p_table
+from headroles.reports.sheets import (
+    Sheet,
+    Sheets,
+    with_digits,
+)
+from headroles.reports.summary import Summary, summarise
+from headroles.reports.words.cluster_facts import distances_of, groups_of
+from headroles.reports.words.clusters import clustering_text
+from headroles.reports.words.words import ABSENT, CAPTION, middle_sentence
 
 
 def statistics_table(labelling: Labelling) -> Sheet:
@@ -68,10 +57,65 @@ def statistics_table(labelling: Labelling) -> Sheet:
     )
 
 
+<<<<<<< HEAD
 def probe_tables(labelling: Labelling) -> Sheets:
     """Return tables of a run of probes by name: best heads, where there are any, and those of roles."""
     best = probes_of(labelling).best
     return {**({"best": partial(best_table, labelling)} if best else {}), **role_papers(labelling)}
+=======
+def clusters_table(labelling: Labelling) -> Sheet:
+    """Return every cluster of heads."""
+    clustered, summary = labelling.clustered, summarise(labelling)
+    assert clustered is not None
+    held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
+    names = [role.sieve for role in summary.roles]
+    groups = groups_of(clustered, distances_of(clustered), names, held)
+    sheet = clusters_sheet(groups, labelling.scores)
+    how = clustering_text(clustered, groups)
+    layers, heads = labelling.scores.stack.numbers, labelling.scores.heads
+    return replace(
+        sheet,
+        caption=f"Clusters of attention heads{inputs_text(labelling.manifest)}: {how}. "
+        f"{plural(units_of(labelling), 'unit')}.",
+        columns=("cluster", "heads", "layer", "head", "within", "silhouette", "stability", "layers", "roles"),
+        values=tuple(
+            (
+                group.number, len(group.heads), layers[group.central // heads], group.central % heads,
+                group.within, group.silhouette, group.stability, ";".join(map(str, group.layers)),
+                ";".join(f"{name} {count}" for name, count in group.roles),
+            )
+            for group in groups
+        ),
+    )  # fmt: skip
+
+
+DIFFERENCE = ("difference", "difference_low", "difference_high")
+"""Columns of the difference to the baseline, which runs of probes have."""
+SHARED = "; heads of one layer with the same kv group share keys and values, and are dependent"
+
+
+def role_tables(labelling: Labelling) -> Sheets:
+    """Return tables of a run of sieves by name: roles, heads, several roles, p, values and findings."""
+    assessed = labelling.assessment
+    return {
+        "roles": partial(_roles, labelling),
+        "heads": partial(_heads, labelling),
+        **({"several": partial(_several, labelling)} if assessed and assessed.several else {}),
+        "p-values": partial(_p_values, labelling),
+        **({"values": partial(_values, labelling)} if assessed and assessed.drops else {}),
+        "findings": partial(findings_table, labelling),
+    }
+
+
+def cluster_tables(labelling: Labelling) -> Sheets:
+    """Return tables of a run that clusters heads by name: those of roles, and clusters."""
+    return {
+        "roles": partial(_roles, labelling),
+        "heads": partial(_heads, labelling),
+        "clusters": partial(clusters_table, labelling),
+        "findings": partial(findings_table, labelling),
+    }
+>>>>>>> f4d1509a10b4f3b710eb424adb443e1ce02d4cd2
 
 
 def surface_tables(labelling: Labelling) -> Sheets:

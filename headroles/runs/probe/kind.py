@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +14,8 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.probes import ProbeResults
 from headroles.records.rules.rule import Decision, Rule
-from headroles.runs.roles import RolesRun
+from headroles.runs.notebook import NotebookRun
+from headroles.runs.reported import ReportedRun
 from headroles.storage.folder import PROBE_FILES
 from headroles.storage.probes import probe_files, probe_texts, read_probes
 
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.progress import Progress
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.probe.inputs import ProbeCorpus
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Engine, Facts, ShardWork
 
 
-class ProbeRun(RolesRun):
+class ProbeRun(ReportedRun):
     """Heads answer questions about gold annotation, and are tested against baselines."""
 
     name: ClassVar[str] = "probe"
@@ -39,12 +40,6 @@ class ProbeRun(RolesRun):
     )  # fmt: skip
     outcomes: ClassVar[tuple[str, ...]] = ("role", "not", "undetermined", "untestable")
     baselines: ClassVar[bool] = True
-
-    def page(self, labelling: Labelling) -> str:
-        """Return the report of probes."""
-        from headroles.reports.probes_page import probes_page
-
-        return probes_page(labelling)
 
     def check(self, options: ProbeOptions) -> None:
         """Refuse a layout of gold annotation that does not exist."""
@@ -150,23 +145,19 @@ class ProbeRun(RolesRun):
         """Return all tables of probes."""
         return probe_texts(labelling.probed or ProbeResults(None))
 
-    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
-        """Return tables of best heads, roles, heads and findings."""
-        from headroles.reports.print.run_tables import probe_tables
+    def families(self, labelling: Labelling) -> Mapping[str, str]:
+        """Return the tests that a run corrects together, in words, by the name of the family."""
+        from headroles.reports.print.captions import families_of
 
-        return probe_tables(labelling)
+        return families_of(labelling)
 
-    def answer(self, labelling: Labelling) -> Answer:
-        """Return what probes found, in a few sentences."""
-        from headroles.reports.answer.probes import answer_of
+    def report(self, labelling: Labelling) -> Report:
+        """Return the report of probes."""
+        from headroles.reports.probes_report import report
 
-        return answer_of(labelling)
+        return report(labelling)
 
-    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
-        """Print the best heads."""
-        from headroles.terminal.probe import show_probe
-
-        show_probe(console, labelling, folder, detail)
+    notebook = NotebookRun.notebook
 
 
 KIND = ProbeRun()
