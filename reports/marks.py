@@ -93,6 +93,10 @@ class Dots:
         text: Writes the text of a row on hover; None for its name.
         marker: Further settings of the marks, as plotly names them.
         toggles: Names the button that switches a word on and off; None for no buttons.
+        rows: Another table that it draws; None for that of the figure.
+        filled: Whether the mark of a row is filled, and not open; None where looks say it.
+        joined: Whether a line joins the dots of a word.
+        cap: Length of the strokes at the ends of intervals in pixels.
     """
 
     x: str
@@ -109,6 +113,10 @@ class Dots:
     text: Callable[[Row], str] | None = None
     marker: Mapping[str, Any] = field(default_factory=dict)
     toggles: Callable[[str], str] | None = None
+    rows: Table | None = None
+    filled: Callable[[Row], bool] | None = None
+    joined: bool = False
+    cap: int = 0
 
     @property
     def buttons(self) -> dict[str, int]:
@@ -150,7 +158,8 @@ class Line:
         look: Its look; a symbol "" for a line without marks.
         hover: Template of the hover text; "" for none.
         dash: As plotly names it; "" for a solid line.
-        number: Of the button that switches it off; −1 for none.
+        number: Of the button that switches it off, its own if it has marks; −1 for none.
+        width: In pixels.
     """
 
     x: str | Sequence[float]
@@ -160,6 +169,7 @@ class Line:
     hover: str = ""
     dash: str = ""
     number: int = -1
+    width: float = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +223,22 @@ class Note:
     place: Mapping[str, Any]
 
 
-Mark = Dots | Span | Rule | Line | Cells | Trace | Shape | Note
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A sign that only the legend of a figure for print explains.
+
+    Attributes:
+        text: Its meaning.
+        look: Its look; a symbol "" for a line.
+        dash: Of a line, as plotly names it; "" for a sign.
+    """
+
+    text: str
+    look: Look
+    dash: str = ""
+
+
+Mark = Dots | Span | Rule | Line | Cells | Trace | Shape | Note | Key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,12 +300,13 @@ class Figure:
         found: dict[Any, tuple[Any, Look, str]] = {}
         for mark in self.marks:
             if isinstance(mark, Dots) and mark.toggles is not None:
-                drawn, buttons = {*self.rows[mark.by].tolist()}, mark.buttons
+                rows = self.rows if mark.rows is None else mark.rows
+                drawn, buttons = {*rows[mark.by].tolist()}, mark.buttons
                 for word, look in mark.looks.items():
                     name = mark.toggles(word)
                     if word in drawn and name not in found:
                         found[name] = (buttons[name], look, name)
-            elif isinstance(mark, Line) and mark.number >= 0:
+            elif isinstance(mark, Line) and mark.number >= 0 and mark.look.symbol:
                 found[mark.name] = (mark.number, mark.look, mark.name)
         return list(found.values())
 
@@ -313,7 +339,7 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
             add_shape(made, **mark.settings)
         elif isinstance(mark, Note):
             add_note(made, escape(mark.text, quote=False), **mark.place)
-        else:
+        elif isinstance(mark, Dots):
             _add_dots(made, figure, mark, names)
     if names:
         made["layout"]["height"] = 84 + STEP * max(len(names), 2)
@@ -331,7 +357,7 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
 
 def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[str]) -> None:
     """Add a trace for every word that is drawn."""
-    rows, forest = figure.rows, not mark.y
+    rows, forest = figure.rows if mark.rows is None else mark.rows, not mark.y
     along = rows[mark.x].astype(float)
     up = len(rows) - 1 - np.arange(len(rows)) + mark.shift if forest else rows[mark.y].astype(float)
     value = along if forest else up
@@ -342,28 +368,34 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
     known = ~np.isnan(along) & ~np.isnan(up)
     kind = np.float32 if mark.custom else np.float64
     names = [escape(mark.text(row), quote=False) for row in rows] if mark.text else names
+    filled = np.array([mark.filled(row) for row in rows], np.bool_) if mark.filled else None
     for word, look in mark.looks.items():
         chosen = known & ((rows[mark.by] == word) if mark.by else True)
         if not chosen.any():
             continue
         custom = [rows[name] for name in mark.custom] or [low, high]
         bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]}
+        symbols = look.symbol if filled is None else [
+            look.symbol if full else f"{look.symbol}-open" for full in filled[chosen].tolist()
+        ]  # fmt: skip
         add_scatter(
-            made, x=along[chosen].astype(kind), y=up[chosen].astype(kind), mode="markers",
+            made, x=along[chosen].astype(kind), y=up[chosen].astype(kind),
+            mode="lines+markers" if mark.joined else "markers",
+            **({"line": {"color": look.colour, "width": 2}} if mark.joined else {}),
             name=escape(mark.name or word, quote=False),
             **({"meta": {"role": mark.buttons[mark.toggles(word)]}} if mark.toggles else {}),
             **({"text": [name for name, drawn in zip(names, chosen, strict=True) if drawn]} if names else {}),
             customdata=np.column_stack([values[chosen] for values in custom]).astype(kind),
             marker={
-                "symbol": look.symbol, "color": look.colour, "size": mark.size,
+                "symbol": symbols, "color": look.colour, "size": mark.size,
                 "line": {"color": look.colour, "width": mark.line}, **mark.marker,
             },
-            **{
+            **({
                 "error_x" if forest else "error_y": {
                     "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()},
-                    "symmetric": False, "color": look.colour, "thickness": mark.line, "width": 0,
+                    "symmetric": False, "color": look.colour, "thickness": mark.line, "width": mark.cap,
                 }
-            },
+            } if mark.ends else {}),
             hovertemplate=mark.hover,
         )  # fmt: skip
 
@@ -409,9 +441,9 @@ def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
     x, y = (rows[values].tolist() if isinstance(values, str) else list(values) for values in (mark.x, mark.y))
     marked = bool(mark.look.symbol)
     add_scatter(
-        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=mark.name,
+        made, x=x, y=y, mode="lines+markers" if marked else "lines", name=escape(mark.name, quote=False),
         **({"meta": {"role": mark.number}} if mark.number >= 0 else {}),
-        line={"color": mark.look.colour, "width": 2} | ({"dash": mark.dash} if mark.dash else {}),
+        line={"color": mark.look.colour, "width": mark.width} | ({"dash": mark.dash} if mark.dash else {}),
         **({"marker": {"symbol": mark.look.symbol, "size": 8, "color": mark.look.colour}} if marked else {}),
         **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
     )  # fmt: skip

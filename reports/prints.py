@@ -3,7 +3,7 @@
 from headroles.reports.figures.drawing import FAINT
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
-from headroles.reports.marks import Dots, Figure, Line, Rule, Span, plotly_json
+from headroles.reports.marks import Dots, Figure, Key, Line, Rule, Span, plotly_json
 from headroles.reports.print.legend import Entry, with_legend
 from headroles.reports.report import Report
 
@@ -13,16 +13,21 @@ def legend_of(figure: Figure) -> list[Entry]:
     found: dict[str, Entry] = {}
     for mark in figure.marks:
         if isinstance(mark, Dots):
-            drawn = {*figure.rows[mark.by].tolist()} if mark.by else {""}
+            rows = figure.rows if mark.rows is None else mark.rows
+            drawn = {*rows[mark.by].tolist()} if mark.by else {""}
             for word, look in mark.looks.items():
                 name = mark.toggles(word) if mark.toggles else mark.name or word
                 if word in drawn:
-                    found.setdefault(name, Entry(plain(name), look.colour, look.symbol))
+                    found.setdefault(
+                        name, Entry(plain(name), look.colour, mark.marker.get("symbol", look.symbol))
+                    )
         elif isinstance(mark, Rule) and mark.name:
             found[mark.name] = Entry(mark.name, mark.colour, line=mark.dash or "solid")
         elif isinstance(mark, Span):
             found[mark.name] = Entry(mark.name, FAINT, line="solid")
-        elif isinstance(mark, Line):
+        elif isinstance(mark, Key):
+            found[mark.text] = Entry(mark.text, mark.look.colour, mark.look.symbol, mark.dash)
+        elif isinstance(mark, Line) and (mark.look.symbol or mark.number < 0):
             line = "" if mark.look.symbol else mark.dash or "solid"
             found[mark.name] = Entry(mark.name, mark.look.colour, mark.look.symbol, line)
     return list(found.values())

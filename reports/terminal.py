@@ -31,9 +31,11 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
         named_line(console, line.name, line.text, line.style)
     console.print()
     show_sentences(console, report.answer.sentences)
-    wide = detail.width >= WIDE
+    wide, before = detail.width >= WIDE, None
     for block in report.screen(detail):
         if isinstance(block, Named):
+            if not isinstance(before, Named):
+                console.print()
             named_line(console, block.name, block.text, block.style)
         elif isinstance(block, Words):
             console.print()
@@ -46,6 +48,7 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
             sheet = block.sheet("wide" if wide else "narrow")
             console.print()
             console.print(terminal_table(sheet, strong=block.strong, words=block.words, gap=2 if wide else 1))
+        before = block
     console.print()
     show_notes(console, *report.notes)
     show_report(console, folder)

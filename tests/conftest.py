@@ -126,7 +126,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     folder = item.path.relative_to(ROOT / "tests").parts[0]
     if folder in ("pages", "contract") or item.get_closest_marker("with_report"):
         return (yield)
-    from headroles.reports import clusters_page, html, page, probes_page, surface_page
+    from headroles.reports import clusters_page, html, page, probes_page
     from headroles.reports.why import page as origins
 
     def small_page(manifest: Mapping[str, object]) -> str:
@@ -141,13 +141,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "page", small_page_for(page.page))
-        patch.setattr(surface_page, "surface_page", small_page_for(surface_page.surface_page))
         patch.setattr(probes_page, "probes_page", small_page_for(probes_page.probes_page))
         patch.setattr(clusters_page, "clusters_page", small_page_for(clusters_page.clusters_page))
         patch.setattr(
             html,
             "page_html",
-            lambda report: f"<!doctype html><title>report</title><pre>{report.page().manifest}</pre>",
+            lambda report: f"<!doctype html><title>report</title><pre>{report.manifest}</pre>",
         )
         patch.setattr(origins, "why_page", small_page_for(origins.why_page))
         return (yield)

@@ -85,15 +85,15 @@ def terminal_table(
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
     for heading, numeric in zip(sheet.header, sheet.numeric, strict=True):
         table.add_column(_cell(heading), justify="right" if numeric else "left")
-    for row in sheet.texts:
-        cells = (_cell(words.get(text, text)) for text in row)
-        table.add_row(*cells, style="bold" if strong and strong in row else "")
+    for row, texts in zip(sheet.rows, sheet.texts, strict=True):
+        cells = (_cell(words.get(cell.text, cell.text), "bold" if cell.strong else "") for cell in row)
+        table.add_row(*cells, style="bold" if strong and strong in texts else "")
     return table
 
 
-def _cell(text: str) -> Text:
+def _cell(text: str, style: str = "") -> Text:
     """Return text without spaces that do not break, as a terminal breaks no lines in cells of numbers."""
-    return Text(text.replace("\u00a0", " "))
+    return Text(text.replace("\u00a0", " "), style)
 
 
 def named_line(console: Console, name: str, words: str, style: str = "", of_name: str = "") -> None:

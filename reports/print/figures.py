@@ -19,8 +19,6 @@ from headroles.reports.figures.cluster_map import views
 from headroles.reports.figures.compare import GAINED, LOST, MARKS, Plot, plots
 from headroles.reports.figures.drawing import Figure
 from headroles.reports.figures.panel import Panel, SecondPlot
-from headroles.reports.figures.surface import ENTROPY, IMPORTANCE
-from headroles.reports.figures.surface import figures as surface_figures
 from headroles.reports.label_figures import figures
 from headroles.reports.print import legend
 from headroles.reports.print.dress import dress_for_print
@@ -192,17 +190,6 @@ def role_plots(labelling: Labelling, width: float) -> dict[str, Figure]:
         **{name: figure for name, figure in drawn.items() if figure is not None},
         **_panels(summary),
     }
-
-
-def surface_plots(labelling: Labelling) -> dict[str, Figure]:
-    """Draw the figures of a surface run."""
-    plots = {}
-    for figure in surface_figures(labelling):
-        heads = figure.part != IMPORTANCE
-        entropy = figure.part == ENTROPY
-        entries = legend.series(figure.series, heads=heads, alone=entropy)
-        plots[figure.panel.key] = with_legend(with_sentence(figure.panel), entries)
-    return plots
 
 
 def _probes(labelling: Labelling) -> dict[str, Figure]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from headroles.reports.figures.cluster_map import RARE
 from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, Figure, add_scatter
 from headroles.reports.figures.panel import plain, tone
-from headroles.reports.figures.surface import Series
 from headroles.reports.sections.clusters import KeyEntry
 from headroles.reports.summary import Role, Summary
 
@@ -137,33 +136,6 @@ def _key_entry(item: KeyEntry) -> Entry:
     """Return an entry of the map's key."""
     name = plain(f"{item.name} ({item.heads})")
     return Entry(name, f"var(--tone-{item.look.tone})", SYMBOLS[item.look.symbol])
-
-
-def series(columns: Sequence[Series], *, heads: bool, alone: bool) -> list[Entry]:
-    """Return entries of a surface figure's columns and of its marks.
-
-    Args:
-        columns: The columns that are drawn.
-        heads: Whether heads have marks, in addition to the means of layers.
-        alone: Whether even attention is a line of its own, not one per column.
-    """
-    marks = [
-        Entry(
-            plain(column.label),
-            column.colour,
-            SYMBOLS[column.number % len(SYMBOLS)] if heads else "circle",
-        )
-        for column in columns
-    ]
-    heads_entries = [
-        Entry("head above even attention", SOFT, "circle"),
-        Entry("head not above it", SOFT, "circle-open"),
-    ]
-    layer_entries = [
-        Entry("mean of a layer", SOFT, line="solid"),
-        Entry("even attention", SOFT, line="dash" if alone else "dot"),
-    ]
-    return [*marks, *(heads_entries + layer_entries if heads else layer_entries[:1])]
 
 
 MEANINGS = {

@@ -1,7 +1,7 @@
 """Tables of a run:
 
-its roles, its heads, its findings, and those of one kind of run only (best heads of probes, surface
-statistics, clusters).
+its roles, its heads, its findings, and those of one kind of run only (best heads of probes,
+clusters).
 """
 
 import math
@@ -22,7 +22,6 @@ from headroles.reports.sections.cluster_sheets import clusters_sheet
 from headroles.reports.sections.probe_sheets import best_sheet
 from headroles.reports.sections.role_sheets import roles_sheet, roles_table, values_table
 from headroles.reports.sections.several_sheets import p_table
-from headroles.reports.sections.surface_sheets import statistics
 from headroles.reports.sheets import (
     Sheet,
     Sheets,
@@ -67,22 +66,6 @@ def _fill_columns(probe: str, sheet: Plain, header: tuple[str, ...]) -> list[tup
             (word_cell(probe), word_cell(row[0].text), *(cells.get(name, MISSING) for name in header))
         )
     return lines
-
-
-def statistics_table(labelling: Labelling) -> Sheet:
-    """Return every statistic of a surface run with even attention."""
-    table = statistics(labelling)
-    families = kind_of(labelling).families(labelling)
-    note = decision_sentence(labelling.decision, units_of(labelling), families)
-    return with_digits(
-        table.sheet(),
-        table,
-        caption=(
-            f"Where attention heads look{inputs_text(labelling.manifest)}: heads above and below "
-            f"even attention, and the head and the layer with the largest means with their 95\u00a0% "
-            f"intervals. {note}"
-        ),
-    )
 
 
 def clusters_table(labelling: Labelling) -> Sheet:
@@ -143,14 +126,6 @@ def probe_tables(labelling: Labelling) -> Sheets:
     """Return tables of a run of probes by name: best heads, where there are any, and those of roles."""
     best = probes_of(labelling).best
     return {**({"best": partial(best_table, labelling)} if best else {}), **role_tables(labelling)}
-
-
-def surface_tables(labelling: Labelling) -> Sheets:
-    """Return tables of a surface run by name: statistics and findings."""
-    return {
-        "statistics": partial(statistics_table, labelling),
-        "findings": partial(findings_table, labelling),
-    }
 
 
 def _values(labelling: Labelling) -> Sheet:

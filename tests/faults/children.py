@@ -40,7 +40,7 @@ GROWING = ("open", "mkdir", "write", "truncate", "sync")
 LIBRARY, VARIABLE = "strike.so", "HEADROLES_STRIKE"
 """Name of the compiled library, and the variable by which a process finds what it does."""
 PAGES = (
-    "page", "surface_page", "probes_page", "clusters_page", "ablation_page", "why_page", "pruning_page",
+    "page", "probes_page", "clusters_page", "ablation_page", "why_page", "pruning_page",
     "comparison_page", "atlas_page",
 )  # fmt: skip
 """Functions that draw a page."""

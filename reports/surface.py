@@ -1,0 +1,471 @@
+"""What a surface run showed, in words: where heads look more than even attention does."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from headroles.records.findings import DECISIONS, Findings, Labelling, findings_of
+from headroles.records.numbers import isolate, join_names, mean, number, plural, with_range
+from headroles.records.roles import phrase_of
+from headroles.records.rules.rule import Decision
+from headroles.records.surface import LAYER_MEANS, NO_OPS, OUTCOMES, kind_name
+from headroles.records.table import Row, Table
+from headroles.reports.account import account
+from headroles.reports.answer.records import Answer, Sentence
+from headroles.reports.words.words import error_rate, heads_in_layers
+from headroles.stats.decision import ENOUGH_FOR_NOT
+
+GROUP = "surface"
+"""First part of the names of columns that are tested; those of importances have their measure there."""
+MEASURES = {
+    "gradient": ("|∂loss/∂attention|", "Gradient of the loss with respect to attention to {}"),
+    "attention×gradient": (
+        "|attention × ∂loss/∂attention|",
+        "Attention to {} × gradient of the loss with respect to it",
+    ),
+}
+"""Importances by the first part of their columns' names: as formulas, and in words with a kind of token."""
+ENTROPIES = ("surface:entropy", "surface:entropy-first")
+NAMES = {
+    "surface:first": ("To the first token", "first token", "first"),
+    "surface:separator": ("To separators", "separators", "sepa-\nrator"),
+    "surface:separator→separator": (
+        "From separators to separators", "separators → separators", "sep.→\nsep.",
+    ),
+    "surface:other→separator": (
+        "From other tokens to separators", "other tokens → separators", "other→\nsep.",
+    ),
+    "surface:punctuation": ("To punctuation", "punctuation", "punc-\ntuation"),
+    "surface:previous": ("To the previous token", "previous token", "pre-\nvious"),
+    "surface:next": ("To the next token", "next token", "next"),
+    "surface:self": ("To the same token", "same token", "self"),
+    "surface:first→first": ("From the first token to itself", "first token → itself", "first→\nitself"),
+    "surface:first→separator": (
+        "From the first token to separators", "first token → separators", "first→\nsep.",
+    ),
+    "surface:first→text": ("From the first token to the texts", "first token → texts", "first→\ntexts"),
+    "surface:separator→first": (
+        "From separators to the first token", "separators → first token", "sep.→\nfirst",
+    ),
+    "surface:separator→self": (
+        "From separators to themselves", "separators → themselves", "sep.→\nitself",
+    ),
+    "surface:separator→own-text": (
+        "From separators to the text that they end", "separators → own text", "sep.→\nown",
+    ),
+    "surface:separator→other-text": (
+        "From separators to the other text", "separators → other text", "sep.→\nother",
+    ),
+    "surface:entropy": ("Entropy of all rows", "all rows", "entro-\npy"),
+    "surface:entropy-first": ("Entropy of the first token's row", "first token's row", "first\nrow"),
+}  # fmt: skip
+"""Columns in words: their names, in few words next to others of their group, and above narrow columns."""
+ROWS = tuple(NAMES)[8:15]
+"""Columns about the rows of special tokens, which have a table of their own in the terminal."""
+DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "explained", "described")
+"""Decisions in words where means are tested against even attention; the last: no test."""
+FAMILIES = {
+    "sieve": "the heads of one statistic",
+    "run": "all heads and statistics of the run",
+    "layer": "the heads of one statistic in one layer",
+}
+TITLE = "What do heads look at on the surface?"
+SINKS = {
+    "surface:first": "the first token",
+    "surface:separator": "separators",
+    "surface:punctuation": "punctuation",
+}
+PLACES = {
+    "surface:previous": "the previous token",
+    "surface:next": "the next token",
+    "surface:self": "the token itself",
+}
+
+
+def column_name(column: str) -> str:
+    """Return the name of a column in words.
+
+    Example:
+        >>> column_name("surface:separator")
+        'To separators'
+        >>> column_name("gradient:other")
+        'Gradient of the loss with respect to attention to other tokens'
+        >>> column_name("mine")
+        'mine'
+    """
+    measure, _, kind = column.partition(":")
+    if measure in MEASURES:
+        return MEASURES[measure][1].format(kind_name(kind))
+    return NAMES[column][0] if column in NAMES else isolate(column)
+
+
+def short_name(column: str) -> str:
+    """Return a column in few words, for legends and headings next to others of its group.
+
+    Example:
+        >>> [short_name(column) for column in ("surface:next", "gradient:separator", "mine")]
+        ['next token', 'separators', 'mine']
+    """
+    measure, _, kind = column.partition(":")
+    if measure in MEASURES:
+        return kind_name(kind)
+    return NAMES[column][1] if column in NAMES else isolate(column)
+
+
+def map_title(column: str) -> str:
+    """Return the title of a column's map of heads.
+
+    Example:
+        >>> map_title("surface:next"), map_title("surface:entropy")
+        ('Next token', 'Entropy of all rows')
+    """
+    if column in ENTROPIES or not column.startswith(GROUP):
+        return column_name(column)
+    name = short_name(column)
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def value_text(column: str, value: float) -> str:
+    """Return a value of a column; importances can be tiny, so they have three digits.
+
+    Example:
+        >>> value_text("surface:self", 0.2512), value_text("gradient:other", 0.00001234)
+        ('0.25', '1.23e-05')
+        >>> value_text("surface:self", math.nan)
+        '–'
+    """
+    return number(value) if column.partition(":")[0] in MEASURES else mean(value)
+
+
+def interval_text(column: str, row: Row) -> str:
+    r"""Return a mean with its interval; alone where there is none.
+
+    Example:
+        >>> interval_text("surface:self", Row(mean=0.25, low=0.2, high=0.3))
+        '0.25 [0.20,\xa00.30]'
+    """
+    return with_range(*(value_text(column, value) for value in (row.mean, row.low, row.high)))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a surface run measured, with the words for it.
+
+    Attributes:
+        run: A surface run.
+    """
+
+    run: Labelling
+
+    @property
+    def findings(self) -> Findings:
+        """Return the findings of heads."""
+        return self.run.findings
+
+    @cached_property
+    def layer_means(self) -> Table:
+        """Return the means over layers, with positions of layers; those that no input has are NaN."""
+        means = self.run.surface.layers if self.run.surface else LAYER_MEANS
+        return means.numbered(self.run.scores.stack)
+
+    @cached_property
+    def layers(self) -> Table:
+        """Return the means over layers that are known, layer by layer."""
+        rows = self.layer_means.take(np.argsort(self.layer_means["layer"], kind="stable"))
+        return rows.take(~np.isnan(rows["mean"]))
+
+    @cached_property
+    def heads(self) -> Table:
+        """Return a row for each column and head with a mean, its decision in the words of the page."""
+        rows = findings_of(self.run)
+        words = dict(zip((*DECISIONS, ""), DECISION_WORDS, strict=True))
+        rows = rows.replace(decision=[words[decision] for decision in rows["decision"]])
+        return rows.take(~np.isnan(rows["mean"]))
+
+    @cached_property
+    def noop(self) -> Table:
+        """Return the tests of attention that does not matter, with positions of layers."""
+        tests = self.run.surface.noop if self.run.surface else NO_OPS
+        return tests.numbered(self.run.scores.stack)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns with a mean of at least one head, in their order."""
+        return [name for name in self.findings.sieves if self.has(name)]
+
+    @property
+    def statistics(self) -> list[str]:
+        """Return the columns that are tested, those without a mean among them."""
+        return [name for name in self.findings.sieves if name.startswith(GROUP)]
+
+    def importances(self, *measures: str) -> list[str]:
+        """Return the columns of importances of some measures."""
+        return [name for name in self.findings.sieves if name.partition(":")[0] in measures]
+
+    def has(self, column: str) -> bool:
+        """Return whether there is a column with a mean of at least one head."""
+        findings = self.findings
+        return column in findings.sieves and not np.isnan(findings.mean[findings.of(column)]).all()
+
+    def even(self, column: str) -> float:
+        """Return the value of even attention in a column; NaN where it has none."""
+        null = self.findings.null[self.findings.of(column)]
+        return float(np.nanmean(null)) if column.startswith(GROUP) and not np.isnan(null).all() else math.nan
+
+    def counts(self, column: str) -> tuple[int, int, int, int]:
+        """Count heads above even attention, below it, undetermined, and untestable."""
+        decided = self.findings.decision[self.findings.of(column)]
+        above, below, undetermined, untestable = (int((decided == code).sum()) for code in range(4))
+        return above, below, undetermined, untestable
+
+    def peak(self, column: str, *, largest: bool = True) -> Row:
+        """Return the head with the largest (or smallest) mean of a column with means; the first of equals.
+
+        Its ``place`` is layer and head, as in ``3-7``; ``q`` is that of "above even".
+        """
+        rows = self.heads.where(sieve=column)
+        row = rows[int(rows["mean"].argmax() if largest else rows["mean"].argmin())]
+        row.place = f"{row.layer}-{row.head}"
+        return row
+
+    def by_layer(self, column: str) -> dict[int, Row]:
+        """Return the means of a column by layer."""
+        return {row.layer: row for row in self.layers.where(column=column)}
+
+
+def answer_of(measured: Measured) -> Answer:
+    """Return title, line, at most five sentences and warnings; all counts are those of findings and tests."""
+    run = measured.run
+    facts, size = account(run), heads_in_layers(run.scores.stack, run.scores.heads)
+    names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
+    return Answer(
+        title=TITLE,
+        line=" · ".join([*names, size, error_rate(run.decision, "statistic", "“above”", "“above”")]),
+        sentences=(
+            *_kinds(measured, SINKS), *_kinds(measured, PLACES), *_breadth(measured), *_loss(measured),
+            _open(measured),
+        ),
+        warnings=facts.warnings,
+    )  # fmt: skip
+
+
+def _kinds(measured: Measured, names: Mapping[str, str]) -> list[Sentence]:
+    """Return how many heads look at each kind of token more than even attention does; nothing without any."""
+    known = {column: name for column, name in names.items() if measured.has(column)}
+    if not known:
+        return []
+    above = {column: measured.counts(column)[0] for column in known}
+    first, *others = sorted(known, key=lambda column: -above[column])
+    heads = plural(measured.findings.mean[0].size, "head")
+    count = above[first]
+    rest = "more than even attention does"
+    if not count:
+        *most, last = known.values()
+        kinds = f"{', '.join(most)} or {last}" if most else last
+        return [Sentence(f"No head looks at {kinds}", f"{rest}.", first)]
+    verb = "looks" if count == 1 else "look"
+    if others:
+        rest += ", " + join_names([f"{above[column]:,} at {known[column]}" for column in others])
+    top = measured.peak(first)
+    rest += f". Strongest: {top.place} with {interval_text(first, top)} of its attention there"
+    return [Sentence(f"{count:,} of {heads} {verb} at {known[first]}", f"{rest}.", first)]
+
+
+def _breadth(measured: Measured) -> list[Sentence]:
+    """Return the most focused and the broadest head; nothing where entropy was not measured."""
+    column = ENTROPIES[0]
+    if not measured.has(column):
+        return []
+    low, high = (measured.peak(column, largest=largest) for largest in (False, True))
+    even = measured.even(column)
+    known = "" if math.isnan(even) else f"; even attention has {value_text(column, even)}"
+    return [
+        Sentence(
+            f"Head {low.place} is the most focused",
+            f"({value_text(column, low.mean)} nats of entropy), {high.place} the broadest "
+            f"({value_text(column, high.mean)}){known}.",
+            column,
+            "not",
+        )
+    ]
+
+
+def _loss(measured: Measured) -> list[Sentence]:
+    """Return in how many layers attention to a kind of token matters less; nothing without gradients."""
+    tests = [test for test in measured.noop.where(measure="gradient") if test.count]
+    kinds = dict.fromkeys(test.kind for test in tests)
+    if not kinds:
+        return []
+    less = {kind: sum(test.decision == OUTCOMES[0] for test in tests if test.kind == kind) for kind in kinds}
+    first, *others = sorted(kinds, key=lambda kind: -less[kind])
+    layers = plural(measured.findings.count.shape[1], "layer")
+    lead = (
+        f"In {less[first]} of {layers}, attention to {kind_name(first)} matters less"
+        if less[first]
+        else f"In no layer, attention to {kind_name(first)} is shown to matter less"
+    )
+    more = f" ({', '.join(f'{kind_name(kind)}: {less[kind]}' for kind in others)})" if others else ""
+    return [Sentence(lead, f"to the loss than attention to other tokens{more}.")]
+
+
+def _open(measured: Measured) -> Sentence:
+    """Return how many tests stay open."""
+    counts = np.array([measured.counts(column) for column in measured.statistics]).reshape(-1, 4)
+    undetermined, untestable = counts[:, 2].sum(), counts[:, 3].sum()
+    total = plural(len(counts) * measured.findings.mean[0].size, "test")
+    lead = f"{undetermined:,} of {total} {'stays' if undetermined == 1 else 'stay'} undetermined"
+    rest = f"; {untestable:,} could not be made." if untestable else "."
+    return Sentence(lead if undetermined else f"None of {total} stays undetermined", rest, "", "undetermined")
+
+
+def head_sentence(measured: Measured, layer: int, head: int) -> str:
+    """Return where one head looks more than even attention does.
+
+    Args:
+        measured: What the run measured.
+        layer: Place of its layer among those that are read.
+        head: Its head within the layer, from 0.
+    """
+    findings, name = measured.findings, measured.run.scores.stack.name(layer, head)
+    above = [
+        role
+        for role in findings.roles
+        if role not in (*ENTROPIES, *ROWS) and findings.decision[findings.of(role), layer, head] == 0
+    ]
+    if not above:
+        return f"{name} looks at nothing that was tested more than even attention does."
+    places = [isolate(phrase_of(role).one.partition(" ")[2]) for role in above]
+    return f"{name} looks {join_names(places)} more than even attention does."
+
+
+def column_sentence(measured: Measured, column: str) -> str:
+    """Return the result of one column in words, without its name."""
+    if not measured.has(column):
+        return "Not applicable to these inputs and this model."
+    top, rows = measured.peak(column), [*measured.layers.where(column=column)]
+    counts = above, below, undetermined, untestable = measured.counts(column)
+    heads, even = plural(sum(counts), "head"), number(measured.even(column))
+    strongest = f"{top.place}, {interval_text(column, top)}"
+    focused = column in ENTROPIES
+    over = ""
+    if len(rows) > 1:
+        extreme = (min if focused else max)(rows, key=lambda row: row.mean)
+        which = f"{'smallest' if focused else 'largest'} in layer {extreme.layer}"
+        over = f" The mean over a layer is {which}, {interval_text(column, extreme)}."
+    if focused:
+        low = measured.peak(column, largest=False)
+        return (
+            f"From {interval_text(column, low)} nats in head {low.place}, the most focused, to "
+            f"{interval_text(column, top)} in head {top.place}, the broadest; even attention has {even}. "
+            f"{below} of {heads} below it.{over}"
+        )
+    if not column.startswith(GROUP):
+        return f"{over} Largest in head {strongest}.".lstrip()
+    parts = [f"{above or 'None'} of {heads} above even attention ({even})", f"{below} below"]
+    parts += [f"{undetermined} undetermined"] * bool(undetermined)
+    parts += [f"{untestable} untestable"] * bool(untestable)
+    return f"{', '.join(parts)}.{over} Strongest: head {strongest}."
+
+
+def noop_sentences(measured: Measured) -> list[str]:
+    """Return in which layers attention matters less than that to other tokens: one sentence for each kind.
+
+    Kinds that no input has are left out.
+    """
+    layers, said = measured.run.scores.stack.numbers, []
+    for measure, kind in dict.fromkeys((test.measure, test.kind) for test in measured.noop if test.count):
+        act = "taking away" if measure == "attention×gradient" else "changing"
+        claim = f"{act} the attention to {kind_name(kind)} matters less than {act} that to other tokens"
+        tests = measured.noop.where(measure=measure, kind=kind)
+        less, more, rest, bare = (
+            sorted(tests.where(decision=word)["layer"].tolist()) for word in OUTCOMES
+        )  # fmt: skip
+        if not less and not more and not rest:
+            said.append(f"Whether {claim} could be tested in no layer.")
+            continue
+        first = f"In {_span(less, layers)}, {claim}" if less else f"In no layer is it shown that {claim}"
+        others = [(more, "not less"), (rest if less or more else [], "undetermined"), (bare, "untestable")]
+        ends = [f"{_span(places, layers)}: {word}" for places, word in others if places]
+        said.append("; ".join([first, *ends]) + ".")
+    return said
+
+
+def _span(places: Sequence[int], layers: Sequence[int]) -> str:
+    """Return layers in words, runs of three and more by their ends.
+
+    Example:
+        >>> _span([0, 1, 2, 5], range(6)), _span([1], range(6)), _span([3, 7], (3, 7))
+        ('layers 0–2 and 5', 'layer 1', 'both layers')
+    """
+    count = len(layers)
+    if len(places) == count and count > 1:
+        return "both layers" if count == 2 else f"all {count} layers"
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    parts: list[str] = []
+    for run in runs:
+        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(layer) for layer in run]
+    return f"layer{'s' if len(places) > 1 else ''} {join_names(parts)}"
+
+
+def promise(decision: Decision) -> str:
+    """Return which error rates the correction controls for heads above and below even attention."""
+    level = f"{100 * decision.alpha:g}\u00a0%"
+    over = {"run": "all statistics together", "layer": "one statistic in one layer"}.get(
+        decision.family, "one statistic"
+    )
+    if decision.correction == "none":
+        return f"Nothing was corrected: of heads at even attention, {level} are called above it by chance."
+    if decision.correction.startswith("fdr"):
+        return (
+            f"Of the heads called above even attention ({over}), at most {level} are expected not to be and, "
+            f"separately, at most {level} of those called below it."
+        )
+    return (
+        f"The chance of even one false “above even” ({over}) is at most {level} and, separately, that of one "
+        f"false “below even”."
+    )
+
+
+def glossary(decision: Decision) -> tuple[tuple[str, str], ...]:
+    """Return what the words of the page mean."""
+    return (
+        (
+            "mean attention",
+            "Over all rows of an input, then over inputs. Rows of the first token, of separators or of other "
+            "tokens count alone only where the name says so.",
+        ),
+        (
+            "own text of a separator",
+            "The text that it ends. Its row is divided among first token, separators, own and other text.",
+        ),
+        (
+            "even attention",
+            "One over the number of visible tokens, the mean over the inputs. Each head is tested against it "
+            "in both directions.",
+        ),
+        (
+            "above, below",
+            f"Significantly above or below even attention. “Below” needs at least {ENOUGH_FOR_NOT} units. "
+            f"{promise(decision)}",
+        ),
+        ("undetermined", "The inputs do not decide, or the decision would depend on few units."),
+        (
+            "interval",
+            "95\u00a0% interval of the mean; it is not adjusted for the choice of the largest head, whose "
+            "mean tends to be a little high.",
+        ),
+        ("interval of a layer", "t over units of the mean over the layer’s heads."),
+        (
+            "entropy",
+            "It cannot exceed that of even attention, so nearly every head lies below: read its size.",
+        ),
+        ("size", "A difference from even attention can be certain and small: read the means."),
+    )
