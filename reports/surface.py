@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from headroles.records.findings import DECISIONS, Findings, Labelling, findings_of
+from headroles.records.findings import DECISIONS, Labelling, findings_of
 from headroles.records.numbers import isolate, join_names, mean, number, plural, with_range
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
@@ -23,45 +23,32 @@ GROUP = "surface"
 MEASURES = {
     "gradient": ("|∂loss/∂attention|", "Gradient of the loss with respect to attention to {}"),
     "attention×gradient": (
-        "|attention × ∂loss/∂attention|",
-        "Attention to {} × gradient of the loss with respect to it",
+        "|attention × ∂loss/∂attention|", "Attention to {} × gradient of the loss with respect to it",
     ),
-}
+}  # fmt: skip
 """Importances by the first part of their columns' names: as formulas, and in words with a kind of token."""
 ENTROPIES = ("surface:entropy", "surface:entropy-first")
-NAMES = {
-    "surface:first": ("To the first token", "first token", "first"),
-    "surface:separator": ("To separators", "separators", "sepa-\nrator"),
-    "surface:separator→separator": (
-        "From separators to separators", "separators → separators", "sep.→\nsep.",
-    ),
-    "surface:other→separator": (
-        "From other tokens to separators", "other tokens → separators", "other→\nsep.",
-    ),
-    "surface:punctuation": ("To punctuation", "punctuation", "punc-\ntuation"),
-    "surface:previous": ("To the previous token", "previous token", "pre-\nvious"),
-    "surface:next": ("To the next token", "next token", "next"),
-    "surface:self": ("To the same token", "same token", "self"),
-    "surface:first→first": ("From the first token to itself", "first token → itself", "first→\nitself"),
-    "surface:first→separator": (
-        "From the first token to separators", "first token → separators", "first→\nsep.",
-    ),
-    "surface:first→text": ("From the first token to the texts", "first token → texts", "first→\ntexts"),
-    "surface:separator→first": (
-        "From separators to the first token", "separators → first token", "sep.→\nfirst",
-    ),
-    "surface:separator→self": (
-        "From separators to themselves", "separators → themselves", "sep.→\nitself",
-    ),
-    "surface:separator→own-text": (
+NAMES = {f"{GROUP}:{kind}": words for kind, words in {
+    "first": ("To the first token", "first token", "first"),
+    "separator": ("To separators", "separators", "sepa-\nrator"),
+    "separator→separator": ("From separators to separators", "separators → separators", "sep.→\nsep."),
+    "other→separator": ("From other tokens to separators", "other tokens → separators", "other→\nsep."),
+    "punctuation": ("To punctuation", "punctuation", "punc-\ntuation"),
+    "previous": ("To the previous token", "previous token", "pre-\nvious"),
+    "next": ("To the next token", "next token", "next"),
+    "self": ("To the same token", "same token", "self"),
+    "first→first": ("From the first token to itself", "first token → itself", "first→\nitself"),
+    "first→separator": ("From the first token to separators", "first token → separators", "first→\nsep."),
+    "first→text": ("From the first token to the texts", "first token → texts", "first→\ntexts"),
+    "separator→first": ("From separators to the first token", "separators → first token", "sep.→\nfirst"),
+    "separator→self": ("From separators to themselves", "separators → themselves", "sep.→\nitself"),
+    "separator→own-text": (
         "From separators to the text that they end", "separators → own text", "sep.→\nown",
     ),
-    "surface:separator→other-text": (
-        "From separators to the other text", "separators → other text", "sep.→\nother",
-    ),
-    "surface:entropy": ("Entropy of all rows", "all rows", "entro-\npy"),
-    "surface:entropy-first": ("Entropy of the first token's row", "first token's row", "first\nrow"),
-}  # fmt: skip
+    "separator→other-text": ("From separators to the other text", "separators → other text", "sep.→\nother"),
+    "entropy": ("Entropy of all rows", "all rows", "entro-\npy"),
+    "entropy-first": ("Entropy of the first token's row", "first token's row", "first\nrow"),
+}.items()}  # fmt: skip
 """Columns in words: their names, in few words next to others of their group, and above narrow columns."""
 ROWS = tuple(NAMES)[8:15]
 """Columns about the rows of special tokens, which have a table of their own in the terminal."""
@@ -74,15 +61,12 @@ FAMILIES = {
 }
 TITLE = "What do heads look at on the surface?"
 SINKS = {
-    "surface:first": "the first token",
-    "surface:separator": "separators",
-    "surface:punctuation": "punctuation",
-}
+    "surface:first": "the first token", "surface:separator": "separators", "surface:punctuation": "punctuation",
+}  # fmt: skip
 PLACES = {
-    "surface:previous": "the previous token",
-    "surface:next": "the next token",
+    "surface:previous": "the previous token", "surface:next": "the next token",
     "surface:self": "the token itself",
-}
+}  # fmt: skip
 
 
 def column_name(column: str) -> str:
@@ -113,19 +97,6 @@ def short_name(column: str) -> str:
     if measure in MEASURES:
         return kind_name(kind)
     return NAMES[column][1] if column in NAMES else isolate(column)
-
-
-def map_title(column: str) -> str:
-    """Return the title of a column's map of heads.
-
-    Example:
-        >>> map_title("surface:next"), map_title("surface:entropy")
-        ('Next token', 'Entropy of all rows')
-    """
-    if column in ENTROPIES or not column.startswith(GROUP):
-        return column_name(column)
-    name = short_name(column)
-    return f"{name[:1].upper()}{name[1:]}"
 
 
 def value_text(column: str, value: float) -> str:
@@ -160,11 +131,6 @@ class Measured:
 
     run: Labelling
 
-    @property
-    def findings(self) -> Findings:
-        """Return the findings of heads."""
-        return self.run.findings
-
     @cached_property
     def layer_means(self) -> Table:
         """Return the means over layers, with positions of layers; those that no input has are NaN."""
@@ -194,30 +160,30 @@ class Measured:
     @property
     def columns(self) -> list[str]:
         """Return the columns with a mean of at least one head, in their order."""
-        return [name for name in self.findings.sieves if self.has(name)]
+        return [name for name in self.run.findings.sieves if self.has(name)]
 
     @property
     def statistics(self) -> list[str]:
         """Return the columns that are tested, those without a mean among them."""
-        return [name for name in self.findings.sieves if name.startswith(GROUP)]
+        return [name for name in self.run.findings.sieves if name.startswith(GROUP)]
 
     def importances(self, *measures: str) -> list[str]:
         """Return the columns of importances of some measures."""
-        return [name for name in self.findings.sieves if name.partition(":")[0] in measures]
+        return [name for name in self.run.findings.sieves if name.partition(":")[0] in measures]
 
     def has(self, column: str) -> bool:
         """Return whether there is a column with a mean of at least one head."""
-        findings = self.findings
+        findings = self.run.findings
         return column in findings.sieves and not np.isnan(findings.mean[findings.of(column)]).all()
 
     def even(self, column: str) -> float:
         """Return the value of even attention in a column; NaN where it has none."""
-        null = self.findings.null[self.findings.of(column)]
+        null = self.run.findings.null[self.run.findings.of(column)]
         return float(np.nanmean(null)) if column.startswith(GROUP) and not np.isnan(null).all() else math.nan
 
     def counts(self, column: str) -> tuple[int, int, int, int]:
         """Count heads above even attention, below it, undetermined, and untestable."""
-        decided = self.findings.decision[self.findings.of(column)]
+        decided = self.run.findings.decision[self.run.findings.of(column)]
         above, below, undetermined, untestable = (int((decided == code).sum()) for code in range(4))
         return above, below, undetermined, untestable
 
@@ -259,7 +225,7 @@ def _kinds(measured: Measured, names: Mapping[str, str]) -> list[Sentence]:
         return []
     above = {column: measured.counts(column)[0] for column in known}
     first, *others = sorted(known, key=lambda column: -above[column])
-    heads = plural(measured.findings.mean[0].size, "head")
+    heads = plural(measured.run.findings.mean[0].size, "head")
     count = above[first]
     rest = "more than even attention does"
     if not count:
@@ -282,15 +248,11 @@ def _breadth(measured: Measured) -> list[Sentence]:
     low, high = (measured.peak(column, largest=largest) for largest in (False, True))
     even = measured.even(column)
     known = "" if math.isnan(even) else f"; even attention has {value_text(column, even)}"
-    return [
-        Sentence(
-            f"Head {low.place} is the most focused",
-            f"({value_text(column, low.mean)} nats of entropy), {high.place} the broadest "
-            f"({value_text(column, high.mean)}){known}.",
-            column,
-            "not",
-        )
-    ]
+    rest = (
+        f"({value_text(column, low.mean)} nats of entropy), {high.place} the broadest "
+        f"({value_text(column, high.mean)}){known}."
+    )
+    return [Sentence(f"Head {low.place} is the most focused", rest, column, "not")]
 
 
 def _loss(measured: Measured) -> list[Sentence]:
@@ -301,7 +263,7 @@ def _loss(measured: Measured) -> list[Sentence]:
         return []
     less = {kind: sum(test.decision == OUTCOMES[0] for test in tests if test.kind == kind) for kind in kinds}
     first, *others = sorted(kinds, key=lambda kind: -less[kind])
-    layers = plural(measured.findings.count.shape[1], "layer")
+    layers = plural(measured.run.findings.count.shape[1], "layer")
     lead = (
         f"In {less[first]} of {layers}, attention to {kind_name(first)} matters less"
         if less[first]
@@ -315,7 +277,7 @@ def _open(measured: Measured) -> Sentence:
     """Return how many tests stay open."""
     counts = np.array([measured.counts(column) for column in measured.statistics]).reshape(-1, 4)
     undetermined, untestable = counts[:, 2].sum(), counts[:, 3].sum()
-    total = plural(len(counts) * measured.findings.mean[0].size, "test")
+    total = plural(len(counts) * measured.run.findings.mean[0].size, "test")
     lead = f"{undetermined:,} of {total} {'stays' if undetermined == 1 else 'stay'} undetermined"
     rest = f"; {untestable:,} could not be made." if untestable else "."
     return Sentence(lead if undetermined else f"None of {total} stays undetermined", rest, "", "undetermined")
@@ -329,7 +291,7 @@ def head_sentence(measured: Measured, layer: int, head: int) -> str:
         layer: Place of its layer among those that are read.
         head: Its head within the layer, from 0.
     """
-    findings, name = measured.findings, measured.run.scores.stack.name(layer, head)
+    findings, name = measured.run.findings, measured.run.scores.stack.name(layer, head)
     above = [
         role
         for role in findings.roles
@@ -345,7 +307,7 @@ def column_sentence(measured: Measured, column: str) -> str:
     """Return the result of one column in words, without its name."""
     if not measured.has(column):
         return "Not applicable to these inputs and this model."
-    top, rows = measured.peak(column), [*measured.layers.where(column=column)]
+    top, rows = measured.peak(column), measured.by_layer(column).values()
     counts = above, below, undetermined, untestable = measured.counts(column)
     heads, even = plural(sum(counts), "head"), number(measured.even(column))
     strongest = f"{top.place}, {interval_text(column, top)}"
@@ -418,9 +380,8 @@ def _span(places: Sequence[int], layers: Sequence[int]) -> str:
 def promise(decision: Decision) -> str:
     """Return which error rates the correction controls for heads above and below even attention."""
     level = f"{100 * decision.alpha:g}\u00a0%"
-    over = {"run": "all statistics together", "layer": "one statistic in one layer"}.get(
-        decision.family, "one statistic"
-    )
+    families = {"run": "all statistics together", "layer": "one statistic in one layer"}
+    over = families.get(decision.family, "one statistic")
     if decision.correction == "none":
         return f"Nothing was corrected: of heads at even attention, {level} are called above it by chance."
     if decision.correction.startswith("fdr"):
@@ -437,35 +398,18 @@ def promise(decision: Decision) -> str:
 def glossary(decision: Decision) -> tuple[tuple[str, str], ...]:
     """Return what the words of the page mean."""
     return (
-        (
-            "mean attention",
-            "Over all rows of an input, then over inputs. Rows of the first token, of separators or of other "
-            "tokens count alone only where the name says so.",
-        ),
-        (
-            "own text of a separator",
-            "The text that it ends. Its row is divided among first token, separators, own and other text.",
-        ),
-        (
-            "even attention",
-            "One over the number of visible tokens, the mean over the inputs. Each head is tested against it "
-            "in both directions.",
-        ),
-        (
-            "above, below",
-            f"Significantly above or below even attention. “Below” needs at least {ENOUGH_FOR_NOT} units. "
-            f"{promise(decision)}",
-        ),
+        ("mean attention", "Over all rows of an input, then over inputs. Rows of the first token, of separators "
+         "or of other tokens count alone only where the name says so."),
+        ("own text of a separator", "The text that it ends. Its row is divided among first token, separators, "
+         "own and other text."),
+        ("even attention", "One over the number of visible tokens, the mean over the inputs. Each head is "
+         "tested against it in both directions."),
+        ("above, below", "Significantly above or below even attention. “Below” needs at least "
+         f"{ENOUGH_FOR_NOT} units. {promise(decision)}"),
         ("undetermined", "The inputs do not decide, or the decision would depend on few units."),
-        (
-            "interval",
-            "95\u00a0% interval of the mean; it is not adjusted for the choice of the largest head, whose "
-            "mean tends to be a little high.",
-        ),
+        ("interval", "95\u00a0% interval of the mean; it is not adjusted for the choice of the largest head, "
+         "whose mean tends to be a little high."),
         ("interval of a layer", "t over units of the mean over the layer’s heads."),
-        (
-            "entropy",
-            "It cannot exceed that of even attention, so nearly every head lies below: read its size.",
-        ),
+        ("entropy", "It cannot exceed that of even attention, so nearly every head lies below: read its size."),
         ("size", "A difference from even attention can be certain and small: read the means."),
-    )
+    )  # fmt: skip

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -55,14 +54,15 @@ from headroles.reports.surface import (
     GROUP,
     MEASURES,
     NAMES,
+    PLACES,
     ROWS,
+    SINKS,
     Measured,
     answer_of,
     column_name,
     column_sentence,
     glossary,
     interval_text,
-    map_title,
     noop_sentences,
     short_name,
     value_text,
@@ -74,28 +74,13 @@ ATTENTION, ENTROPY, IMPORTANCE = "mean attention", "entropy (nats)", ""
 """Parts of the page, by the titles of the second axis of their figures; importances have one each."""
 FIGURES = {
     ATTENTION: {
-        "kinds": (
-            "To the first token, separators and punctuation",
-            ("surface:first", "surface:separator", "surface:punctuation"),
-        ),
-        "separators": (
-            "To separators, from separators and from other tokens",
-            ("surface:separator→separator", "surface:other→separator"),
-        ),
-        "neighbours": (
-            "To the previous, the next and the same token",
-            ("surface:previous", "surface:next", "surface:self"),
-        ),
+        "kinds": ("To the first token, separators and punctuation", [*SINKS]),
+        "separators": ("To separators, from separators and from other tokens", [*NAMES][2:4]),
+        "neighbours": ("To the previous, the next and the same token", [*PLACES]),
         "rows-first": ("From the first token", ROWS[:3]),
-        "rows-separator": (
-            "From separators",
-            ("surface:separator→first", "surface:separator→separator", *ROWS[5:]),
-        ),
+        "rows-separator": ("From separators", (ROWS[3], "surface:separator→separator", *ROWS[5:])),
     },
-    ENTROPY: {
-        "entropy": ("Entropy of all rows", ENTROPIES[:1]),
-        "entropy-first": ("Entropy of the first token's row", ENTROPIES[1:]),
-    },
+    ENTROPY: {key.partition(":")[2]: (NAMES[key][0], [key]) for key in ENTROPIES},
 }
 """Title and columns of every figure of attention and entropy."""
 TONES = {"first": 0, "separator": 1, "punctuation": 2, "other": 7}
@@ -124,9 +109,12 @@ FINE = ("mean", "null", "low", "high", "mean_low", "mean_high")
 """Numbers that have three digits where there are importances, which can be far below a thousandth."""
 WIDE = 120
 """Columns of a terminal from which means by layer have three decimals."""
+NONE = Row(layer=None, head=None, **dict.fromkeys(("mean", "low", "high", "q"), math.nan))
+"""Head or layer of a statistic without means."""
 OUTCOMES = ("above", "below", "undetermined", "untestable")
 STATISTICS = Table("", "Where attention heads look", "a statistic", (
-    Column("statistic", "Name of the statistic.", str, "statistic", short="attention to", terminal="narrow"),
+    Column("statistic", "Name of the statistic.", str, "statistic", column_name, short="attention to",
+           terminal="narrow"),
     Column("even", "Value of even attention.", float, "even"),
     counted("above", "Heads above even attention.", "above", text=str, terminal="narrow"),
     counted("below", "Heads below even attention.", "below", text=str, terminal="narrow"),
@@ -154,23 +142,15 @@ def report(run: Labelling) -> Report:
         ": heads above and below even attention, and the head and the layer with the largest means with "
         "their 95\u00a0% intervals"
     )
+    papers = {
+        "statistics": lambda: Paper(statistics(measured), caption(run, STATISTICS.title, FAMILIES, about)),
+        "findings": partial(findings_table, run),
+    }
     return Report(
-        "headroles surface",
-        title_of(run),
-        answer_of(measured),
-        all_notes(run),
-        run.manifest,
-        {
-            "statistics": lambda: Paper(
-                statistics(measured), caption(run, STATISTICS.title, FAMILIES, about)
-            ),
-            "findings": partial(findings_table, run),
-        },
-        page=partial(_page, measured),
-        screen=partial(_screen, measured),
-        cell=lambda: [Grid(statistics(measured))],
-        facts=partial(_facts, measured),
-    )
+        "headroles surface", title_of(run), answer_of(measured), all_notes(run), run.manifest, papers,
+        page=partial(_page, measured), screen=partial(_screen, measured),
+        cell=lambda: [Grid(statistics(measured))], facts=partial(_facts, measured),
+    )  # fmt: skip
 
 
 def _facts(measured: Measured, detail: Detail) -> list[Named]:
@@ -190,17 +170,14 @@ def _lower_first(line: str) -> str:
 def _screen(measured: Measured, detail: Detail) -> list[Grid | Named]:
     """Return the tables of a terminal: means by layer, strongest heads, importance; and sentences."""
     tested = [name for name in measured.columns if name.startswith(GROUP)]
-    names = {
-        name: short_name(name) if name in NAMES else column_name(name)
-        for name in tested if name not in ENTROPIES
-    }  # fmt: skip
     decimals = 3 if detail.width >= WIDE else 2
+    usual, rows = ([name for name in tested if (name in ROWS) == own] for own in (False, True))
+    table = statistics(measured).describe("statistic", text=short_name)
     blocks: list[Grid | Named] = [
-        Grid(_by_layer(measured, [name for name in tested if name not in ROWS], "layer", decimals))
+        Grid(_by_layer(measured, usual, "layer", decimals)),
+        *([Grid(_by_layer(measured, rows, "rows", decimals))] if rows else []),
+        Grid(table.take(~np.isnan(table["mean"]) & ~np.isin(table["statistic"], ENTROPIES))),
     ]
-    if rows := [name for name in tested if name in ROWS]:
-        blocks.append(Grid(_by_layer(measured, rows, "rows", decimals)))
-    blocks.append(Grid(statistics(measured, names)))
     for measure in MEASURES:
         if columns := [name for name in measured.importances(measure) if measured.has(name)]:
             blocks.append(Grid(_by_layer(measured, columns, measure)))
@@ -229,15 +206,13 @@ def _by_layer(
         known = number(value) if decimals is None else f"{value:.{decimals}f}"
         return MISSING if math.isnan(value) else Cell(known, value, strong=strong)
 
+    rows: list[tuple[Cell, ...]] = []
     means = [{layer: row.mean for layer, row in measured.by_layer(name).items()} for name in columns]
-    rows = [
-        (
-            Cell(str(layer), layer),
-            *(cell(own.get(layer, math.nan), len(own) > 1 and own.get(layer) == max(own.values()))
-              for own in means),
+    for layer in measured.run.scores.stack.numbers:
+        cells = (
+            (own.get(layer, math.nan), len(own) > 1 and own.get(layer) == max(own.values())) for own in means
         )
-        for layer in measured.run.scores.stack.numbers
-    ]  # fmt: skip
+        rows.append((Cell(str(layer), layer), *(cell(*known) for known in cells)))
     evens = [measured.even(name) for name in columns]
     if not all(map(math.isnan, evens)):
         rows.append((Cell("even", "even"), *map(cell, evens)))
@@ -245,29 +220,18 @@ def _by_layer(
     return Sheet("Means by layer", (corner, *header), tuple(rows))
 
 
-def statistics(measured: Measured, names: Mapping[str, str] | None = None) -> Table:
-    """Return one row per statistic: heads by decision, head and layer with the largest means.
-
-    Args:
-        measured: What the run measured.
-        names: Names of the columns to list; None: those of all statistics in words.
-    """
-    names = {name: column_name(name) for name in measured.statistics} if names is None else names
-    nothing = dict.fromkeys(("layer", "head", "largest_layer"))
-    unknown = dict.fromkeys(("mean", "low", "high", "q", "layer_mean", "layer_low", "layer_high"), math.nan)
+def statistics(measured: Measured) -> Table:
+    """Return one row per statistic: heads by decision, head and layer with the largest means."""
     rows = []
-    for name in names:
-        row: dict[str, Any] = {**nothing, **unknown, "statistic": name, "even": measured.even(name)}
-        row |= zip(OUTCOMES, measured.counts(name), strict=True)
-        if measured.has(name):
-            top = vars(measured.peak(name))
-            row |= {key: top[key] for key in ("layer", "head", "mean", "low", "high", "q")}
-        if len(layers := measured.layers.where(column=name)):
-            most = layers[int(layers["mean"].argmax())]
-            row |= {"largest_layer": most.layer, "layer_mean": most.mean}
-            row |= {"layer_low": most.low, "layer_high": most.high}
-        rows.append(row)
-    return STATISTICS.rows(rows).describe("statistic", text=names.__getitem__)
+    for name in measured.statistics:
+        top = measured.peak(name) if measured.has(name) else NONE
+        most = max(measured.by_layer(name).values(), key=lambda row: row.mean, default=NONE)
+        of_head = {key: getattr(top, key) for key in ("layer", "head", "mean", "low", "high", "q")}
+        of_layer = {f"layer_{key}": getattr(most, key) for key in ("mean", "low", "high")}
+        counts = dict(zip(OUTCOMES, measured.counts(name), strict=True))
+        known = {"statistic": name, "even": measured.even(name), "largest_layer": most.layer}
+        rows.append(known | counts | of_head | of_layer)
+    return STATISTICS.rows(rows)
 
 
 def _figures(measured: Measured, part: str) -> list[Figure]:
@@ -310,7 +274,7 @@ def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Seque
             tone = SOFT if part == ENTROPY else look.tone
             hover = f"%{{fullData.name}}, even {even:.3g}<extra></extra>"
             lines.append(Line(ends, (even, even), label, Look(tone, ""), hover, dash, place, 1.5))
-    dense = measured.findings.mean[0].size > DENSE
+    dense = measured.run.findings.mean[0].size > DENSE
     over_heads = [
         *lines,
         Dots("at", "mean", by="series", looks=looks, size=4 if dense else 6, line=1, hover=HOVER,
@@ -352,7 +316,7 @@ def _highlight(measured: Measured, labels: Mapping[str, str], part: str) -> str:
         if len(rows) > 1 and len(labels) == 1:
             return f"Mean over a layer: from {ends[0]} to {ends[1]}."
         parts += [f"{label} in {ends[-1]}"] if ends else []
-    alone = measured.findings.count.shape[1] == 1
+    alone = measured.run.findings.count.shape[1] == 1
     which = "Mean over the only layer" if alone else "Largest mean over a layer"
     return f"{which}: {'; '.join(parts)}." if parts else "No means over layers."
 
@@ -385,7 +349,7 @@ def _page(measured: Measured) -> Page:
     importances = [
         f"{column_name(name)}: {column_sentence(measured, name)}" for name in measured.importances(*MEASURES)
     ]
-    maps, names = _maps(measured), measured.findings.sieves
+    maps, names = _maps(measured), measured.run.findings.sieves
     fine = any(name.partition(":")[0] in MEASURES for name in names)
     terms = {"noun": "statistic", "chance": "even", "tested": [ABOVE, BELOW]} if measured.statistics else {}
     margin = next(line.value for line in account(run).main if line.term == "margin")
@@ -476,7 +440,7 @@ def _page(measured: Measured) -> Page:
 
 def _every_head(measured: Measured) -> Sheet:
     """Return the means of every head, with a mark where they are above or below even attention."""
-    findings, stack = measured.findings, measured.run.scores.stack
+    findings, stack = measured.run.findings, measured.run.scores.stack
     columns = {name: findings.of(name) for name in measured.columns}
 
     def cell(name: str, place: tuple[int, ...]) -> Cell:
@@ -498,14 +462,15 @@ def _every_head(measured: Measured) -> Sheet:
 
 def _maps(measured: Measured) -> HeadMaps:
     """Return a map per statistic that has scores; importances, which are not tested, when they are chosen."""
-    findings, maps = measured.findings, []
+    findings, maps = measured.run.findings, []
     for name in measured.columns:
         column, tested = findings.of(name), name.startswith(GROUP)
         ends = [float(end(findings.mean[column])) for end in (np.nanmin, np.nanmax)]
         above = f"{measured.counts(name)[0]} above even"
+        title = short_name(name) if tested and name not in ENTROPIES else column_name(name)
         maps.append(
             HeadMap(
-                name=name, title=map_title(name), column=column, shade=MEAN, hidden=not tested,
+                name=name, title=title[:1].upper() + title[1:], column=column, shade=MEAN, hidden=not tested,
                 note=above if tested and name not in ENTROPIES else "–".join(map(short_number, ends)),
                 largest=ends[1], lines=("{head} · {title}", "mean {mean}{; even attention |null}", "{word}"),
             )
