@@ -61,7 +61,8 @@ FAMILIES = {
 }
 TITLE = "What do heads look at on the surface?"
 SINKS = {
-    "surface:first": "the first token", "surface:separator": "separators", "surface:punctuation": "punctuation",
+    "surface:first": "the first token", "surface:separator": "separators",
+    "surface:punctuation": "punctuation",
 }  # fmt: skip
 PLACES = {
     "surface:previous": "the previous token", "surface:next": "the next token",
@@ -157,19 +158,10 @@ class Measured:
         tests = self.run.surface.noop if self.run.surface else NO_OPS
         return tests.numbered(self.run.scores.stack)
 
-    @property
-    def columns(self) -> list[str]:
-        """Return the columns with a mean of at least one head, in their order."""
-        return [name for name in self.run.findings.sieves if self.has(name)]
-
-    @property
-    def statistics(self) -> list[str]:
-        """Return the columns that are tested, those without a mean among them."""
-        return [name for name in self.run.findings.sieves if name.startswith(GROUP)]
-
-    def importances(self, *measures: str) -> list[str]:
-        """Return the columns of importances of some measures."""
-        return [name for name in self.run.findings.sieves if name.partition(":")[0] in measures]
+    def of(self, *groups: str, known: bool = False) -> list[str]:
+        """Return the columns of some groups; ``known``: only those with a mean of at least one head."""
+        names = [name for name in self.run.findings.sieves if name.partition(":")[0] in groups]
+        return [name for name in names if self.has(name)] if known else names
 
     def has(self, column: str) -> bool:
         """Return whether there is a column with a mean of at least one head."""
@@ -181,11 +173,10 @@ class Measured:
         null = self.run.findings.null[self.run.findings.of(column)]
         return float(np.nanmean(null)) if column.startswith(GROUP) and not np.isnan(null).all() else math.nan
 
-    def counts(self, column: str) -> tuple[int, int, int, int]:
+    def counts(self, column: str) -> tuple[int, ...]:
         """Count heads above even attention, below it, undetermined, and untestable."""
         decided = self.run.findings.decision[self.run.findings.of(column)]
-        above, below, undetermined, untestable = (int((decided == code).sum()) for code in range(4))
-        return above, below, undetermined, untestable
+        return tuple(np.bincount(decided.ravel(), minlength=4)[:4].tolist())
 
     def peak(self, column: str, *, largest: bool = True) -> Row:
         """Return the head with the largest (or smallest) mean of a column with means; the first of equals.
@@ -225,14 +216,12 @@ def _kinds(measured: Measured, names: Mapping[str, str]) -> list[Sentence]:
         return []
     above = {column: measured.counts(column)[0] for column in known}
     first, *others = sorted(known, key=lambda column: -above[column])
-    heads = plural(measured.run.findings.mean[0].size, "head")
-    count = above[first]
-    rest = "more than even attention does"
+    count, rest = above[first], "more than even attention does"
     if not count:
         *most, last = known.values()
         kinds = f"{', '.join(most)} or {last}" if most else last
         return [Sentence(f"No head looks at {kinds}", f"{rest}.", first)]
-    verb = "looks" if count == 1 else "look"
+    heads, verb = plural(measured.run.findings.mean[0].size, "head"), "looks" if count == 1 else "look"
     if others:
         rest += ", " + join_names([f"{above[column]:,} at {known[column]}" for column in others])
     top = measured.peak(first)
@@ -275,7 +264,7 @@ def _loss(measured: Measured) -> list[Sentence]:
 
 def _open(measured: Measured) -> Sentence:
     """Return how many tests stay open."""
-    counts = np.array([measured.counts(column) for column in measured.statistics]).reshape(-1, 4)
+    counts = np.array([measured.counts(column) for column in measured.of(GROUP)]).reshape(-1, 4)
     undetermined, untestable = counts[:, 2].sum(), counts[:, 3].sum()
     total = plural(len(counts) * measured.run.findings.mean[0].size, "test")
     lead = f"{undetermined:,} of {total} {'stays' if undetermined == 1 else 'stay'} undetermined"
@@ -398,10 +387,10 @@ def promise(decision: Decision) -> str:
 def glossary(decision: Decision) -> tuple[tuple[str, str], ...]:
     """Return what the words of the page mean."""
     return (
-        ("mean attention", "Over all rows of an input, then over inputs. Rows of the first token, of separators "
-         "or of other tokens count alone only where the name says so."),
-        ("own text of a separator", "The text that it ends. Its row is divided among first token, separators, "
-         "own and other text."),
+        ("mean attention", "Over all rows of an input, then over inputs. Rows of the first token, of "
+         "separators or of other tokens count alone only where the name says so."),
+        ("own text of a separator", "The text that it ends. Its row is divided among first token, "
+         "separators, own and other text."),
         ("even attention", "One over the number of visible tokens, the mean over the inputs. Each head is "
          "tested against it in both directions."),
         ("above, below", "Significantly above or below even attention. “Below” needs at least "
@@ -410,6 +399,7 @@ def glossary(decision: Decision) -> tuple[tuple[str, str], ...]:
         ("interval", "95\u00a0% interval of the mean; it is not adjusted for the choice of the largest head, "
          "whose mean tends to be a little high."),
         ("interval of a layer", "t over units of the mean over the layer’s heads."),
-        ("entropy", "It cannot exceed that of even attention, so nearly every head lies below: read its size."),
+        ("entropy", "It cannot exceed that of even attention, so nearly every head lies below: read its "
+         "size."),
         ("size", "A difference from even attention can be certain and small: read the means."),
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """The report of a surface run: its figures as in Clark et al. (2019), tables, sections and maps."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -75,7 +76,10 @@ ATTENTION, ENTROPY, IMPORTANCE = "mean attention", "entropy (nats)", ""
 FIGURES = {
     ATTENTION: {
         "kinds": ("To the first token, separators and punctuation", [*SINKS]),
-        "separators": ("To separators, from separators and from other tokens", [*NAMES][2:4]),
+        "separators": (
+            "To separators, from separators and from other tokens",
+            ["surface:separator→separator", "surface:other→separator"],
+        ),
         "neighbours": ("To the previous, the next and the same token", [*PLACES]),
         "rows-first": ("From the first token", ROWS[:3]),
         "rows-separator": ("From separators", (ROWS[3], "surface:separator→separator", *ROWS[5:])),
@@ -105,6 +109,8 @@ HOVER_MEAN = (
 )
 """Hover text of the mean of a layer."""
 ABOVE, BELOW = DECISION_WORDS[:2]
+MARKS = {0: "▲", 1: "▼"}
+"""Marks of heads above and below even attention, by their codes."""
 FINE = ("mean", "null", "low", "high", "mean_low", "mean_high")
 """Numbers that have three digits where there are importances, which can be far below a thousandth."""
 WIDE = 120
@@ -169,18 +175,18 @@ def _lower_first(line: str) -> str:
 
 def _screen(measured: Measured, detail: Detail) -> list[Grid | Named]:
     """Return the tables of a terminal: means by layer, strongest heads, importance; and sentences."""
-    tested = [name for name in measured.columns if name.startswith(GROUP)]
+    tested = measured.of(GROUP, known=True)
     decimals = 3 if detail.width >= WIDE else 2
     usual, rows = ([name for name in tested if (name in ROWS) == own] for own in (False, True))
     table = statistics(measured).describe("statistic", text=short_name)
     blocks: list[Grid | Named] = [
-        Grid(_by_layer(measured, usual, "layer", decimals)),
-        *([Grid(_by_layer(measured, rows, "rows", decimals))] if rows else []),
+        Grid(_means(measured, usual, "layer", decimals)),
+        *([Grid(_means(measured, rows, "rows", decimals))] if rows else []),
         Grid(table.take(~np.isnan(table["mean"]) & ~np.isin(table["statistic"], ENTROPIES))),
     ]
     for measure in MEASURES:
-        if columns := [name for name in measured.importances(measure) if measured.has(name)]:
-            blocks.append(Grid(_by_layer(measured, columns, measure)))
+        if columns := measured.of(measure, known=True):
+            blocks.append(Grid(_means(measured, columns, measure)))
     if detail.verbose:
         blocks += [
             Named("entropy", f"of {short_name(name)}: {_lower_first(column_sentence(measured, name))}", "")
@@ -191,39 +197,40 @@ def _screen(measured: Measured, detail: Detail) -> list[Grid | Named]:
 
 
 def _by_layer(
-    measured: Measured, columns: Sequence[str], corner: str, decimals: int | None = None
+    measured: Measured, header: Sequence[str], columns: Sequence[str],
+    cells: Callable[[str, Row | None], list[Cell]],
 ) -> Sheet:  # fmt: skip
-    """Return the means by layer, the largest of each column in bold; then those of even attention.
+    """Return a row for every layer: the cells of every column, made of its mean over the layer, if known."""
+    known = {column: measured.by_layer(column) for column in columns}
+    rows = [
+        (Cell(str(layer), layer), *(c for name in columns for c in cells(name, known[name].get(layer))))
+        for layer in measured.run.scores.stack.numbers
+    ]
+    return Sheet("Means by layer", tuple(header), tuple(rows))
 
-    Args:
-        measured: What the run measured.
-        columns: The columns.
-        corner: Heading of the layers.
-        decimals: Of every mean; None for three digits.
-    """
+
+def _means(measured: Measured, columns: Sequence[str], corner: str, decimals: int | None = None) -> Sheet:
+    """Return the means by layer, the largest of each column in bold; then those of even attention."""
 
     def cell(value: float, strong: bool = False) -> Cell:
         known = number(value) if decimals is None else f"{value:.{decimals}f}"
         return MISSING if math.isnan(value) else Cell(known, value, strong=strong)
 
-    rows: list[tuple[Cell, ...]] = []
-    means = [{layer: row.mean for layer, row in measured.by_layer(name).items()} for name in columns]
-    for layer in measured.run.scores.stack.numbers:
-        cells = (
-            (own.get(layer, math.nan), len(own) > 1 and own.get(layer) == max(own.values())) for own in means
-        )
-        rows.append((Cell(str(layer), layer), *(cell(*known) for known in cells)))
-    evens = [measured.even(name) for name in columns]
-    if not all(map(math.isnan, evens)):
-        rows.append((Cell("even", "even"), *map(cell, evens)))
+    def cells(name: str, row: Row | None) -> list[Cell]:
+        most = measured.layers.where(column=name)["mean"]
+        return [cell(row.mean, len(most) > 1 and row.mean == most.max()) if row else MISSING]
+
     header = [NAMES[name][2] if name in NAMES else short_name(name) for name in columns]
-    return Sheet("Means by layer", (corner, *header), tuple(rows))
+    sheet = _by_layer(measured, [corner, *header], columns, cells)
+    evens = [measured.even(name) for name in columns]
+    last = () if all(map(math.isnan, evens)) else ((Cell("even", "even"), *map(cell, evens)),)
+    return replace(sheet, rows=(*sheet.rows, *last))
 
 
 def statistics(measured: Measured) -> Table:
     """Return one row per statistic: heads by decision, head and layer with the largest means."""
     rows = []
-    for name in measured.statistics:
+    for name in measured.of(GROUP):
         top = measured.peak(name) if measured.has(name) else NONE
         most = max(measured.by_layer(name).values(), key=lambda row: row.mean, default=NONE)
         of_head = {key: getattr(top, key) for key in ("layer", "head", "mean", "low", "high", "q")}
@@ -237,7 +244,7 @@ def statistics(measured: Measured) -> Table:
 def _figures(measured: Measured, part: str) -> list[Figure]:
     """Draw the figures of a part of the page that have something to show."""
     wanted = FIGURES.get(part) or {
-        f"importance-{place}": (formula, measured.importances(measure))
+        f"importance-{place}": (formula, measured.of(measure))
         for place, (measure, (formula, _)) in enumerate(MEASURES.items())
     }
     drawn = []
@@ -306,13 +313,14 @@ def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Seque
 
 def _highlight(measured: Measured, labels: Mapping[str, str], part: str) -> str:
     """Return the layer with the largest mean of every column; with one column, the smallest as well."""
-    parts, write = (
-        [],
-        (lambda column, row: value_text(column, row.mean)) if part == IMPORTANCE else interval_text,
-    )
+    parts = []
     for column, label in labels.items():
         rows = sorted(measured.layers.where(column=column), key=lambda row: row.mean)
-        ends = [f"layer {row.layer} ({write(column, row)})" for row in rows[:1] + rows[-1:]]
+        ends = [
+            f"layer {row.layer} "
+            f"({value_text(column, row.mean) if part == IMPORTANCE else interval_text(column, row)})"
+            for row in rows[:1] + rows[-1:]
+        ]
         if len(rows) > 1 and len(labels) == 1:
             return f"Mean over a layer: from {ends[0]} to {ends[1]}."
         parts += [f"{label} in {ends[-1]}"] if ends else []
@@ -323,35 +331,28 @@ def _highlight(measured: Measured, labels: Mapping[str, str], part: str) -> str:
 
 def _numbers(measured: Measured, labels: Mapping[str, str], title: str, part: str) -> Sheet:
     """Return every mean with its interval layer by layer and, but for importance, even attention."""
-    header, known = ["layer"], {column: measured.by_layer(column) for column in labels}
-    for label in labels.values():
-        header += [f"{label} {ENDS}"] + ["even"] * (part != IMPORTANCE)
-    rows = []
-    for layer in measured.run.scores.stack.numbers:
-        cells = [Cell(str(layer), layer)]
-        for column in labels:
-            row: Row | None = known[column].get(layer)
-            cells += [Cell(interval_text(column, row), row.mean) if row else MISSING]
-            cells += [Cell(number(row.even), row.even) if row else MISSING] * (part != IMPORTANCE)
-        rows.append(tuple(cells))
-    return Sheet(title, tuple(header), tuple(rows))
+    shown = 1 if part == IMPORTANCE else 2
+    header = [text for label in labels.values() for text in (f"{label} {ENDS}", "even")[:shown]]
+
+    def cells(name: str, row: Row | None) -> list[Cell]:
+        if row is None:
+            return [MISSING] * shown
+        return [Cell(interval_text(name, row), row.mean), Cell(number(row.even), row.even)][:shown]
+
+    return replace(_by_layer(measured, ["layer", *header], [*labels], cells), name=title)
 
 
 def _page(measured: Measured) -> Page:
     """Return sections and data of the page."""
     run, decision, summary = measured.run, measured.run.decision, summarise(measured.run)
-    said, tests = noop_sentences(measured), measured.noop
+    said, tests, maps = noop_sentences(measured), measured.noop, _maps(measured)
     tests = tests.take(np.isin(tests["kind"], [*{test.kind for test in tests if test.count}]))
-    tables = (measured.layer_means, measured.noop)
-    files = {table.file: table.csv() for table in tables if len(table) or table is tables[0]}
+    files = {table.file: table.csv() for table in (measured.layer_means, measured.noop) if len(table)}
     surface = run.manifest.get("surface")
     marks = " ".join(str(surface.get("marks") or "")) if isinstance(surface, Mapping) else ""
-    importances = [
-        f"{column_name(name)}: {column_sentence(measured, name)}" for name in measured.importances(*MEASURES)
-    ]
-    maps, names = _maps(measured), measured.run.findings.sieves
-    fine = any(name.partition(":")[0] in MEASURES for name in names)
-    terms = {"noun": "statistic", "chance": "even", "tested": [ABOVE, BELOW]} if measured.statistics else {}
+    importances = measured.of(*MEASURES)
+    in_words = [f"{column_name(name)}: {column_sentence(measured, name)}" for name in importances]
+    tested = {"noun": "statistic", "chance": "even", "tested": [ABOVE, BELOW]}
     margin = next(line.value for line in account(run).main if line.term == "margin")
     precision = ["precision.csv"] * bool(summary.precision)
     return Page(
@@ -365,16 +366,16 @@ def _page(measured: Measured) -> Page:
                 ], "every-head"),
             ]),
             Section("attention", "Layers", "Layer by layer", [
-                Text("A mark per head, filled where it lies above even attention. The line is the mean of each "
-                     "layer with its 95\u00a0% interval; the dotted line is even attention.", "lead"),
+                Text("A mark per head, filled where it lies above even attention. The line is the mean of "
+                     "each layer with its 95\u00a0% interval; the dotted line is even attention.", "lead"),
                 Beside(_figures(measured, ATTENTION)),
                 Text("Marks of one layer stand apart so that they do not hide each other. After Figure 2 of "
                      "Clark et al. (2019)."
                      + (f" Punctuation: tokens that are one of “{isolate(marks)}”." if marks else "")),
             ]),
             Section("entropies", "How broad", "How broad", [
-                Text("Entropy of the attention of every head, in nats: 0 is one token only, the dashed line is "
-                     "even attention.", "lead"),
+                Text("Entropy of the attention of every head, in nats: 0 is one token only, the dashed line "
+                     "is even attention.", "lead"),
                 Beside(_figures(measured, ENTROPY)),
                 Text("After Figure 4 of Clark et al. (2019)."),
             ]),
@@ -384,34 +385,33 @@ def _page(measured: Measured) -> Page:
                 Text("Importance of an attention weight: the absolute derivative of the loss by this weight, "
                      "and that derivative times the weight. Means over weights to one kind of token, over "
                      "inputs and heads of a layer. After Figure 3 of Clark et al. (2019)."),
-                *([Fold("Every importance in words", [Points(importances)])] if importances else []),
+                *([Fold("Every importance in words", [Points(in_words)])] if in_words else []),
                 Fold("Tests: does attention to a kind of token matter less?", [
                     Grid(tests, "less important"),
                     Text("Score of an input: (o − k) / a. k is the mean importance of weights to tokens of "
-                         "the kind, o that of weights to other tokens, a the mean of both. 0: both matter the "
-                         "same; 1: only other tokens matter. “Less important”: significantly above 0. “Not "
-                         f"less”: significantly below 0, which needs at least {ENOUGH_FOR_NOT} units; p and q "
-                         "shown are those of “less important”. Each direction is corrected by itself over the "
-                         "layers of one measure and kind."),
+                         "the kind, o that of weights to other tokens, a the mean of both. 0: both matter "
+                         "the same; 1: only other tokens matter. “Less important”: significantly above 0. "
+                         f"“Not less”: significantly below 0, which needs at least {ENOUGH_FOR_NOT} units; "
+                         "p and q shown are those of “less important”. Each direction is corrected by "
+                         "itself over the layers of one measure and kind."),
                 ]),
             ]),
             Section("verdicts", "How sure", "How sure", [
                 Grid(statistics(measured)),
                 Fold("Every statistic in words", [Drawing("surface/verdicts.html", {
                     name: (column_name(name), measured.counts(name), column_sentence(measured, name))
-                    for name in measured.statistics
+                    for name in measured.of(GROUP)
                 })]),
                 Words(glossary(decision)),
             ]),
             Section("findings", "All numbers", "All numbers", [
-                Text("One row per statistic (column “sieve”), layer and head; q is that of “above even”, q of "
-                     "not that of “below even”. Importances are described, not tested.", "lead"),
+                Text("One row per statistic (column “sieve”), layer and head; q is that of “above even”, q "
+                     "of not that of “below even”. Importances are described, not tested.", "lead"),
                 Text("This table, the plots and the downloads need JavaScript. The other tables do not.",
                      "warning"),
                 Numbers(
                     "separator 2-9",
-                    ["findings.csv", "labels.csv", "layers.csv", *["noop.csv"] * bool(len(measured.noop)),
-                     *precision, "run.json"],
+                    ["findings.csv", "labels.csv", *files, *precision, "run.json"],
                     caption(run, "Findings", FAMILIES),
                     "Statistic",
                 ),
@@ -424,7 +424,8 @@ def _page(measured: Measured) -> Page:
         ],
         {
             "findings-columns": findings_json(
-                summary, run.manifest.get("model"), words=DECISION_WORDS, fine=FINE if fine else (), **terms
+                summary, run.manifest.get("model"), words=DECISION_WORDS, fine=FINE if importances else (),
+                **(tested if measured.of(GROUP) else {}),
             )
         },
         files,
@@ -441,40 +442,34 @@ def _page(measured: Measured) -> Page:
 def _every_head(measured: Measured) -> Sheet:
     """Return the means of every head, with a mark where they are above or below even attention."""
     findings, stack = measured.run.findings, measured.run.scores.stack
-    columns = {name: findings.of(name) for name in measured.columns}
-
-    def cell(name: str, place: tuple[int, ...]) -> Cell:
-        at = (columns[name], *place)
-        value = float(findings.mean[at])
-        text = number(value) if name.partition(":")[0] in MEASURES else f"{value:.3f}"
-        mark = {0: "▲", 1: "▼"}.get(int(findings.decision[at]), "")
-        return MISSING if math.isnan(value) else Cell(text, value, mark)
-
-    rows = tuple(
-        (
-            head_cell(Row(layer=stack.numbers[place[0]], head=place[1])),
-            *(cell(name, place) for name in columns),
-        )
-        for place in np.ndindex(findings.mean.shape[1:])
-    )
-    return Sheet("Every head", ("head", *map(column_name, columns)), rows)
+    heads = np.ndindex(findings.mean.shape[1:])
+    names, columns = measured.of(GROUP, *MEASURES, known=True), []
+    for name in names:
+        at, write = findings.of(name), "{:.3f}".format if name.startswith(GROUP) else number
+        known = zip(findings.mean[at].ravel().tolist(), findings.decision[at].ravel().tolist(), strict=True)
+        columns.append([
+            MISSING if math.isnan(value) else Cell(write(value), value, MARKS.get(code, ""))
+            for value, code in known
+        ])  # fmt: skip
+    places = [head_cell(Row(layer=stack.numbers[layer], head=head)) for layer, head in heads]
+    rows = tuple(zip(places, *columns, strict=True))
+    return Sheet("Every head", ("head", *map(column_name, names)), rows)
 
 
 def _maps(measured: Measured) -> HeadMaps:
     """Return a map per statistic that has scores; importances, which are not tested, when they are chosen."""
     findings, maps = measured.run.findings, []
-    for name in measured.columns:
-        column, tested = findings.of(name), name.startswith(GROUP)
+    for name in measured.of(GROUP, *MEASURES, known=True):
+        column, group = findings.of(name), name.partition(":")[0]
+        brief = group == GROUP and name not in ENTROPIES
+        title = short_name(name) if brief else column_name(name)
         ends = [float(end(findings.mean[column])) for end in (np.nanmin, np.nanmax)]
-        above = f"{measured.counts(name)[0]} above even"
-        title = short_name(name) if tested and name not in ENTROPIES else column_name(name)
-        maps.append(
-            HeadMap(
-                name=name, title=title[:1].upper() + title[1:], column=column, shade=MEAN, hidden=not tested,
-                note=above if tested and name not in ENTROPIES else "–".join(map(short_number, ends)),
-                largest=ends[1], lines=("{head} · {title}", "mean {mean}{; even attention |null}", "{word}"),
-            )
-        )  # fmt: skip
+        spread, above = "–".join(map(short_number, ends)), f"{measured.counts(name)[0]} above even"
+        maps.append(HeadMap(
+            name=name, title=title[:1].upper() + title[1:], note=above if brief else spread, column=column,
+            shade=MEAN, largest=ends[1], hidden=group != GROUP,
+            lines=("{head} · {title}", "mean {mean}{; even attention |null}", "{word}"),
+        ))  # fmt: skip
     return HeadMaps(
         id="surface-maps",
         maps=maps,
