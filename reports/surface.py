@@ -11,7 +11,7 @@ from headroles.records.findings import DECISIONS, Labelling, findings_of
 from headroles.records.numbers import isolate, join_names, mean, number, plural, with_range
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.surface import LAYER_MEANS, NO_OPS, OUTCOMES, kind_name
+from headroles.records.surface import LAYER_MEANS, OUTCOMES, SurfaceResults, kind_name
 from headroles.records.table import Row, Table
 from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
@@ -59,7 +59,6 @@ FAMILIES = {
     "run": "all heads and statistics of the run",
     "layer": "the heads of one statistic in one layer",
 }
-TITLE = "What do heads look at on the surface?"
 SINKS = {
     "surface:first": "the first token", "surface:separator": "separators",
     "surface:punctuation": "punctuation",
@@ -74,12 +73,8 @@ def column_name(column: str) -> str:
     """Return the name of a column in words.
 
     Example:
-        >>> column_name("surface:separator")
-        'To separators'
-        >>> column_name("gradient:other")
-        'Gradient of the loss with respect to attention to other tokens'
-        >>> column_name("mine")
-        'mine'
+        >>> [column_name(column) for column in ("surface:separator", "attention×gradient:first", "mine")]
+        ['To separators', 'Attention to the first token × gradient of the loss with respect to it', 'mine']
     """
     measure, _, kind = column.partition(":")
     if measure in MEASURES:
@@ -100,26 +95,15 @@ def short_name(column: str) -> str:
     return NAMES[column][1] if column in NAMES else isolate(column)
 
 
-def value_text(column: str, value: float) -> str:
-    """Return a value of a column; importances can be tiny, so they have three digits.
-
-    Example:
-        >>> value_text("surface:self", 0.2512), value_text("gradient:other", 0.00001234)
-        ('0.25', '1.23e-05')
-        >>> value_text("surface:self", math.nan)
-        '–'
-    """
-    return number(value) if column.partition(":")[0] in MEASURES else mean(value)
-
-
 def interval_text(column: str, row: Row) -> str:
-    r"""Return a mean with its interval; alone where there is none.
+    r"""Return a mean with its interval; alone where there is none. Importances can be tiny: they have digits.
 
     Example:
         >>> interval_text("surface:self", Row(mean=0.25, low=0.2, high=0.3))
         '0.25 [0.20,\xa00.30]'
     """
-    return with_range(*(value_text(column, value) for value in (row.mean, row.low, row.high)))
+    write = number if column.partition(":")[0] in MEASURES else mean
+    return with_range(*map(write, (row.mean, row.low, row.high)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,15 +117,15 @@ class Measured:
     run: Labelling
 
     @cached_property
-    def layer_means(self) -> Table:
-        """Return the means over layers, with positions of layers; those that no input has are NaN."""
-        means = self.run.surface.layers if self.run.surface else LAYER_MEANS
-        return means.numbered(self.run.scores.stack)
+    def tables(self) -> SurfaceResults:
+        """Return the means over layers and the tests of attention that does not matter, layers by position."""
+        found, stack = self.run.surface or SurfaceResults(LAYER_MEANS), self.run.scores.stack
+        return SurfaceResults(found.layers.numbered(stack), found.noop.numbered(stack))
 
     @cached_property
     def layers(self) -> Table:
         """Return the means over layers that are known, layer by layer."""
-        rows = self.layer_means.take(np.argsort(self.layer_means["layer"], kind="stable"))
+        rows = self.tables.layers.take(np.argsort(self.tables.layers["layer"], kind="stable"))
         return rows.take(~np.isnan(rows["mean"]))
 
     @cached_property
@@ -151,12 +135,6 @@ class Measured:
         words = dict(zip((*DECISIONS, ""), DECISION_WORDS, strict=True))
         rows = rows.replace(decision=[words[decision] for decision in rows["decision"]])
         return rows.take(~np.isnan(rows["mean"]))
-
-    @cached_property
-    def noop(self) -> Table:
-        """Return the tests of attention that does not matter, with positions of layers."""
-        tests = self.run.surface.noop if self.run.surface else NO_OPS
-        return tests.numbered(self.run.scores.stack)
 
     def of(self, *groups: str, known: bool = False) -> list[str]:
         """Return the columns of some groups; ``known``: only those with a mean of at least one head."""
@@ -199,7 +177,7 @@ def answer_of(measured: Measured) -> Answer:
     facts, size = account(run), heads_in_layers(run.scores.stack, run.scores.heads)
     names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
     return Answer(
-        title=TITLE,
+        title="What do heads look at on the surface?",
         line=" · ".join([*names, size, error_rate(run.decision, "statistic", "“above”", "“above”")]),
         sentences=(
             *_kinds(measured, SINKS), *_kinds(measured, PLACES), *_breadth(measured), *_loss(measured),
@@ -236,17 +214,14 @@ def _breadth(measured: Measured) -> list[Sentence]:
         return []
     low, high = (measured.peak(column, largest=largest) for largest in (False, True))
     even = measured.even(column)
-    known = "" if math.isnan(even) else f"; even attention has {value_text(column, even)}"
-    rest = (
-        f"({value_text(column, low.mean)} nats of entropy), {high.place} the broadest "
-        f"({value_text(column, high.mean)}){known}."
-    )
+    known = "" if math.isnan(even) else f"; even attention has {mean(even)}"
+    rest = f"({mean(low.mean)} nats of entropy), {high.place} the broadest ({mean(high.mean)}){known}."
     return [Sentence(f"Head {low.place} is the most focused", rest, column, "not")]
 
 
 def _loss(measured: Measured) -> list[Sentence]:
     """Return in how many layers attention to a kind of token matters less; nothing without gradients."""
-    tests = [test for test in measured.noop.where(measure="gradient") if test.count]
+    tests = [test for test in measured.tables.noop.where(measure="gradient") if test.count]
     kinds = dict.fromkeys(test.kind for test in tests)
     if not kinds:
         return []
@@ -327,10 +302,12 @@ def noop_sentences(measured: Measured) -> list[str]:
     Kinds that no input has are left out.
     """
     layers, said = measured.run.scores.stack.numbers, []
-    for measure, kind in dict.fromkeys((test.measure, test.kind) for test in measured.noop if test.count):
+    for measure, kind in dict.fromkeys(
+        (test.measure, test.kind) for test in measured.tables.noop if test.count
+    ):
         act = "taking away" if measure == "attention×gradient" else "changing"
         claim = f"{act} the attention to {kind_name(kind)} matters less than {act} that to other tokens"
-        tests = measured.noop.where(measure=measure, kind=kind)
+        tests = measured.tables.noop.where(measure=measure, kind=kind)
         less, more, rest, bare = (
             sorted(tests.where(decision=word)["layer"].tolist()) for word in OUTCOMES
         )  # fmt: skip

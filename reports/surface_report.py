@@ -4,11 +4,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, mean, number
+from headroles.records.surface import KINDS
 from headroles.records.table import (
     ENDS,
     MISSING,
@@ -66,14 +68,13 @@ from headroles.reports.surface import (
     interval_text,
     noop_sentences,
     short_name,
-    value_text,
 )
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.terminal.facts import all_notes, describe_test, title_of
 
 ATTENTION, ENTROPY, IMPORTANCE = "mean attention", "entropy (nats)", ""
 """Parts of the page, by the titles of the second axis of their figures; importances have one each."""
-FIGURES = {
+FIGURES: Mapping[str, Mapping[str, tuple[str, Sequence[str]]]] = {
     ATTENTION: {
         "kinds": ("To the first token, separators and punctuation", [*SINKS]),
         "separators": (
@@ -85,8 +86,12 @@ FIGURES = {
         "rows-separator": ("From separators", (ROWS[3], "surface:separator→separator", *ROWS[5:])),
     },
     ENTROPY: {key.partition(":")[2]: (NAMES[key][0], [key]) for key in ENTROPIES},
+    IMPORTANCE: {
+        f"importance-{place}": (formula, [f"{measure}:{kind}" for kind in KINDS])
+        for place, (measure, (formula, _)) in enumerate(MEASURES.items())
+    },
 }
-"""Title and columns of every figure of attention and entropy."""
+"""Title and columns of every figure, by the part of the page."""
 TONES = {"first": 0, "separator": 1, "punctuation": 2, "other": 7}
 """Colours of kinds of tokens, the same in every figure; other columns take them in turn."""
 STEP = 0.17
@@ -148,7 +153,7 @@ def report(run: Labelling) -> Report:
         ": heads above and below even attention, and the head and the layer with the largest means with "
         "their 95\u00a0% intervals"
     )
-    papers = {
+    papers: dict[str, Callable[[], Any]] = {
         "statistics": lambda: Paper(statistics(measured), caption(run, STATISTICS.title, FAMILIES, about)),
         "findings": partial(findings_table, run),
     }
@@ -179,14 +184,13 @@ def _screen(measured: Measured, detail: Detail) -> list[Grid | Named]:
     decimals = 3 if detail.width >= WIDE else 2
     usual, rows = ([name for name in tested if (name in ROWS) == own] for own in (False, True))
     table = statistics(measured).describe("statistic", text=short_name)
-    blocks: list[Grid | Named] = [
-        Grid(_means(measured, usual, "layer", decimals)),
-        *([Grid(_means(measured, rows, "rows", decimals))] if rows else []),
-        Grid(table.take(~np.isnan(table["mean"]) & ~np.isin(table["statistic"], ENTROPIES))),
-    ]
-    for measure in MEASURES:
-        if columns := measured.of(measure, known=True):
-            blocks.append(Grid(_means(measured, columns, measure)))
+    strongest = Grid(table.take(~np.isnan(table["mean"]) & ~np.isin(table["statistic"], ENTROPIES)))
+    importances = [(measured.of(measure, known=True), measure, None) for measure in MEASURES]
+    first, others = (
+        [Grid(_means(measured, *wanted)) for wanted in every if wanted[0]]
+        for every in ([(usual, "layer", decimals), (rows, "rows", decimals)], importances)
+    )
+    blocks: list[Grid | Named] = [*first, strongest, *others]
     if detail.verbose:
         blocks += [
             Named("entropy", f"of {short_name(name)}: {_lower_first(column_sentence(measured, name))}", "")
@@ -243,15 +247,11 @@ def statistics(measured: Measured) -> Table:
 
 def _figures(measured: Measured, part: str) -> list[Figure]:
     """Draw the figures of a part of the page that have something to show."""
-    wanted = FIGURES.get(part) or {
-        f"importance-{place}": (formula, measured.of(measure))
-        for place, (measure, (formula, _)) in enumerate(MEASURES.items())
-    }
-    drawn = []
-    for key, (title, columns) in wanted.items():
-        if known := [name for name in columns if measured.has(name)]:
-            drawn.append(_figure(measured, part, (key, title), known))
-    return drawn
+    return [
+        _figure(measured, part, (key, title), known)
+        for key, (title, columns) in FIGURES[part].items()
+        if (known := [name for name in columns if measured.has(name)])
+    ]
 
 
 def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Sequence[str]) -> Figure:
@@ -317,8 +317,7 @@ def _highlight(measured: Measured, labels: Mapping[str, str], part: str) -> str:
     for column, label in labels.items():
         rows = sorted(measured.layers.where(column=column), key=lambda row: row.mean)
         ends = [
-            f"layer {row.layer} "
-            f"({value_text(column, row.mean) if part == IMPORTANCE else interval_text(column, row)})"
+            f"layer {row.layer} ({number(row.mean) if part == IMPORTANCE else interval_text(column, row)})"
             for row in rows[:1] + rows[-1:]
         ]
         if len(rows) > 1 and len(labels) == 1:
@@ -345,14 +344,16 @@ def _numbers(measured: Measured, labels: Mapping[str, str], title: str, part: st
 def _page(measured: Measured) -> Page:
     """Return sections and data of the page."""
     run, decision, summary = measured.run, measured.run.decision, summarise(measured.run)
-    said, tests, maps = noop_sentences(measured), measured.noop, _maps(measured)
+    said, tests, maps = noop_sentences(measured), measured.tables.noop, _maps(measured)
     tests = tests.take(np.isin(tests["kind"], [*{test.kind for test in tests if test.count}]))
-    files = {table.file: table.csv() for table in (measured.layer_means, measured.noop) if len(table)}
+    files = {
+        table.file: table.csv() for table in (measured.tables.layers, measured.tables.noop) if len(table)
+    }
     surface = run.manifest.get("surface")
     marks = " ".join(str(surface.get("marks") or "")) if isinstance(surface, Mapping) else ""
     importances = measured.of(*MEASURES)
     in_words = [f"{column_name(name)}: {column_sentence(measured, name)}" for name in importances]
-    tested = {"noun": "statistic", "chance": "even", "tested": [ABOVE, BELOW]}
+    tested: dict[str, Any] = {"noun": "statistic", "chance": "even", "tested": [ABOVE, BELOW]}
     margin = next(line.value for line in account(run).main if line.term == "margin")
     precision = ["precision.csv"] * bool(summary.precision)
     return Page(
