@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -11,8 +12,19 @@ from headroles.records.findings import DECISIONS, Labelling, findings_of
 from headroles.records.numbers import isolate, join_names, mean, number, plural, with_range
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.surface import LAYER_MEANS, OUTCOMES, SurfaceResults, kind_name
-from headroles.records.table import Row, Table
+from headroles.records.surface import LAYER_MEANS, SurfaceResults, kind_name
+from headroles.records.surface import OUTCOMES as IN_LOSS
+from headroles.records.table import (
+    ENDS,
+    MISSING,
+    Column,
+    Row,
+    Table,
+    chance,
+    counted,
+    head_cell,
+    interval_ends,
+)
 from headroles.reports.account import account
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.words.words import error_rate, heads_in_layers
@@ -54,6 +66,8 @@ ROWS = tuple(NAMES)[8:15]
 """Columns about the rows of special tokens, which have a table of their own in the terminal."""
 DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "explained", "described")
 """Decisions in words where means are tested against even attention; the last: no test."""
+OUTCOMES = ("above", "below", "undetermined", "untestable")
+"""Decisions of heads by code, as tables name their columns."""
 FAMILIES = {
     "sieve": "the heads of one statistic",
     "run": "all heads and statistics of the run",
@@ -106,6 +120,31 @@ def interval_text(column: str, row: Row) -> str:
     return with_range(*map(write, (row.mean, row.low, row.high)))
 
 
+NONE = Row(layer=None, head=None, place="", **dict.fromkeys(("mean", "low", "high", "q"), math.nan))
+"""Head or layer of a column without means."""
+STATISTICS = Table("", "Where attention heads look", "a statistic", (
+    Column("statistic", "Name of the statistic.", str, "statistic", column_name, short="attention to",
+           terminal="narrow"),
+    Column("even", "Value of even attention.", float, "even"),
+    counted("above", "Heads above even attention.", "above", text=str, terminal="narrow"),
+    counted("below", "Heads below even attention.", "below", text=str, terminal="narrow"),
+    counted("undetermined", "Heads that the inputs do not decide.", "undetermined", text=str),
+    counted("untestable", "Heads that cannot be tested.", "untestable", text=str),
+    Column("layer", "Layer of the head with the largest mean.", "int | None"),
+    Column("head", "The head with the largest mean.", "int | None", "largest in head", short="strongest",
+           cell=lambda row: MISSING if row.head is None else head_cell(row), terminal="narrow"),
+    Column("mean", "Its mean.", float, f"its mean {ENDS}", mean, ("low", "high"), short=f"mean {ENDS}",
+           terminal="narrow"),
+    *interval_ends(),
+    chance("q", "Its q of the test above even attention.", "q", terminal="narrow"),
+    Column("largest_layer", "The layer with the largest mean.", "int | None", "largest in layer",
+           lambda value: "–" if value is None else str(value)),
+    Column("layer_mean", "Its mean.", float, f"its mean {ENDS}", mean, ("layer_low", "layer_high")),
+    *interval_ends("layer_low", "layer_high"),
+), name="Statistics")  # fmt: skip
+"""Every statistic, with the head and the layer that have the largest means."""
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """What a surface run measured, with the words for it.
@@ -118,7 +157,7 @@ class Measured:
 
     @cached_property
     def tables(self) -> SurfaceResults:
-        """Return the means over layers and the tests of attention that does not matter, layers by position."""
+        """Return means over layers and tests of attention that does not matter, layers by position."""
         found, stack = self.run.surface or SurfaceResults(LAYER_MEANS), self.run.scores.stack
         return SurfaceResults(found.layers.numbered(stack), found.noop.numbered(stack))
 
@@ -141,30 +180,47 @@ class Measured:
         names = [name for name in self.run.findings.sieves if name.partition(":")[0] in groups]
         return [name for name in names if self.has(name)] if known else names
 
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """Return of each column: even attention, heads by decision, head and layer with the largest means.
+
+        ``place`` is layer and head, as in ``3-7``. Where there is none, numbers are NaN or None.
+        """
+        findings, rows = self.run.findings, {}
+        for name in findings.sieves:
+            null, most = findings.null[findings.of(name)], self.extreme_layer(name)
+            known = name.startswith(GROUP) and not np.isnan(null).all()
+            decided = findings.decision[findings.of(name)]
+            counts = {word: int((decided == code).sum()) for code, word in enumerate(OUTCOMES)}
+            rows[name] = Row(
+                statistic=name, even=float(np.nanmean(null)) if known else math.nan,
+                **counts, **vars(self.extreme_head(name)),
+                largest_layer=most.layer, layer_mean=most.mean, layer_low=most.low, layer_high=most.high,
+            )  # fmt: skip
+        return rows
+
+    @property
+    def table(self) -> Table:
+        """Return one row per statistic: heads by decision, head and layer with the largest means."""
+        return STATISTICS.rows(vars(self.rows[name]) for name in self.of(GROUP))
+
     def has(self, column: str) -> bool:
         """Return whether there is a column with a mean of at least one head."""
-        findings = self.run.findings
-        return column in findings.sieves and not np.isnan(findings.mean[findings.of(column)]).all()
+        return column in self.rows and not math.isnan(self.rows[column].mean)
 
-    def even(self, column: str) -> float:
-        """Return the value of even attention in a column; NaN where it has none."""
-        null = self.run.findings.null[self.run.findings.of(column)]
-        return float(np.nanmean(null)) if column.startswith(GROUP) and not np.isnan(null).all() else math.nan
-
-    def counts(self, column: str) -> tuple[int, ...]:
-        """Count heads above even attention, below it, undetermined, and untestable."""
-        decided = self.run.findings.decision[self.run.findings.of(column)]
-        return tuple(np.bincount(decided.ravel(), minlength=4)[:4].tolist())
-
-    def peak(self, column: str, *, largest: bool = True) -> Row:
-        """Return the head with the largest (or smallest) mean of a column with means; the first of equals.
-
-        Its ``place`` is layer and head, as in ``3-7``; ``q`` is that of "above even".
-        """
+    def extreme_head(self, column: str, *, largest: bool = True) -> Row:
+        """Return the head with the largest (or smallest) mean of a column; the first of equals."""
         rows = self.heads.where(sieve=column)
+        if not len(rows):
+            return NONE
         row = rows[int(rows["mean"].argmax() if largest else rows["mean"].argmin())]
-        row.place = f"{row.layer}-{row.head}"
-        return row
+        known = {name: getattr(row, name) for name in ("layer", "head", "mean", "low", "high", "q")}
+        return Row(place=f"{row.layer}-{row.head}", **known)
+
+    def extreme_layer(self, column: str, *, largest: bool = True) -> Row:
+        """Return the layer with the largest (or smallest) mean of a column; the first of equals."""
+        rows = self.by_layer(column).values()
+        return (max if largest else min)(rows, key=lambda row: row.mean, default=NONE)
 
     def by_layer(self, column: str) -> dict[int, Row]:
         """Return the means of a column by layer."""
@@ -192,7 +248,7 @@ def _kinds(measured: Measured, names: Mapping[str, str]) -> list[Sentence]:
     known = {column: name for column, name in names.items() if measured.has(column)}
     if not known:
         return []
-    above = {column: measured.counts(column)[0] for column in known}
+    above = {column: measured.rows[column].above for column in known}
     first, *others = sorted(known, key=lambda column: -above[column])
     count, rest = above[first], "more than even attention does"
     if not count:
@@ -202,7 +258,7 @@ def _kinds(measured: Measured, names: Mapping[str, str]) -> list[Sentence]:
     heads, verb = plural(measured.run.findings.mean[0].size, "head"), "looks" if count == 1 else "look"
     if others:
         rest += ", " + join_names([f"{above[column]:,} at {known[column]}" for column in others])
-    top = measured.peak(first)
+    top = measured.rows[first]
     rest += f". Strongest: {top.place} with {interval_text(first, top)} of its attention there"
     return [Sentence(f"{count:,} of {heads} {verb} at {known[first]}", f"{rest}.", first)]
 
@@ -212,9 +268,8 @@ def _breadth(measured: Measured) -> list[Sentence]:
     column = ENTROPIES[0]
     if not measured.has(column):
         return []
-    low, high = (measured.peak(column, largest=largest) for largest in (False, True))
-    even = measured.even(column)
-    known = "" if math.isnan(even) else f"; even attention has {mean(even)}"
+    low, high = measured.extreme_head(column, largest=False), measured.rows[column]
+    known = "" if math.isnan(high.even) else f"; even attention has {mean(high.even)}"
     rest = f"({mean(low.mean)} nats of entropy), {high.place} the broadest ({mean(high.mean)}){known}."
     return [Sentence(f"Head {low.place} is the most focused", rest, column, "not")]
 
@@ -225,7 +280,7 @@ def _loss(measured: Measured) -> list[Sentence]:
     kinds = dict.fromkeys(test.kind for test in tests)
     if not kinds:
         return []
-    less = {kind: sum(test.decision == OUTCOMES[0] for test in tests if test.kind == kind) for kind in kinds}
+    less = {kind: sum(test.decision == IN_LOSS[0] for test in tests if test.kind == kind) for kind in kinds}
     first, *others = sorted(kinds, key=lambda kind: -less[kind])
     layers = plural(measured.run.findings.count.shape[1], "layer")
     lead = (
@@ -239,9 +294,9 @@ def _loss(measured: Measured) -> list[Sentence]:
 
 def _open(measured: Measured) -> Sentence:
     """Return how many tests stay open."""
-    counts = np.array([measured.counts(column) for column in measured.of(GROUP)]).reshape(-1, 4)
-    undetermined, untestable = counts[:, 2].sum(), counts[:, 3].sum()
-    total = plural(len(counts) * measured.run.findings.mean[0].size, "test")
+    table = measured.table
+    undetermined, untestable = table["undetermined"].sum(), table["untestable"].sum()
+    total = plural(len(table) * measured.run.findings.mean[0].size, "test")
     lead = f"{undetermined:,} of {total} {'stays' if undetermined == 1 else 'stay'} undetermined"
     rest = f"; {untestable:,} could not be made." if untestable else "."
     return Sentence(lead if undetermined else f"None of {total} stays undetermined", rest, "", "undetermined")
@@ -271,28 +326,24 @@ def column_sentence(measured: Measured, column: str) -> str:
     """Return the result of one column in words, without its name."""
     if not measured.has(column):
         return "Not applicable to these inputs and this model."
-    top, rows = measured.peak(column), measured.by_layer(column).values()
-    counts = above, below, undetermined, untestable = measured.counts(column)
-    heads, even = plural(sum(counts), "head"), number(measured.even(column))
-    strongest = f"{top.place}, {interval_text(column, top)}"
-    focused = column in ENTROPIES
-    over = ""
-    if len(rows) > 1:
-        extreme = (min if focused else max)(rows, key=lambda row: row.mean)
+    focused, row = column in ENTROPIES, measured.rows[column]
+    strongest, even = f"{row.place}, {interval_text(column, row)}", number(row.even)
+    heads, over = plural(measured.run.findings.mean[0].size, "head"), ""
+    if len(measured.by_layer(column)) > 1:
+        extreme = measured.extreme_layer(column, largest=not focused)
         which = f"{'smallest' if focused else 'largest'} in layer {extreme.layer}"
         over = f" The mean over a layer is {which}, {interval_text(column, extreme)}."
     if focused:
-        low = measured.peak(column, largest=False)
+        low = measured.extreme_head(column, largest=False)
         return (
             f"From {interval_text(column, low)} nats in head {low.place}, the most focused, to "
-            f"{interval_text(column, top)} in head {top.place}, the broadest; even attention has {even}. "
-            f"{below} of {heads} below it.{over}"
+            f"{interval_text(column, row)} in head {row.place}, the broadest; even attention has {even}. "
+            f"{row.below} of {heads} below it.{over}"
         )
     if not column.startswith(GROUP):
         return f"{over} Largest in head {strongest}.".lstrip()
-    parts = [f"{above or 'None'} of {heads} above even attention ({even})", f"{below} below"]
-    parts += [f"{undetermined} undetermined"] * bool(undetermined)
-    parts += [f"{untestable} untestable"] * bool(untestable)
+    parts = [f"{row.above or 'None'} of {heads} above even attention ({even})", f"{row.below} below"]
+    parts += [f"{getattr(row, word)} {word}" for word in OUTCOMES[2:] if getattr(row, word)]
     return f"{', '.join(parts)}.{over} Strongest: head {strongest}."
 
 
@@ -309,7 +360,7 @@ def noop_sentences(measured: Measured) -> list[str]:
         claim = f"{act} the attention to {kind_name(kind)} matters less than {act} that to other tokens"
         tests = measured.tables.noop.where(measure=measure, kind=kind)
         less, more, rest, bare = (
-            sorted(tests.where(decision=word)["layer"].tolist()) for word in OUTCOMES
+            sorted(tests.where(decision=word)["layer"].tolist()) for word in IN_LOSS
         )  # fmt: skip
         if not less and not more and not rest:
             said.append(f"Whether {claim} could be tested in no layer.")
@@ -331,15 +382,10 @@ def _span(places: Sequence[int], layers: Sequence[int]) -> str:
     count = len(layers)
     if len(places) == count and count > 1:
         return "both layers" if count == 2 else f"all {count} layers"
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
     parts: list[str] = []
-    for run in runs:
-        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(layer) for layer in run]
+    for _, group in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
+        run = [place for _, place in group]
+        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
     return f"layer{'s' if len(places) > 1 else ''} {join_names(parts)}"
 
 

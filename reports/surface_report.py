@@ -9,21 +9,9 @@ from typing import Any
 import numpy as np
 
 from headroles.records.findings import Labelling
-from headroles.records.numbers import isolate, mean, number
+from headroles.records.numbers import isolate, number
 from headroles.records.surface import KINDS
-from headroles.records.table import (
-    ENDS,
-    MISSING,
-    Cell,
-    Column,
-    Row,
-    Sheet,
-    Table,
-    chance,
-    counted,
-    head_cell,
-    interval_ends,
-)
+from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, head_cell
 from headroles.reports.account import account
 from headroles.reports.embedded import findings_json
 from headroles.reports.figures.drawing import SOFT, SYMBOLS
@@ -60,6 +48,7 @@ from headroles.reports.surface import (
     PLACES,
     ROWS,
     SINKS,
+    STATISTICS,
     Measured,
     answer_of,
     column_name,
@@ -120,30 +109,6 @@ FINE = ("mean", "null", "low", "high", "mean_low", "mean_high")
 """Numbers that have three digits where there are importances, which can be far below a thousandth."""
 WIDE = 120
 """Columns of a terminal from which means by layer have three decimals."""
-NONE = Row(layer=None, head=None, **dict.fromkeys(("mean", "low", "high", "q"), math.nan))
-"""Head or layer of a statistic without means."""
-OUTCOMES = ("above", "below", "undetermined", "untestable")
-STATISTICS = Table("", "Where attention heads look", "a statistic", (
-    Column("statistic", "Name of the statistic.", str, "statistic", column_name, short="attention to",
-           terminal="narrow"),
-    Column("even", "Value of even attention.", float, "even"),
-    counted("above", "Heads above even attention.", "above", text=str, terminal="narrow"),
-    counted("below", "Heads below even attention.", "below", text=str, terminal="narrow"),
-    counted("undetermined", "Heads that the inputs do not decide.", "undetermined", text=str),
-    counted("untestable", "Heads that cannot be tested.", "untestable", text=str),
-    Column("layer", "Layer of the head with the largest mean.", "int | None"),
-    Column("head", "The head with the largest mean.", "int | None", "largest in head", short="strongest",
-           cell=lambda row: MISSING if row.head is None else head_cell(row), terminal="narrow"),
-    Column("mean", "Its mean.", float, f"its mean {ENDS}", mean, ("low", "high"), short=f"mean {ENDS}",
-           terminal="narrow"),
-    *interval_ends(),
-    chance("q", "Its q of the test above even attention.", "q", terminal="narrow"),
-    Column("largest_layer", "The layer with the largest mean.", "int | None", "largest in layer",
-           lambda value: "–" if value is None else str(value)),
-    Column("layer_mean", "Its mean.", float, f"its mean {ENDS}", mean, ("layer_low", "layer_high")),
-    *interval_ends("layer_low", "layer_high"),
-), name="Statistics")  # fmt: skip
-"""Every statistic, with the head and the layer that have the largest means."""
 
 
 def report(run: Labelling) -> Report:
@@ -154,13 +119,13 @@ def report(run: Labelling) -> Report:
         "their 95\u00a0% intervals"
     )
     papers: dict[str, Callable[[], Any]] = {
-        "statistics": lambda: Paper(statistics(measured), caption(run, STATISTICS.title, FAMILIES, about)),
+        "statistics": lambda: Paper(measured.table, caption(run, STATISTICS.title, FAMILIES, about)),
         "findings": partial(findings_table, run),
     }
     return Report(
         "headroles surface", title_of(run), answer_of(measured), all_notes(run), run.manifest, papers,
         page=partial(_page, measured), screen=partial(_screen, measured),
-        cell=lambda: [Grid(statistics(measured))], facts=partial(_facts, measured),
+        cell=lambda: [Grid(measured.table)], facts=partial(_facts, measured),
     )  # fmt: skip
 
 
@@ -183,7 +148,7 @@ def _screen(measured: Measured, detail: Detail) -> list[Grid | Named]:
     tested = measured.of(GROUP, known=True)
     decimals = 3 if detail.width >= WIDE else 2
     usual, rows = ([name for name in tested if (name in ROWS) == own] for own in (False, True))
-    table = statistics(measured).describe("statistic", text=short_name)
+    table = measured.table.describe("statistic", text=short_name)
     strongest = Grid(table.take(~np.isnan(table["mean"]) & ~np.isin(table["statistic"], ENTROPIES)))
     importances = [(measured.of(measure, known=True), measure, None) for measure in MEASURES]
     first, others = (
@@ -226,23 +191,9 @@ def _means(measured: Measured, columns: Sequence[str], corner: str, decimals: in
 
     header = [NAMES[name][2] if name in NAMES else short_name(name) for name in columns]
     sheet = _by_layer(measured, [corner, *header], columns, cells)
-    evens = [measured.even(name) for name in columns]
+    evens = [measured.rows[name].even for name in columns]
     last = () if all(map(math.isnan, evens)) else ((Cell("even", "even"), *map(cell, evens)),)
     return replace(sheet, rows=(*sheet.rows, *last))
-
-
-def statistics(measured: Measured) -> Table:
-    """Return one row per statistic: heads by decision, head and layer with the largest means."""
-    rows = []
-    for name in measured.of(GROUP):
-        top = measured.peak(name) if measured.has(name) else NONE
-        most = max(measured.by_layer(name).values(), key=lambda row: row.mean, default=NONE)
-        of_head = {key: getattr(top, key) for key in ("layer", "head", "mean", "low", "high", "q")}
-        of_layer = {f"layer_{key}": getattr(most, key) for key in ("mean", "low", "high")}
-        counts = dict(zip(OUTCOMES, measured.counts(name), strict=True))
-        known = {"statistic": name, "even": measured.even(name), "largest_layer": most.layer}
-        rows.append(known | counts | of_head | of_layer)
-    return STATISTICS.rows(rows)
 
 
 def _figures(measured: Measured, part: str) -> list[Figure]:
@@ -398,9 +349,9 @@ def _page(measured: Measured) -> Page:
                 ]),
             ]),
             Section("verdicts", "How sure", "How sure", [
-                Grid(statistics(measured)),
+                Grid(measured.table),
                 Fold("Every statistic in words", [Drawing("surface/verdicts.html", {
-                    name: (column_name(name), measured.counts(name), column_sentence(measured, name))
+                    name: (column_name(name), vars(measured.rows[name]), column_sentence(measured, name))
                     for name in measured.of(GROUP)
                 })]),
                 Words(glossary(decision)),
@@ -465,7 +416,7 @@ def _maps(measured: Measured) -> HeadMaps:
         brief = group == GROUP and name not in ENTROPIES
         title = short_name(name) if brief else column_name(name)
         ends = [float(end(findings.mean[column])) for end in (np.nanmin, np.nanmax)]
-        spread, above = "–".join(map(short_number, ends)), f"{measured.counts(name)[0]} above even"
+        spread, above = "–".join(map(short_number, ends)), f"{measured.rows[name].above} above even"
         maps.append(HeadMap(
             name=name, title=title[:1].upper() + title[1:], note=above if brief else spread, column=column,
             shade=MEAN, largest=ends[1], hidden=group != GROUP,
