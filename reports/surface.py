@@ -83,30 +83,29 @@ PLACES = {
 }  # fmt: skip
 
 
-def column_name(column: str) -> str:
-    """Return the name of a column in words.
+def words_of(column: str) -> tuple[str, str, str]:
+    """Return a column in words: its name, in few words next to others of its group, and above its numbers.
 
     Example:
-        >>> [column_name(column) for column in ("surface:separator", "attention×gradient:first", "mine")]
-        ['To separators', 'Attention to the first token × gradient of the loss with respect to it', 'mine']
+        >>> words_of("surface:separator")[:2], words_of("mine")[0]
+        (('To separators', 'separators'), 'mine')
+        >>> words_of("gradient:other")[0]
+        'Gradient of the loss with respect to attention to other tokens'
     """
     measure, _, kind = column.partition(":")
     if measure in MEASURES:
-        return MEASURES[measure][1].format(kind_name(kind))
-    return NAMES[column][0] if column in NAMES else isolate(column)
+        return MEASURES[measure][1].format(kind_name(kind)), kind_name(kind), kind_name(kind)
+    return NAMES.get(column, (isolate(column),) * 3)
+
+
+def column_name(column: str) -> str:
+    """Return the name of a column in words."""
+    return words_of(column)[0]
 
 
 def short_name(column: str) -> str:
-    """Return a column in few words, for legends and headings next to others of its group.
-
-    Example:
-        >>> [short_name(column) for column in ("surface:next", "gradient:separator", "mine")]
-        ['next token', 'separators', 'mine']
-    """
-    measure, _, kind = column.partition(":")
-    if measure in MEASURES:
-        return kind_name(kind)
-    return NAMES[column][1] if column in NAMES else isolate(column)
+    """Return a column in few words, for legends and headings next to others of its group."""
+    return words_of(column)[1]
 
 
 def interval_text(column: str, row: Row) -> str:
@@ -192,11 +191,10 @@ class Measured:
             known = name.startswith(GROUP) and not np.isnan(null).all()
             decided = findings.decision[findings.of(name)]
             counts = {word: int((decided == code).sum()) for code, word in enumerate(OUTCOMES)}
-            rows[name] = Row(
-                statistic=name, even=float(np.nanmean(null)) if known else math.nan,
-                **counts, **vars(self.extreme_head(name)),
-                largest_layer=most.layer, layer_mean=most.mean, layer_low=most.low, layer_high=most.high,
-            )  # fmt: skip
+            even = float(np.nanmean(null)) if known else math.nan
+            own = {"statistic": name, "even": even, "largest_layer": most.layer} | counts
+            of_layer = {f"layer_{end}": getattr(most, end) for end in ("mean", "low", "high")}
+            rows[name] = Row(**(vars(self.extreme_head(name)) | own | of_layer))
         return rows
 
     @property
@@ -214,8 +212,8 @@ class Measured:
         if not len(rows):
             return NONE
         row = rows[int(rows["mean"].argmax() if largest else rows["mean"].argmin())]
-        known = {name: getattr(row, name) for name in ("layer", "head", "mean", "low", "high", "q")}
-        return Row(place=f"{row.layer}-{row.head}", **known)
+        row.place = f"{row.layer}-{row.head}"
+        return row
 
     def extreme_layer(self, column: str, *, largest: bool = True) -> Row:
         """Return the layer with the largest (or smallest) mean of a column; the first of equals."""

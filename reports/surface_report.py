@@ -57,6 +57,7 @@ from headroles.reports.surface import (
     interval_text,
     noop_sentences,
     short_name,
+    words_of,
 )
 from headroles.stats.decision import ENOUGH_FOR_NOT
 from headroles.terminal.facts import all_notes, describe_test, title_of
@@ -189,7 +190,7 @@ def _means(measured: Measured, columns: Sequence[str], corner: str, decimals: in
         most = measured.layers.where(column=name)["mean"]
         return [cell(row.mean, len(most) > 1 and row.mean == most.max()) if row else MISSING]
 
-    header = [NAMES[name][2] if name in NAMES else short_name(name) for name in columns]
+    header = [words_of(name)[2] for name in columns]
     sheet = _by_layer(measured, [corner, *header], columns, cells)
     evens = [measured.rows[name].even for name in columns]
     last = () if all(map(math.isnan, evens)) else ((Cell("even", "even"), *map(cell, evens)),)
