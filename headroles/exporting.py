@@ -141,8 +141,8 @@ def figures(
         )
     with lock_present_folder(folder) if own and not is_address(folder) else nullcontext():
         result = load_result(folder)
-        from headroles.reports.print.figures import figures_of
         from headroles.reports.print.files import files_of
+        from headroles.reports.prints import figures_of
 
         plots = figures_of(result, wide)
         return _export(

@@ -250,7 +250,7 @@ def kinds() -> Iterator[RunKind]:
     return map(kind_named, KINDS)
 
 
-def kind_of(labelling: Labelling) -> RunKind:
+def kind_of(labelling: Any) -> RunKind:
     """Return the kind of a run: the one whose part it has, or else "label"."""
     parts = (kind for kind in kinds() if kind.part and getattr(labelling, kind.part) is not None)
     return next(parts, kind_named("label"))
@@ -259,9 +259,8 @@ def kind_of(labelling: Labelling) -> RunKind:
 def report_of(result: Labelling | Comparison | Replication | Atlas) -> Report:
     """Return the report of a run of any kind, or of what is made of finished runs."""
     module = REPORTS.get(type(result).__name__)
-    if module is None:
-        return kind_of(result).report(result)
-    report: Report = import_module(f"headroles.reports.{module}").report(result)
+    make: Any = kind_of(result) if module is None else import_module(f"headroles.reports.{module}")
+    report: Report = make.report(result)
     return report
 
 

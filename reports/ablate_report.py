@@ -50,18 +50,12 @@ from headroles.reports.marks import (
     layers_axis,
 )
 from headroles.reports.papers import caption, captioned, findings_table
-from headroles.reports.print.figures import file_names
 from headroles.reports.print_maps import (
     MOST_MAPS,
     verdict_maps,
 )
-from headroles.reports.recorded import account_lines, verdicts_page
-from headroles.reports.papers import caption, captioned
-from headroles.reports.print.legend import with_legend
-from headroles.reports.print.run_tables import findings_table
-from headroles.reports.print_maps import add_verdicts, look_entry, map_frames, map_title
 from headroles.reports.prints import file_names
-from headroles.reports.recorded import account_lines, last_sections
+from headroles.reports.recorded import account_lines, verdicts_page
 from headroles.reports.report import (
     LONG,
     Block,

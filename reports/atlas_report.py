@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import compress
 from typing import Any
@@ -33,6 +33,7 @@ from headroles.reports.embedded import LARGEST
 from headroles.reports.figures.panel import plain
 from headroles.reports.maps import StillMap, StillMaps, StillRow, still_map
 from headroles.reports.marks import Axis, Cells, Figure, Line, Look, Note, ticks
+from headroles.reports.papers import P_VALUES, p_row
 from headroles.reports.print_maps import atlas_maps
 from headroles.reports.report import (
     Block,
@@ -49,7 +50,6 @@ from headroles.reports.report import (
     Section,
     Text,
 )
-from headroles.reports.sections.several_sheets import P_OF_RUNS, p_row
 from headroles.reports.words.words import CAPTION, middle_row, middle_verdict, points
 from headroles.reports.works import citation_bibtex, methods_text
 from headroles.storage.atlas.folder import atlas_texts
@@ -113,6 +113,15 @@ CELLS = Table("", "Cells of a figure", "a cell", (
 ROLE = Column("role", "The role.", str, "role")
 OTHERS = ("role", "layer", "head", "in_all", "lost", "rises", "falls")
 """Names of columns beside those of runs."""
+
+
+P_OF_RUNS = replace(
+    P_VALUES.describe("role", heading="role"),
+    columns=(
+        Column("run", "Name of the run.", str, "run"),
+        *P_VALUES.describe("role", heading="role").columns,
+    ),
+)
 
 
 def report(atlas: Atlas) -> Report:

@@ -29,12 +29,11 @@ from headroles.reports.clusters import (
 )
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.label import head_sentences
-from headroles.reports.label_report import role_blocks, role_papers, run_facts, verdict_sheet
+from headroles.reports.label_report import role_blocks, role_papers, role_prints, run_facts, verdict_sheet
 from headroles.reports.maps import DECIDED, MEAN, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import caption
 from headroles.reports.print.captions import families_of, inputs_text, units_of
-from headroles.reports.print.figures import role_plots
 from headroles.reports.recorded import last_sections
 from headroles.reports.report import (
     Beside,
@@ -92,12 +91,15 @@ def report(run: Labelling) -> Report:
         answer_of(clustered),
         all_notes(run),
         run.manifest,
-        {name: (of_roles | {"clusters": clusters})[name] for name in ("roles", "heads", "clusters", "findings")},
+        {
+            "roles": of_roles["roles"], "heads": of_roles["heads"], "clusters": clusters,
+            "findings": of_roles["findings"],
+        },
         page=partial(_page, clustered),
         screen=partial(_screen, clustered),
         cell=lambda: maps_html(run, clustered.summary, head_sentences(clustered.summary)),
         facts=lambda detail: run_facts(run) if detail.verbose else (),
-        prints=lambda width: prints(clustered) | role_plots(run, width),
+        prints=lambda width: {**prints(clustered), **role_prints(run, width)},
         brief=True,
         few=FEW,
     )  # fmt: skip

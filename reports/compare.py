@@ -20,7 +20,7 @@ from headroles.records.numbers import (
     plural,
     with_range,
 )
-from headroles.records.shown.notebook import FAMILIES
+from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Table, counted
 from headroles.reports.answer.records import Answer, Sentence
 from headroles.reports.words.words import heads_in_layers

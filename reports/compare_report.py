@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from headroles.records.comparison import ALL_ROLES, COLUMNS, OUTCOMES, Comparison
+from headroles.records.markup import model_name
 from headroles.records.numbers import isolate, plural
+from headroles.records.prompt import MOST_HEADS
 from headroles.records.roles import phrase_of, role_marks
-from headroles.records.shown.notebook import MOST_HEADS, MOST_MARKS, model_name
 from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
 from headroles.reports import compare as words
@@ -24,6 +25,7 @@ from headroles.reports.marks import (
     Axis,
     Cells,
     Dots,
+    Entry,
     Figure,
     Line,
     Look,
@@ -33,8 +35,8 @@ from headroles.reports.marks import (
     layers_axis,
     plotly_json,
 )
-from headroles.reports.print.legend import Entry, with_legend
-from headroles.reports.prints import file_names
+from headroles.reports.notebook import MOST_MARKS
+from headroles.reports.prints import file_names, with_legend
 from headroles.reports.report import (
     Block,
     Command,

@@ -379,7 +379,8 @@ def sensitivity(summary: Summary) -> Figure | None:
         }  # fmt: skip
         hover = f"%{{fullData.name}}<br>{convention} %{{x}}, heads: %{{y}}<extra></extra>"
         marks: list[Any] = [
-            Line([value for value, _ in points[role.sieve]], [heads for _, heads in points[role.sieve]], role.sieve,
+            Line([value for value, _ in points[role.sieve]], [heads for _, heads in points[role.sieve]],
+                 role.sieve,
                  look_of(role), hover, number=place if role.sieve in known else -1, size=7)
             for place, role in enumerate(summary.roles)
         ]  # fmt: skip

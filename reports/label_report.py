@@ -321,14 +321,6 @@ def _parts_text(summary: Summary) -> str:
 def report(run: Labelling) -> Report:
     """Return the report of a run of sieves."""
     summary = summarise(run)
-    drawn: dict[str, Callable[..., Any]] = {
-        "matrix": matrix, "maps": maps, "examples": partial(examples, run)
-    }  # fmt: skip
-
-    def prints(width: float) -> Mapping[str, Any]:
-        made = {name: draw(summary, width) for name, draw in drawn.items()}
-        return {name: figure for name, figure in made.items() if figure is not None}
-
     return Report(
         "headroles report",
         title_of(run),
@@ -340,8 +332,19 @@ def report(run: Labelling) -> Report:
         screen=partial(role_blocks, summary),
         cell=lambda: maps_html(run, summary, head_sentences(summary)),
         facts=lambda detail: run_facts(run) if detail.verbose else (),
-        prints=prints,
+        prints=partial(role_prints, run),
     )
+
+
+def role_prints(run: Labelling, width: float) -> Mapping[str, Any]:
+    """Draw the matrix, the maps of roles and examples of heads for print, of a width in millimetres."""
+    summary = summarise(run)
+    made = {
+        "matrix": matrix(summary, width),
+        "maps": maps(summary, width),
+        "examples": examples(run, summary, width),
+    }
+    return {name: figure for name, figure in made.items() if figure is not None}
 
 
 def run_facts(run: Labelling) -> list[Named]:

@@ -23,10 +23,7 @@ from headroles.records.rules.rule import FAMILIES, Decision, Rule
 from headroles.records.stops.look import stop_sentences
 from headroles.reports.clusters import METHODS, NOISE
 from headroles.reports.words import words as written
-from headroles.reports.words.probes import QUESTIONS
-from headroles.reports.probes import QUESTIONS
-from headroles.reports.words.cluster_facts import NOISE
-from headroles.reports.words.clusters import METHODS
+from headroles.runs.held.role_cells import QUESTIONS
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, TESTS
 
 UNTESTABLE, EXPLAINED = DECISIONS.index("untestable"), DECISIONS.index("explained")

@@ -7,18 +7,15 @@ and heads per role, drawn by a script that can reach neither the notebook nor th
 import json
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from headroles.kinds import comparison_answer, kind_of
-from headroles.records.comparison import Comparison
+from headroles.kinds import kind_of
 from headroles.records.findings import DECISIONS, Labelling, stronger_roles
 from headroles.records.layers import Stack
 from headroles.records.markup import (
-    answer_html,
     counts_table,
     escape_name,
     fact,
@@ -27,7 +24,6 @@ from headroles.records.markup import (
     paragraph,
 )
 from headroles.records.numbers import mean, plural
-from headroles.records.replication import Replication
 from headroles.records.roles import (
     control_of,
     explained_list,
@@ -234,70 +230,6 @@ def tables_html(run: Labelling) -> str:
         + counts_table("Heads by role", heads, rows)
         + heads_table(caption, cells_of, stack.numbers)
     )
-
-
-def comparison_html(compared: Comparison) -> str:
-    """Return the answer, counts per sieve with its largest change, and the roles of heads that changed."""
-    differences, facts, stack = compared.differences, compared.manifest, compared.stack
-    roles = [place for place, rule in enumerate(differences.rules) if rule.role]
-    marks = role_marks([differences.rules[place].sieve for place in roles])
-    before, after = (run.decision[roles] == 0 for run in (compared.before, compared.after))
-    gained, lost = after & ~before, before & ~after
-    rows = []
-    for place, rule in enumerate(differences.rules):
-        changed, size = differences.outcome[place] == 0, np.abs(differences.difference[place])
-        grids = (differences.difference, differences.low, differences.high)
-        cells = _counts(differences.outcome[place], 4)
-        cells += _head_cells(stack, np.where(changed, size, np.nan), *(grid[place] for grid in grids))
-        moved: list[object] = ["", "", ""]
-        if rule.role:
-            role = roles.index(place)
-            moved = [int(gained[role].sum()), int(lost[role].sum()), "" if _many(before) else marks[role]]
-        rows.append((rule.sieve, [*cells, *moved]))
-    heads = ["changed", "equivalent", "undetermined", "untestable", "largest change", "B − A [95 %]"]
-    a, b = (escape_name(model_name(facts.get(name))) for name in ("a", "b"))
-    if not (gained | lost).any():
-        moves = paragraph("No head gained or lost a role.")
-    else:
-        caption = "Roles gained (+) and lost (−), by layer (rows) and head"
-        changed_cells = _mark_cells(np.concatenate([gained, lost]), [f"{s}{m}" for s in "+−" for m in marks])
-        if _many(gained):
-            caption = "Number of roles gained (+) and lost (−), by layer (rows) and head"
-            numbers = np.stack([gained.sum(axis=0), lost.sum(axis=0)], axis=-1).tolist()
-            changed_cells = [
-                [" ".join(f"{sign}{n}" for sign, n in zip("+−", pair, strict=True) if n) for pair in row]
-                for row in numbers
-            ]
-        moves = heads_table(caption, changed_cells, stack.numbers)
-    return (
-        answer_html(comparison_answer(compared))
-        + paragraph(
-            f"<strong>B − A</strong>: A is {a}, B is {b}. {_inputs(facts)}Within ± {compared.bound:g} is "
-            f"equivalent. {_method(compared.decision, compared.before.rules)}"
-        )
-        + counts_table("Heads by sieve", [*heads, "gained", "lost", "mark"], rows)
-        + moves
-    )
-
-
-def replication_html(found: Replication) -> str:
-    """Return how many roles of run A hold in run B, and a table of them."""
-    outcomes, decision = found.outcomes, found.decision
-    words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
-    summary = paragraph(
-        f"<strong>{outcomes.get('role', 0)} of {sum(outcomes.values())} roles of run A hold in run B"
-        f"</strong>: {escape(words)}. "
-        f"{escape_name(decision.test)}, {escape_name(decision.correction)}, alpha {decision.alpha:g}."
-    )
-    names = ("roles", "role", "not_role", "undetermined", "untestable", "explained", "heads")
-    marks = role_marks([row.name for row in found.rows])
-    rows = [
-        (row.name, [*(getattr(row, name) for name in names), mean(row.correlation), mark])
-        for row, mark in zip(found.rows, marks, strict=True)
-    ]
-    heads = ["roles of A", "role in B", "not", "undetermined", "untestable", "explained", "heads"]
-    remarks = "".join(paragraph(escape(note)) for note in found.notes)
-    return summary + counts_table("Roles of A, tested in B", [*heads, "r of means", "mark"], rows) + remarks
 
 
 def _counts(decision: np.ndarray, outcomes: int) -> list[object]:

@@ -35,7 +35,7 @@ from headroles.reports.figures.panel import plain, tone
 from headroles.reports.maps import CellLook
 from headroles.reports.marks import Entry
 from headroles.reports.print.dress import pixels
-from headroles.reports.print.legend import matrix_entries, with_legend
+from headroles.reports.prints import with_legend
 from headroles.reports.summary import Role, Summary
 
 ACROSS = {8: 4, 16: 3, 32: 2}
@@ -462,3 +462,20 @@ def _add_title(
     """Write a line above maps, with its upper corner at a part of the width and of the height."""
     refs: dict[str, Any] = {"xref": "paper", "yref": "paper", "xanchor": xanchor, "yanchor": "top"}
     add_note(figure, text, color=color, x=x, y=y, **refs)
+
+
+def matrix_entries(roles_held: Sequence[Role], *, letters: bool) -> list[Entry]:
+    """Return roles of the label matrix with the numbers of their heads: by letters, or by symbols.
+
+    Args:
+        roles_held: The roles that heads hold.
+        letters: Whether the cells bear letters.
+    """
+    return [
+        Entry(
+            plain(f"{f'{role.code}  ' * letters}{role.sieve} ({role.tally.role})"),
+            tone(role),
+            "square" if letters else SYMBOLS[role.symbol],
+        )
+        for role in roles_held
+    ]

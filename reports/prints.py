@@ -1,16 +1,23 @@
 """Figures of a report for print: each stands without its page, with a legend and its sentence."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
+from headroles.kinds import report_of
+from headroles.records.atlas.atlas import Atlas
+from headroles.records.comparison import Comparison
+from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
-from headroles.reports.figures.drawing import FAINT
+from headroles.reports.figures.drawing import FAINT, add_scatter
 from headroles.reports.figures.drawing import Figure as PlotlyFigure
 from headroles.reports.figures.panel import plain
 from headroles.reports.marks import Cells, Dots, Entry, Figure, Key, Line, Rule, Span, plotly_json
-from headroles.reports.print.legend import with_legend
+from headroles.reports.print.dress import dress_for_print
+from headroles.reports.print.settings import WIDTH
 from headroles.reports.report import Report
 
 NAME = 40
@@ -66,6 +73,52 @@ def legend_of(figure: Figure) -> list[Entry]:
         elif isinstance(mark, Cells):
             found |= {name: Entry(name, colour, "square") for name, colour in mark.meanings.items()}
     return list(found.values())
+
+
+def with_legend(figure: PlotlyFigure, entries: Iterable[Entry]) -> PlotlyFigure:
+    """Add a legend to a figure in place of any other; without entries, that of its own traces, if any.
+
+    Args:
+        figure: Is changed.
+        entries: In their order.
+    """
+    lines = tuple(entries)
+    if not lines:
+        figure["layout"]["showlegend"] |= any(trace.get("showlegend") for trace in figure["data"])
+        return figure
+    for trace in figure["data"]:
+        trace["showlegend"] = False
+    for entry in lines:
+        looks: dict[str, Any] = {}
+        if entry.line:
+            looks["line"] = {"color": entry.colour, "dash": entry.line, "width": 2}
+        if entry.symbol or not entry.line:
+            looks["marker"] = _mark(entry)
+        mode = "+".join(f"{name}s" for name in ("line", "marker") if name in looks)
+        add_scatter(figure, x=[None], y=[None], name=entry.name, showlegend=True, mode=mode, **looks)
+    figure["layout"]["showlegend"] = True
+    return figure
+
+
+def _mark(entry: Entry) -> dict[str, object]:
+    """Return the mark of an entry as properties of a trace."""
+    if not entry.symbol:
+        return {"size": 1, "color": "rgba(0,0,0,0)"}
+    return {"symbol": entry.symbol, "color": entry.colour, "size": 10, "line": {"color": entry.colour}}
+
+
+def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> Mapping[str, go.Figure]:
+    """Draw every figure of a report by its name, in the order of the report, prepared for print.
+
+    Args:
+        result: A run of any kind, a comparison of two, or an atlas of several.
+        width: Of every figure in millimetres.
+
+    Returns:
+        Plotly figures with ``layout.meta["sentence"]``; none of the page's colours is left as a variable.
+    """
+    drawn = figures_for_print(report_of(result), width)
+    return {name: dress_for_print(figure, width) for name, figure in drawn.items()}
 
 
 def figures_for_print(report: Report, width: float) -> dict[str, PlotlyFigure]:

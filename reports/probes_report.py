@@ -14,14 +14,13 @@ from headroles.records.probes import BEST_HEADS, baseline_cell, best_head_cell, 
 from headroles.records.table import MISSING, Cell, Column, Row, Sheet, Table
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.figures.drawing import FAINT, INK, RULE, SOFT, layer_ticks
-from headroles.reports.figures.panel import Panel, plain
+from headroles.reports.figures.panel import plain
 from headroles.reports.label_figures import figures
+from headroles.reports.label_report import role_papers, role_prints, verdict_sheet
 from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Look, Note
 from headroles.reports.papers import caption
 from headroles.reports.print.captions import families_of
-from headroles.reports.print.figures import role_plots
-from headroles.reports.print.run_tables import role_tables
 from headroles.reports.probes import (
     OUTCOMES,
     PUBLISHED,
@@ -52,7 +51,6 @@ from headroles.reports.report import (
     Text,
     Words,
 )
-from headroles.reports.sections.role_sheets import verdict_sheet
 from headroles.reports.sheets import Sheet as PaperSheet
 from headroles.reports.sheets import with_digits
 from headroles.reports.summary import summarise
@@ -107,12 +105,12 @@ def report(run: Labelling) -> Report:
         answer_of(asked),
         all_notes(run),
         run.manifest,
-        {**best, **role_tables(run)},
+        {**best, **role_papers(run)},
         page=partial(_page, asked),
         screen=lambda detail: [*_screen(asked, detail)],
         cell=lambda: (),
         facts=partial(_facts, asked),
-        prints=partial(role_plots, run),
+        prints=partial(role_prints, run),
     )
 
 
@@ -415,24 +413,6 @@ def _weights_figure(asked: Asked, number: int, name: str) -> Figure:
     )  # fmt: skip
 
 
-def _of_panel(panel: Panel) -> Figure:
-    """Return a figure of roles without a heading, as it stands in a fold."""
-    rows = tuple(tuple(Cell(text, _sorted_by(text)) for text in row) for row in panel.rows)
-    sheet = Sheet(panel.title, panel.header, rows)
-    plot = panel.figure
-    return Figure(
-        panel.key, "", panel.sentence, panel.caption, Table("", "", "", ()), numbers=sheet, plot=lambda: plot
-    )
-
-
-def _sorted_by(text: str) -> float | str:
-    """Return what a cell is sorted by: its number, NaN for a dash, or its words."""
-    try:
-        return math.nan if text == "–" else float(text.replace(",", "").replace("−", "-"))
-    except ValueError:
-        return text
-
-
 def _page(asked: Asked) -> Page:
     """Return sections and data of the page."""
     run, results = asked.run, asked.results
@@ -472,7 +452,7 @@ def _page(asked: Asked) -> Page:
             Section("verdicts", "How sure", "How sure", [
                 Fold("Heads by decision, one line per row and direction",
                      [Grid(verdict_sheet(summary))] if summary.roles else ()),
-                *(Fold(panel.title, [_of_panel(panel)]) for panel in panels),
+                *(Fold(panel.title, [replace(panel, title="")]) for panel in panels),
                 Words(glossary(asked)),
             ]),
             Section("findings", "All numbers", "All numbers", [

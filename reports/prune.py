@@ -22,6 +22,7 @@ from headroles.reports.maps import still_map
 from headroles.reports.marks import Axis, Dots, Figure, Line, Look, Rule, Trace
 from headroles.reports.report import (
     Command,
+    Detail,
     Downloads,
     Drawing,
     Fold,
@@ -37,8 +38,6 @@ from headroles.reports.words.words import layers_read
 from headroles.storage.causal.pruning import certificate
 from headroles.storage.folder import PRUNED_MODEL
 from headroles.terminal.console import (
-    SHORT,
-    Detail,
     named_line,
     show_notes,
     show_report,
@@ -91,7 +90,7 @@ def _model(pruning: Pruning) -> str:
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def show_pruning(console: Console, pruning: Pruning, folder: str, detail: Detail = SHORT) -> None:
+def show_pruning(console: Console, pruning: Pruning, folder: str, detail: Detail) -> None:
     """Print the certificate, the removed heads by layer, and where model and report are.
 
     Args:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from headroles.records.numbers import mean, plural
 from headroles.records.replication import Replication
 from headroles.records.roles import role_marks
-from headroles.records.shown.notebook import FAMILIES
+from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import Column
 from headroles.reports.answer.records import Answer
 from headroles.reports.report import Grid, Named, Page, Report

@@ -4,7 +4,7 @@ A kind of result builds one ``Report``. The renderers know blocks, and no kind.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from headroles.records.table import Sheet, Table

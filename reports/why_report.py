@@ -22,8 +22,8 @@ from headroles.records.causal.origins import (
 )
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, plural, two_decimals
-from headroles.records.rules.rule import FAMILIES as OF_TESTS
 from headroles.records.roles import phrase_of
+from headroles.records.rules.rule import FAMILIES as OF_TESTS
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Row, Table, counted
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.account import account

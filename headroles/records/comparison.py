@@ -19,7 +19,6 @@ from headroles.records.numbers import count as count_text
 from headroles.records.numbers import mean, number
 from headroles.records.prompt import comparison_text
 from headroles.records.rules.rule import Decision
-from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Table, chance, counted
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Cell, Column, Row, Table, chance, counted
 
 if TYPE_CHECKING:

@@ -18,19 +18,14 @@ from headroles.records.markup import counts_table, escape_name, model_name, para
 from headroles.records.numbers import mean
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
-from headroles.records.table import Table
-from headroles.records.shown.notebook import counts_table, escape_name, model_name, paragraph
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from headroles.records.comparison import Differences
-    from headroles.records.findings import Findings, Labelling
     from headroles.records.comparison import Comparison
-    from headroles.records.findings import Labelling
+    from headroles.records.findings import Findings, Labelling
     from headroles.records.replication import Replication
-    from headroles.records.shown.notebook import FindingsGrid
 
 MOST_ROLES = 10
 """Most lines for the rows of a replication."""

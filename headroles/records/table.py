@@ -37,11 +37,13 @@ class Cell:
         key: What it is sorted by; NaN comes last, and words sort by their text. A column without words holds
             numbers, and is right-aligned.
         note: A second, small line on the page; "" for none.
+        strong: Whether a terminal prints it in bold.
     """
 
     text: str
     key: int | float | str
     note: str = ""
+    strong: bool = False
 
 
 MISSING = Cell("–", math.nan)

@@ -50,8 +50,6 @@ class ReportedRun(NotebookRun):
 
     def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
         """Print the report on a terminal, as ``detail`` says, and the place of the page last."""
-        from headroles.reports.report import Detail
         from headroles.reports.terminal import show
 
-        wanted = Detail(detail.verbose, detail.grid, console.width)
-        show(console, self.report(labelling), folder, wanted)
+        show(console, self.report(labelling), folder, detail)

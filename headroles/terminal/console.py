@@ -1,7 +1,6 @@
 """The console, plain tables, and the lines that all results begin and end with."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from textwrap import wrap
@@ -25,23 +24,6 @@ NARROWEST = 40
 MARKS = {0x2068: None, 0x2069: None, 0xA0: " "}
 """Direction marks of sentences of the page, which a terminal spells out; and spaces that do not break."""
 EMPTY: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """How much of a result is printed.
-
-    Attributes:
-        verbose: Whether the test, every table and the meaning of words are printed, too.
-        grid: Whether layers × heads are printed.
-    """
-
-    verbose: bool = False
-    grid: bool = False
-
-
-SHORT = Detail()
-"""What is printed where nothing more is asked for."""
 
 
 class VisibleConsole(Console):
@@ -85,15 +67,15 @@ def terminal_table(
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
     for heading, numeric in zip(sheet.header, sheet.numeric, strict=True):
         table.add_column(_cell(heading), justify="right" if numeric else "left")
-    for row in sheet.texts:
-        cells = (_cell(words.get(text, text)) for text in row)
-        table.add_row(*cells, style="bold" if strong and strong in row else "")
+    for row, texts in zip(sheet.rows, sheet.texts, strict=True):
+        cells = (_cell(words.get(cell.text, cell.text), "bold" if cell.strong else "") for cell in row)
+        table.add_row(*cells, style="bold" if strong and strong in texts else "")
     return table
 
 
-def _cell(text: str) -> Text:
+def _cell(text: str, style: str = "") -> Text:
     """Return text without spaces that do not break, as a terminal breaks no lines in cells of numbers."""
-    return Text(text.replace("\u00a0", " "))
+    return Text(text.replace("\u00a0", " "), style)
 
 
 def named_line(console: Console, name: str, words: str, style: str = "", of_name: str = "") -> None:

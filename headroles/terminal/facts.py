@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from headroles.addresses import last_name
-from headroles.kinds import atlas_answer, kind_of
 from headroles.kinds import kind_of, report_of
 from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
@@ -19,18 +18,9 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of, role_marks
 from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
-from headroles.reports.answer.atlas import answer_of as atlas_answer
 from headroles.reports.answer.records import Answer
-from headroles.reports.prune import pruning_facts
-from headroles.reports.sections.across_sheets import counts_sheet
-from headroles.records.rules.rule import Decision, Rule
-from headroles.records.shown.notebook import BOTH, FAMILIES
 from headroles.reports.atlas_report import counts_table
-from headroles.reports.words.probes import probes_of
-from headroles.reports.answer.atlas import answer_of as atlas_answer
-from headroles.reports.answer.comparison import answer_of
-from headroles.reports.answer.records import Answer
-from headroles.reports.sections.across_sheets import counts_sheet
+from headroles.reports.prune import pruning_facts
 from headroles.reports.words.words import uses_resamples
 from headroles.tasks import TASKS
 from headroles.terminal.console import MARKS
@@ -206,7 +196,7 @@ def comparison_facts(comparison: Comparison) -> dict[str, Any]:
 
 def atlas_facts(atlas: Atlas) -> dict[str, Any]:
     """Return runs with their counts, all tables over runs, sentences and notes of an atlas in JSON types."""
-    answer = atlas_answer(atlas)
+    answer = report_of(atlas).answer
     runs = []
     for place, (run, found) in enumerate(zip(atlas.runs, atlas.findings, strict=True)):
         near = count_extreme_p(atlas.p_values(place))

@@ -32,5 +32,5 @@ def table_text(
         raise UnknownName("form of tables", form, FORMS)
     table = tables[wanted]()
     if form == "csv":
-        return table.csv()
+        return str(table.csv())
     return as_latex(table, wanted) if form == "latex" else as_markdown(table)

@@ -77,7 +77,7 @@ def test_tables_to_download_are_the_files_of_the_run_folder(kind: str) -> None:
     assert DOWNLOADS.get(kind, set()) <= embedded.keys()
     for name, text in embedded.items():
         assert text.encode() == folder[name], name
-        assert f'data-file="{name}"' in parts.html or kind == "surface"
+        assert f'data-file="{name}"' in parts.html
     assert parts.islands["manifest"] == dict(run.manifest)
     assert set(kind_of(run).downloads(run)) <= folder.keys()
 

@@ -96,12 +96,13 @@ def test_a_thousand_heads_under_twenty_sieves_stay_below_fifteen_megabytes() -> 
 
 
 def test_a_result_with_little_in_it_has_a_page() -> None:
-    from headroles.records import SWAPS, SurfaceResults
+    from headroles.records import SWAPS
 
     surface = small("surface")
+    no_layers = replace(surface.surface, layers=surface.surface.layers[:0])
     little: dict[str, Any] = {
         "without facts": replace(small("label"), manifest={}, assessment=None, skipped=()),
-        "surface without layers": replace(surface, surface=SurfaceResults(()), manifest={}),
+        "surface without layers": replace(surface, surface=no_layers, manifest={}),
         "compared without swaps": replace(small("compare"), manifest={}, swaps=SWAPS, remarks=()),
         "ablated without facts": replace(small("ablate"), manifest={}, assessment=None),
         "why without facts": replace(small("why"), manifest={}, assessment=None),

@@ -280,15 +280,15 @@ class Atlas:
 
     def __repr__(self) -> str:
         """Return the runs and the answer, in at most 20 lines."""
-        from headroles.kinds import atlas_answer
+        from headroles.kinds import report_of
 
-        answer = [sentence.text for sentence in atlas_answer(self).sentences]
+        answer = [sentence.text for sentence in report_of(self).answer.sentences]
         facts = [(run.name, f"{run.model}, {run.preset}, {run.examples:,} inputs") for run in self.runs]
         tables = [("tables", ".to_pandas(), .by_layer(), .agreements(), .consensus_frame(), .steps_frame()")]
         return brief_lines(f"Atlas of {len(self.runs)} runs", [*facts, *tables], answer)
 
     def _repr_html_(self) -> str:
         """Return the answer in sentences, for notebooks."""
-        from headroles.kinds import atlas_answer
+        from headroles.kinds import report_of
 
-        return answer_html(atlas_answer(self))
+        return answer_html(report_of(self).answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headroles.options.surface import SurfaceOptions
@@ -11,7 +11,7 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.surface import SurfaceResults
-from headroles.runs.notebook import NotebookRun
+from headroles.runs.reported import ReportedRun
 from headroles.runs.surface.judging import judge_surface
 from headroles.storage.folder import SURFACE_FILES
 from headroles.storage.surface import read_surface, surface_texts
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headroles.inputs.corpora import Corpus
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.work import Facts, ShardWork
 
 
-class SurfaceRun(NotebookRun):
+class SurfaceRun(ReportedRun):
     """Statistics of attention are tested against even attention, without roles."""
 
     name: ClassVar[str] = "surface"
@@ -106,35 +106,17 @@ class SurfaceRun(NotebookRun):
         """Read the tables of layers and of attention without effect."""
         return read_surface(folder, scores)
 
-    def page(self, labelling: Labelling) -> str:
-        """Return the report of surface statistics."""
-        from headroles.reports.surface_page import surface_page
-
-        return surface_page(labelling)
-
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.surface_page import FAMILIES
+        from headroles.reports.surface import FAMILIES
 
         return FAMILIES
 
-    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
-        """Return the figures of surface statistics."""
-        from headroles.reports.print.figures import surface_plots
+    def report(self, labelling: Labelling) -> Report:
+        """Return the report of surface statistics."""
+        from headroles.reports.surface_report import report
 
-        return surface_plots(labelling)
-
-    def tables(self, labelling: Labelling) -> Mapping[str, Callable[[], Any]]:
-        """Return tables of statistics and findings."""
-        from headroles.reports.print.run_tables import surface_tables
-
-        return surface_tables(labelling)
-
-    def answer(self, labelling: Labelling) -> Answer:
-        """Return what heads look at, in a few sentences."""
-        from headroles.reports.answer.surface import answer_of
-
-        return answer_of(labelling)
+        return report(labelling)
 
     def notebook(self, labelling: Labelling) -> str:
         """Return the answer, and the statistics as tables."""
@@ -145,15 +127,9 @@ class SurfaceRun(NotebookRun):
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return where one head looks more than even attention does."""
-        from headroles.reports.answer.surface_heads import head_sentence
+        from headroles.reports.surface import Measured, head_sentence
 
-        return head_sentence(labelling, layer, head)
-
-    def show(self, console: Any, labelling: Labelling, folder: str, detail: Any) -> None:
-        """Print the statistics."""
-        from headroles.terminal.surface import show_surface
-
-        show_surface(console, labelling, folder, detail)
+        return head_sentence(Measured(labelling), layer, head)
 
 
 KIND = SurfaceRun()
