@@ -79,8 +79,8 @@ def _spread(name: str, text: Callable[[float], str]) -> Callable[[Row], Cell]:
     """Return what writes a median with the smallest and largest number."""
 
     def cell(row: Row) -> Cell:
-        ends = [getattr(row, f"{name}{end}") for end in ("", "_low", "_high")]
-        return Cell(spread(*ends, text), ends[0])
+        middle, low, high = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
+        return Cell(spread(middle, low, high, text), middle)
 
     return cell
 
