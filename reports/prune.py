@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from headroles.records.causal.columns import ACCURACY, LOSS, OUTCOME_WORDS, arm_name, parse_column
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, Pruning
@@ -91,11 +90,11 @@ def _model(pruning: Pruning) -> str:
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def show_pruning(console: Console, pruning: Pruning, folder: str, detail: Detail = SHORT) -> None:
+def show_pruning(console: Any, pruning: Pruning, folder: str, detail: Detail = SHORT) -> None:
     """Print the certificate, the removed heads by layer, and where model and report are.
 
     Args:
-        console: Of any width.
+        console: Of rich, of any width.
         pruning: The pruning.
         folder: Its folder, for the last lines; "" where nothing was written.
         detail: With ``verbose``, every set of heads that was measured.
