@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from headroles.records.causal.columns import ACCURACY, LOSS, OUTCOME_WORDS, arm_name, parse_column
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, Pruning
@@ -90,11 +89,15 @@ def _model(pruning: Pruning) -> str:
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
+<<<<<<< HEAD
 def show_pruning(console: Console, pruning: Pruning, folder: str, detail: Detail) -> None:
+=======
+def show_pruning(console: Any, pruning: Pruning, folder: str, detail: Detail = SHORT) -> None:
+>>>>>>> ed596c42780987be8975559d1edd93411713f255
     """Print the certificate, the removed heads by layer, and where model and report are.
 
     Args:
-        console: Of any width.
+        console: Of rich, of any width.
         pruning: The pruning.
         folder: Its folder, for the last lines; "" where nothing was written.
         detail: With ``verbose``, every set of heads that was measured.
