@@ -5,6 +5,7 @@ from rich.text import Text
 
 from headroles.reports.report import Detail, Grid, Named, Report, Words
 from headroles.terminal.console import (
+    MARKS,
     named_line,
     show_notes,
     show_report,
@@ -26,7 +27,7 @@ def show(console: Console, report: Report, folder: str, detail: Detail) -> None:
         folder: Folder of the result, for the last line.
         detail: With ``verbose``, the test, every table and the meaning of words.
     """
-    show_title(console, report.heading)
+    show_title(console, report.heading.translate(MARKS))
     for line in report.facts(detail):
         named_line(console, line.name, line.text, line.style)
     console.print()
