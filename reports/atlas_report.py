@@ -53,7 +53,6 @@ from headroles.reports.report import (
 from headroles.reports.words.words import CAPTION, middle_row, middle_verdict, points
 from headroles.reports.works import citation_bibtex, methods_text
 from headroles.storage.atlas.folder import atlas_texts
-from headroles.terminal.console import MARKS
 
 SHADES = 8
 """Steps of the shade of a cell."""
@@ -158,7 +157,7 @@ def report(atlas: Atlas) -> Report:
     named = [("" if place else "runs", f"{run.name}: {run.folder}") for place, run in enumerate(atlas.runs)]
     return Report(
         "headroles atlas",
-        answer.title.translate(MARKS),
+        answer.title,
         answer,
         (atlas.remarks, ()),
         atlas.manifest,
