@@ -77,7 +77,7 @@ NEAREST_PAIRS = Table("", "Nearest pairs", "a pair of heads", (
 
 def report(run: Labelling) -> Report:
     """Return the report of a run that clustered heads."""
-    clustered, of_roles = Clustered(run), role_papers(run)
+    clustered = Clustered(run)
 
     def clusters() -> Paper:
         title, units = (
@@ -86,13 +86,14 @@ def report(run: Labelling) -> Report:
         )
         return Paper(clustered.groups, f"{title}: {clustered.text}. {units}.")
 
+    papers = role_papers(run) | {"clusters": clusters}
     return Report(
         "headroles cluster",
         title_of(run),
         answer_of(clustered),
         all_notes(run),
         run.manifest,
-        {name: (of_roles | {"clusters": clusters})[name] for name in ("roles", "heads", "clusters", "findings")},
+        {name: papers[name] for name in ("roles", "heads", "clusters", "findings")},
         page=partial(_page, clustered),
         screen=partial(_screen, clustered),
         cell=lambda: maps_html(run, clustered.summary, head_sentences(clustered.summary)),
