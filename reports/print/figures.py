@@ -211,7 +211,7 @@ def _clusters(labelling: Labelling, summary: Summary) -> dict[str, Figure]:
         return {}
     held = summary.held.reshape(len(summary.roles), len(clustered.cluster))
     looks = views(clustered, summary, held)
-    legends: dict[str, Iterable[legend.Entry]] = {
+    legends: dict[str, Iterable[Entry]] = {
         "cluster": legend.clusters(key.named, key.lone),
         "layer": (),
         "roles": legend.sets(key.sets, key.rare),

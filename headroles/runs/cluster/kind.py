@@ -14,6 +14,7 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.rules.rule import Decision, Rule
 from headroles.runs.label.kind import LabelRun
+from headroles.runs.notebook import NotebookRun
 from headroles.storage.clusters import cluster_files, read_clusters
 from headroles.storage.folder import CLUSTER_FILES
 
@@ -104,6 +105,16 @@ class ClusterRun(LabelRun):
         from headroles.reports.print.run_tables import cluster_tables
 
         return cluster_tables(labelling)
+
+    def figures(self, labelling: Labelling, width: float) -> Mapping[str, Any]:
+        """Return the figures of clusters and roles."""
+        from headroles.reports.print.figures import role_plots
+
+        return role_plots(labelling, width)
+
+    def notebook(self, labelling: Labelling) -> str:
+        """Return the answer and the maps of all roles."""
+        return NotebookRun.notebook(self, labelling)
 
     def answer(self, labelling: Labelling) -> Answer:
         """Return what clustering found, in a few sentences."""
