@@ -321,10 +321,12 @@ def _parts_text(summary: Summary) -> str:
 def report(run: Labelling) -> Report:
     """Return the report of a run of sieves."""
     summary = summarise(run)
-    drawn = {"matrix": matrix, "maps": maps, "examples": partial(examples, run)}
 
     def prints(width: float) -> Mapping[str, Any]:
-        made = {name: draw(summary, width) for name, draw in drawn.items()}
+        made = {
+            "matrix": matrix(summary, width), "maps": maps(summary, width),
+            "examples": examples(run, summary, width),
+        }  # fmt: skip
         return {name: figure for name, figure in made.items() if figure is not None}
 
     return Report(

@@ -28,7 +28,7 @@ def legend_of(figure: Figure) -> list[Entry]:
             found[mark.name] = Entry(mark.name, FAINT, line="solid")
         elif isinstance(mark, Line):
             line = "" if mark.look.symbol else mark.dash or "solid"
-            found[mark.name] = Entry(mark.name, mark.look.colour, mark.look.symbol, line)
+            found[mark.name] = Entry(plain(mark.name), mark.look.colour, mark.look.symbol, line)
     return list(found.values())
 
 

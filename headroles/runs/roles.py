@@ -14,12 +14,6 @@ if TYPE_CHECKING:
 class RolesRun(NotebookRun):
     """A kind of run whose report shows the roles of heads."""
 
-    def page(self, labelling: Labelling) -> str:
-        """Return the report of roles, with a section for the part of this kind."""
-        from headroles.reports.page import page
-
-        return page(labelling)
-
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
         from headroles.reports.print.captions import families_of
