@@ -76,7 +76,7 @@ NEAREST_PAIRS = Table("", "Nearest pairs", "a pair of heads", (
 
 def report(run: Labelling) -> Report:
     """Return the report of a run that clustered heads."""
-    clustered, of_roles = Clustered(run), role_papers(run)
+    clustered = Clustered(run)
 
     def clusters() -> Paper:
         title, units = (
@@ -85,16 +85,21 @@ def report(run: Labelling) -> Report:
         )
         return Paper(clustered.groups, f"{title}: {clustered.text}. {units}.")
 
+    papers = role_papers(run) | {"clusters": clusters}
     return Report(
         "headroles cluster",
         title_of(run),
         answer_of(clustered),
         all_notes(run),
         run.manifest,
+<<<<<<< HEAD
         {
             "roles": of_roles["roles"], "heads": of_roles["heads"], "clusters": clusters,
             "findings": of_roles["findings"],
         },
+=======
+        {name: papers[name] for name in ("roles", "heads", "clusters", "findings")},
+>>>>>>> 392776bcf6111e690c2292a4e4e95604b14fece7
         page=partial(_page, clustered),
         screen=partial(_screen, clustered),
         cell=lambda: maps_html(run, clustered.summary, head_sentences(clustered.summary)),

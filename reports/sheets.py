@@ -16,7 +16,7 @@ from headroles.records.table import Cell as Cell
 ENDS = "[95\u00a0%]"
 """In headings: an interval follows the number."""
 
-Sheets = Mapping[str, Callable[[], "Sheet"]]
+Sheets = Mapping[str, Callable[[], Any]]
 """Functions that make the tables of a run, by name; the first is what the run is about."""
 
 

@@ -185,7 +185,7 @@ def test_skip_link_legends_tables_of_figures_and_downloads_obey(opened: Opened) 
     window.evaluate(UNFOLD)
     window.evaluate(DRAW)
     plots = ("figure-p-values", "figure-sensitivity", "figure-sensitivity-alpha")
-    for place in ("#p-values", "#sensitivity"):
+    for place in ("#p-values-panel", "#sensitivity-panel"):
         window.focus(f"{place} .legend [data-role='1']")
         window.keyboard.press("Space")
     assert window.evaluate(HIDDEN.format(plots[0])) > 0
@@ -196,7 +196,7 @@ def test_skip_link_legends_tables_of_figures_and_downloads_obey(opened: Opened) 
     manifest = download(window, "run.json")
     assert json.loads(manifest) == MANIFEST
     assert '"number": 1.0' in manifest
-    table = window.locator("#p-values table")
+    table = window.locator("#p-values-panel table")
     table.locator("thead button:has-text('smallest')").click()
     shown = table.locator("tbody tr td:nth-child(6)").all_text_contents()
     numbers = [float(text.replace("<", "")) for text in shown if text != "–"]
