@@ -92,14 +92,7 @@ def report(run: Labelling) -> Report:
         answer_of(clustered),
         all_notes(run),
         run.manifest,
-<<<<<<< HEAD
-        {
-            "roles": of_roles["roles"], "heads": of_roles["heads"], "clusters": clusters,
-            "findings": of_roles["findings"],
-        },
-=======
         {name: papers[name] for name in ("roles", "heads", "clusters", "findings")},
->>>>>>> 392776bcf6111e690c2292a4e4e95604b14fece7
         page=partial(_page, clustered),
         screen=partial(_screen, clustered),
         cell=lambda: maps_html(run, clustered.summary, head_sentences(clustered.summary)),

@@ -378,20 +378,11 @@ def sensitivity(summary: Summary) -> Figure | None:
             for role in summary.roles
         }  # fmt: skip
         hover = f"%{{fullData.name}}<br>{convention} %{{x}}, heads: %{{y}}<extra></extra>"
-<<<<<<< HEAD
-        marks: list[Any] = [
-            Line([value for value, _ in points[role.sieve]], [heads for _, heads in points[role.sieve]],
-                 role.sieve,
-                 look_of(role), hover, number=place if role.sieve in known else -1, size=7)
-            for place, role in enumerate(summary.roles)
-        ]  # fmt: skip
-=======
         marks = list[Any]()
         for place, role in enumerate(summary.roles):
             x, y = ([point[axis] for point in points[role.sieve]] for axis in (0, 1))
             number = place if role.sieve in known else -1
             marks.append(Line(x, y, role.sieve, look_of(role), hover, number=number, size=7))
->>>>>>> 392776bcf6111e690c2292a4e4e95604b14fece7
         for value in used[convention]:
             at = math.log10(value) if convention == "alpha" else value
             where = {"color": ACCENT, "x": at, "y": 1, "yref": "paper", "yanchor": "bottom"}

@@ -321,17 +321,6 @@ def _parts_text(summary: Summary) -> str:
 def report(run: Labelling) -> Report:
     """Return the report of a run of sieves."""
     summary = summarise(run)
-<<<<<<< HEAD
-=======
-
-    def prints(width: float) -> Mapping[str, Any]:
-        made = {
-            "matrix": matrix(summary, width), "maps": maps(summary, width),
-            "examples": examples(run, summary, width),
-        }  # fmt: skip
-        return {name: figure for name, figure in made.items() if figure is not None}
-
->>>>>>> 392776bcf6111e690c2292a4e4e95604b14fece7
     return Report(
         "headroles report",
         title_of(run),

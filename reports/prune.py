@@ -89,11 +89,7 @@ def _model(pruning: Pruning) -> str:
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-<<<<<<< HEAD
-def show_pruning(console: Console, pruning: Pruning, folder: str, detail: Detail) -> None:
-=======
-def show_pruning(console: Any, pruning: Pruning, folder: str, detail: Detail = SHORT) -> None:
->>>>>>> ed596c42780987be8975559d1edd93411713f255
+def show_pruning(console: Any, pruning: Pruning, folder: str, detail: Detail) -> None:
     """Print the certificate, the removed heads by layer, and where model and report are.
 
     Args:
