@@ -99,7 +99,7 @@ def measure_pages(sizes: dict[str, tuple[int, int]], runs: int) -> dict[str, Any
         for name, (layers, heads) in sizes.items():
             run = random_run(layers, heads)
             start = time.perf_counter()
-            text = page(run)
+            text = page_of(run)
             seconds = time.perf_counter() - start
             Path(folder, f"{name}.html").write_text(text, encoding="utf-8")
             size, maps = len(text.encode()) / 1e6, run.exhibited.weights if run.exhibited else ()

@@ -1,15 +1,13 @@
-"""What is said about a run of roles: answer, sentences of heads, firmness of labels, pairs, and words."""
+"""What is said about a run of roles: its answer, a sentence for every head, and what words mean."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from headroles.records.layers import Stack
-from headroles.records.numbers import count as count_text
 from headroles.records.numbers import (
     exact,
     isolate,
@@ -17,8 +15,6 @@ from headroles.records.numbers import (
     mean,
     plural,
     share,
-    two_decimals,
-    with_range,
 )
 from headroles.records.roles import (
     CLASS,
@@ -32,9 +28,8 @@ from headroles.records.roles import (
     phrase_of,
     without_wholes,
 )
-from headroles.records.table import Row
 from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.summary import Combination, Role, Summary, Support
+from headroles.reports.summary import Role, Summary
 from headroles.reports.words.words import ABSENT, POWER, STEADY, error_rate, promise
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
@@ -424,204 +419,42 @@ def _without(summary: Summary, cell: int) -> str:
     return f"holds no role: its {which} is {mean(score)} for {title}, {reason}{more}"
 
 
-def counts_beyond(role: Role) -> str:
-    """Return how many heads hold a role beyond its contrast, and how many beyond the second one, too.
-
-    Example: "12 heads beyond distance, 3 of them beyond word class".
-    """
-    tally = role.tally
-    heads = plural(tally.role, "head")
-    return f"{heads} beyond {role.control}, {tally.strong or 'none'} of them beyond {role.stronger}"
-
-
-def support_sentence(firmness: Support, contrast: bool) -> str:
-    r"""Return how firm the labels of one role are; "" where there is no value.
-
-    Args:
-        firmness: Stability, detectable effects and design effect of the role.
-        contrast: Whether the role asks for a contrast as well.
-
-    Example:
-        >>> support_sentence(Support(21, 18, (0.24, 0.24), math.nan, 2, 0.41), False).split("; ")[-1]
-        '2 of 21 labels hold in under half of the units (at least 41\xa0%), by the score alone.'
-    """
-    labels, steady, parts = firmness.labels, firmness.steady, []
-    if labels and steady is not None:
-        stable = f"{steady} of {labels} labels are stable"
-        if labels == 1:
-            stable = f"the one label is {'' if steady else 'not '}stable"
-        elif steady in (0, labels):
-            stable = f"{'all' if steady else 'none of the'} {labels} labels are stable"
-        gives = f"a fresh sample gives {'it' if labels == 1 else 'each'} again with probability ≥"
-        parts.append(f"{stable}: {gives} {100 * STEADY:g}\u00a0%")
-    low, high = map(two_decimals, firmness.detectable)
-    if low != "–":
-        effects = low if low == high else f"{low} to {high}"
-        parts.append(f"smallest detectable effect {effects}{' (of the score)' if contrast else ''}")
-    if not math.isnan(firmness.design):
-        parts.append(f"median design effect {two_decimals(firmness.design)}")
-    if firmness.minority:
-        hold = f"{firmness.minority} of {plural(labels, 'label')} {'holds' if labels == 1 else 'hold'}"
-        least = f"at least {share(firmness.least)}"
-        parts.append(f"{hold} in under half of the units ({least}), by the score alone")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
-
-
-class Pair(NamedTuple):
-    """One ordered pair of roles. The heads of a model are not a sample, so no pair is tested.
-
-    Attributes:
-        found: Their overlap as the run labels heads.
-        bare: Their overlap without the contrasts beyond distance; None where that changes nothing.
-    """
-
-    found: Row
-    bare: Row | None
-
-
-def pairs_of(summary: Summary) -> dict[tuple[str, str], Pair]:
-    """Return every ordered pair of different roles, by their names."""
-    names = {*summary.names}
-    rows = {
-        (row.first, row.second, row.contrasts): row
-        for row in (summary.assessment.together if summary.assessment else ())
-        if row.first in names and row.second in names
-    }
-    return {
-        (first, second): Pair(row, rows.get((first, second, "without")))
-        for (first, second, contrasts), row in rows.items()
-        if contrasts == "with"
-    }
-
-
-def notable_pairs(summary: Summary) -> list[Pair]:
-    """Return notable pairs: overlaps outside the range of permuted labels first, then by shared heads.
-
-    Each pair once, the smaller role first; pairs without a shared head, and those of a sieve and its
-    own part (such as delimiter and delimiter:cls), are left out.
-    """
-    place = {name: number for number, name in enumerate(summary.names)}
-    pairs = [
-        pair
-        for (first, second), pair in pairs_of(summary).items()
-        if (pair.found.heads_first, place[first]) < (pair.found.heads_second, place[second])
-        and (pair.found.both or (pair.bare and pair.bare.both))
-        and not is_part(first, second)
-    ]
-    return sorted(pairs, key=lambda pair: (not is_outside(pair.found), -pair.found.both))
-
-
-def is_part(first: str, second: str) -> bool:
-    """Return whether one sieve asks for a part of what the other asks for.
-
-    Example:
-        >>> is_part("delimiter", "delimiter:cls"), is_part("delimiter:sep", "delimiter:cls")
-        (True, False)
-    """
-    return first.startswith(f"{second}:") or second.startswith(f"{first}:")
-
-
-def is_outside(pair: Row) -> bool:
-    """Return whether the overlap lies outside the 95 % range of labels permuted within layers."""
-    return not pair.expected_low <= pair.both <= pair.expected_high
-
-
-def expected_text(shared: Row | Combination) -> str:
-    """Return the heads expected when labels are permuted within layers, with their range."""
-    return with_range(*map(count_text, (shared.expected, shared.expected_low, shared.expected_high)))
-
-
-def overlap_texts(pair: Row) -> tuple[str, str, str]:
-    """Return shared heads, their share of the first role's, and those by chance, with their ranges."""
-    both = with_range(str(pair.both), count_text(pair.both_low), count_text(pair.both_high))
-    return both, with_range(*map(share, (pair.share, pair.share_low, pair.share_high))), expected_text(pair)
-
-
-def pair_sentences(summary: Summary) -> list[str]:
-    """Return the most notable pairs in words, with and without the contrasts."""
-    sentences = []
-    for found, bare in notable_pairs(summary)[:MOST]:
-        name, other = isolate(found.first), isolate(found.second)
-        text, (_, part, by_chance) = f"No head is {name}.", overlap_texts(found)
-        if found.heads_first:
-            text = (
-                f"Of {plural(found.heads_first, name + ' head')}, {found.both} ({part}) "
-                f"{_is(found.both)} also {other}; by chance {by_chance} would be."
-            )
-        if bare is not None:
-            _, part, by_chance = overlap_texts(bare)
-            shared = f"of {bare.heads_first}, {bare.both} ({part}); by chance {by_chance}"
-            alone = shared if bare.heads_first else f"no head is {name}"
-            text += f" Without the contrast beyond distance: {alone}."
-        sentences.append(text)
-    return sentences
-
-
 def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Return the words that the report of a run uses, each with its meaning in a sentence or two."""
     contrast = any(role.contrast and role.control != CONTROLS[VALUES] for role in summary.roles)
+    parked = any(role.control == CONTROLS[VALUES] for role in summary.roles)
     stronger = sorted({role.stronger for role in summary.roles if role.tally.strong})
-    terms = [
-        ("score", "How far a head attends to the keys of a role beyond what even attention would give."),
-        ("threshold", "Chance plus a margin. A mean below it is too small to count."),
-        (
-            "role",
-            f"The mean lies significantly above the threshold{', and so does the contrast' * contrast}.",
-        ),
-    ]
-    if contrast:
-        terms += [
-            (
-                "contrast",
-                "The score against keys at the same distance or position. Nearness alone cannot pass it.",
-            ),
-            (
-                "explained by distance or position",
-                "The mean lies significantly above the threshold, but the contrast significantly below its "
-                "margin. Nearness or position alone gives the score.",
-            ),
-        ]
-    if any(role.control == CONTROLS[VALUES] for role in summary.roles):
-        terms += [
-            (
-                "parked",
-                "The mean lies significantly above the threshold, but significantly below it where attention "
-                "is weighted by the norms of the values that it moves. Norms are relative to the other "
-                "values of the head: a head whose values are all small is not parked for that.",
-            ),
-            (
-                TAKES,
-                "Both means lie significantly above the threshold: relative to its other values, the head "
-                "takes more there. All of its values may be small, or the same at every token.",
-            ),
-        ]
-    terms += [
-        (f"beyond {kind}", f"A strong role: it holds beyond {kind}, too.{BEYOND.get(kind, '')}")
-        for kind in stronger
-    ]
     few = f"Fewer than {ENOUGH_FOR_NOT} units never show that."
-    terms.append(("not", f"The mean lies significantly below the threshold. {few}"))
-    if any(role.bounded for role in summary.roles):
-        terms.append(("absent", f"The mean lies significantly within ± {ABSENT:g} of chance."))
-    terms += [
-        ("undetermined", "The inputs do not decide, or a label would depend on few units."),
-        ("untestable", "Fewer than two units have a score, or scores have no spread or no known bounds."),
-        (
-            "interval",
-            "A 95\u00a0% interval of the mean, not adjusted for selection. "
-            "That of the strongest head is a little high.",
-        ),
-    ]
-    if any(support.steady is not None for support in summary.supports):
-        terms.append(
-            (
-                "stable",
-                f"A fresh sample of as many units gives the label again with a probability of at least "
-                f"{share(STEADY)}. It is no probability of being true.",
-            )
-        )
-    if summary.supports:
-        size = "The smallest (mean − threshold) / standard deviation"
-        terms.append(("detectable effect", f"{size} that a t test finds with power {POWER}."))
-    return (*terms, ("error rate", promise(summary.decision)))
+    terms = [
+        ("score", "How far a head attends to the keys of a role beyond what even attention would give.",
+         True),
+        ("threshold", "Chance plus a margin. A mean below it is too small to count.", True),
+        ("role", "The mean lies significantly above the threshold"
+         f"{', and so does the contrast' * contrast}.", True),
+        ("contrast", "The score against keys at the same distance or position. Nearness alone cannot pass "
+         "it.", contrast),
+        ("explained by distance or position", "The mean lies significantly above the threshold, but the "
+         "contrast significantly below its margin. Nearness or position alone gives the score.", contrast),
+        ("parked", "The mean lies significantly above the threshold, but significantly below it where "
+         "attention is weighted by the norms of the values that it moves. Norms are relative to the other "
+         "values of the head: a head whose values are all small is not parked for that.", parked),
+        (TAKES, "Both means lie significantly above the threshold: relative to its other values, the head "
+         "takes more there. All of its values may be small, or the same at every token.", parked),
+        *((f"beyond {kind}", f"A strong role: it holds beyond {kind}, too.{BEYOND.get(kind, '')}", True)
+          for kind in stronger),
+        ("not", f"The mean lies significantly below the threshold. {few}", True),
+        ("absent", f"The mean lies significantly within ± {ABSENT:g} of chance.",
+         any(role.bounded for role in summary.roles)),
+        ("undetermined", "The inputs do not decide, or a label would depend on few units.", True),
+        ("untestable", "Fewer than two units have a score, or scores have no spread or no known bounds.",
+         True),
+        ("interval", "A 95\u00a0% interval of the mean, not adjusted for selection. That of the strongest "
+         "head is a little high.", True),
+        ("stable", "A fresh sample of as many units gives the label again with a probability of at least "
+         f"{share(STEADY)}. It is no probability of being true.",
+         any(support.steady is not None for support in summary.supports)),
+        ("detectable effect", "The smallest (mean − threshold) / standard deviation that a t test finds with "
+         f"power {POWER}.", bool(summary.supports)),
+        ("error rate", promise(summary.decision), True),
+    ]  # fmt: skip
+    return tuple((term, meaning) for term, meaning, said in terms if said)

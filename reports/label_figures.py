@@ -1,21 +1,20 @@
 """Figures of roles: means, p values, sensitivity, counts by layer, several roles, exact sets and pairs."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.assessment import MIDDLE, NEAR, TOGETHER, count_extreme_p
-from headroles.records.numbers import exact, isolate, join_names, p_text, percent_text, plural
-from headroles.records.roles import CONTROLS, VALUES, control_of, parts_of, phrase_of
-from headroles.records.table import Cell, Column, Row, Sheet, Table, counted
+from headroles.records.assessment import MIDDLE, NEAR, count_extreme_p
+from headroles.records.numbers import exact, isolate, join_names, number, p_text, percent_text, plural
+from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
+from headroles.records.table import Cell, Row, Sheet, Table, counted
 from headroles.reports.figures import drawing
-from headroles.reports.figures.drawing import ACCENT, FAINT, INK, RULE, SOFT, SYMBOLS, set_axis
-from headroles.reports.figures.drawing import Figure as PlotlyFigure
+from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS
 from headroles.reports.figures.panel import plain, shortened, tone
-from headroles.reports.label import expected_text, is_outside, is_part, notable_pairs, pairs_of
+from headroles.reports.label_pairs import MARGIN, overlap, pairs
 from headroles.reports.marks import (
     Axis,
     Cells,
@@ -29,43 +28,23 @@ from headroles.reports.marks import (
     Trace,
     layers_axis,
 )
-from headroles.reports.summary import Combination, Role, Summary
+from headroles.reports.summary import Role, Summary
 from headroles.reports.words.words import CAPTION, extremes_sentence, layers_sentence, middle_sentence
 
 CLOSE, STEP, SMALL_STEP = 20, 46, 34
 """Height of a row in pixels: where there are many, of means and charts, and of p values."""
-MOST_SETS, MOST_ROLES, MOST_PAIRS = 20, 24, 100
-"""Role sets and roles of the map of pairs that are drawn, and pairs listed where there are many, at most."""
-BARS = 150
-"""Height of the bars above the role sets in pixels."""
 STRONGEST = 3
 """Heads of a row whose intervals are drawn."""
 SMALLEST = 1e-16
 """Smaller p values are drawn at this one."""
-REACH = 2.0
-"""Doublings, or halvings, at the ends of the scale of pairs."""
 AT_SIDE: Mapping[str, Any] = {"x": 0, "xref": "paper", "xanchor": "left"}
 FILLED = (Entry("holds the role", SOFT, "circle"), Entry("does not", SOFT, "circle-open"))
 """Marks of heads in the legends of figures whose rows bear the names of their roles."""
-MARGIN = {"l": 12, "r": 12, "t": 8, "b": 48}
-QUARTERS = {"lowest": 0.0, "quarter": 0.25, "middle": 0.5, "three quarters": 0.75, "highest": 1.0}
-MEANS = Table("", "Means and thresholds", "a role or its contrast", (
-    Column("sieve", "The role, or its contrast.", str, "mean of"),
-    Column("chance", "Its mean chance value.", float, "by chance"),
-    Column("threshold", "What its means are tested against.", float, "threshold", exact),
-    *(Column(name, f"Quantile {part:g} of the means of all heads.", float, name)
-      for name, part in QUARTERS.items()),
-))  # fmt: skip
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+BETWEEN = ("quarter", "middle", "three quarters")
 BY_LAYER = Table("", "Roles by layer", "a role and layer", (
     counted("row", "Place of the role."), counted("column", "Place of the layer."),
     counted("heads", "Heads of the layer with the role."),
-))  # fmt: skip
-PAIRS = Table("", "Pairs of roles", "two roles", (
-    counted("row", "Place of the first role."), counted("column", "Place of the second."),
-    Column("doublings", "Doublings from the number by chance to the shared one; NaN where not drawn."),
-    Column("both", "Heads of both roles."), Column("expected", "Number by chance."),
-    Column("low", "Its 2.5 % point."), Column("high", "Its 97.5 % point."),
-    Column("outside", "Whether the number lies outside.", bool),
 ))  # fmt: skip
 
 
@@ -79,22 +58,6 @@ def exponent(p: float) -> str:
     if p == 0:
         return f"<{SMALLEST:g}"
     return f"{p:.1e}" if p < 0.001 else p_text(p)
-
-
-P_VALUES = Table("", "p values", "a role", (
-    Column("sieve", "The role.", str, "p of"),
-    counted("tests", "Heads that were tested.", "heads tested", text=str),
-    counted("below", "Heads at or below the level before correction.", "p ≤ {}", text=str),
-    counted("roles", "Heads with the role.", "roles", text=str),
-    Column("largest", "The largest p of a head with the role.", float, "largest p of a role", exponent),
-    *(Column(name, f"Quantile {part:g} of p.", float, heading, exponent)
-      for (name, part), heading in zip(
-          QUARTERS.items(), ("smallest", "quarter", "middle", "three quarters", "largest"), strict=True)),
-    Column("near", "Share of p near 0 or 1.", float, f"near 0 or 1 ({NEAR:g})",
-           cell=lambda row: Cell(f"{row.count} ({percent_text(row.near)})", row.near) if row.tests
-           else Cell("–", math.nan)),
-    counted("count", "Their number."),
-))  # fmt: skip
 
 
 def figures(summary: Summary) -> tuple[Figure, ...]:
@@ -122,22 +85,13 @@ def switches(summary: Summary) -> list[tuple[int, Look, str]]:
 
 
 def _heads(
-    summary: Summary, place: int, x: Float[np.ndarray, " heads"], y: Float[np.ndarray, " heads"], *,
+    summary: Summary, place: int, x: Float[np.ndarray, " heads"], y: Float[np.ndarray, " heads"],
     position: int, axis: str = "x", more: str = "",
 ) -> Iterator[Trace]:  # fmt: skip
     """Yield the heads of a role as two traces: those that hold the role, filled, and those that do not.
 
-    A mark bears the number of its head. The page looks up the head's numbers in the one copy of all
-    findings that it embeds.
-
-    Args:
-        summary: Of the run.
-        place: Number of the role.
-        x: Place of every head, layer-major; heads at NaN are not drawn.
-        y: The same on the other axis.
-        position: Sieve whose scores are shown on hover: the role's own, or its contrast.
-        axis: The horizontal axis.
-        more: A further line of the hover text.
+    A mark bears the number of its head; heads at NaN have none. The page looks up the numbers of the sieve at
+    ``position`` in the one copy of all findings that it embeds. ``more`` is a further line of the hover text.
     """
     role, cells = summary.roles[place], np.arange(x.size, dtype=np.uint32)
     holds, look = summary.decided(role.position) == 0, look_of(role)
@@ -160,10 +114,10 @@ def _spread(size: int) -> Float[np.ndarray, " heads"]:
     return steps
 
 
-def _quarters(values: Float[np.ndarray, " heads"]) -> dict[str, float]:
+def _quarters(values: Float[np.ndarray, " heads"], write: Callable[[float], str]) -> list[Cell]:
     """Return minimum, quartiles and maximum; NaN where there are no values."""
-    found = np.quantile(values, [*QUARTERS.values()]).tolist() if values.size else [math.nan] * len(QUARTERS)
-    return dict(zip(QUARTERS, found, strict=True))
+    found = np.quantile(values, QUARTERS).tolist() if values.size else [math.nan] * len(QUARTERS)
+    return [Cell(write(value), value) for value in found]
 
 
 def _rows_axis(names: Sequence[str], **settings: Any) -> Axis:
@@ -177,7 +131,7 @@ def means(summary: Summary) -> Figure:
     """Draw the means, one row per role: score on the left, contrast on the right, threshold and chance."""
     roles, size = summary.roles, len(summary.roles)
     split = any(role.contrast for role in roles)
-    rows, marks = [], list[Any]()
+    rows, marks = list[tuple[Cell, ...]](), list[Any]()
     ends = ("mean_low", "mean_high") if "mean_low" in summary.columns else ("low", "high")
     for place, role in enumerate(roles):
         level, own = float(size - 1 - place), summary.of("mean", role.position)
@@ -208,7 +162,8 @@ def means(summary: Summary) -> Figure:
                 for x, line in ((chance, dotted), (threshold, {"color": INK, "width": 2}))
                 if not math.isnan(x)
             ]  # fmt: skip
-            rows.append({"sieve": name, "chance": chance, "threshold": threshold, **_quarters(mean[shown])})
+            ends_of_row = Cell(number(chance), chance), Cell(exact(threshold), threshold)
+            rows.append((Cell(name, len(rows)), *ends_of_row, *_quarters(mean[shown], number)))
     second: dict[str, Axis] = {}
     if split:
         parts = (control_of(role.contrast).split(" or ") for role in roles if role.contrast)
@@ -224,7 +179,7 @@ def means(summary: Summary) -> Figure:
             marks.append(Note(name if title == name else f"{title} ({name})", {
                 "color": INK, **AT_SIDE, "y": size - 1 - place + 0.37, "yref": "y", "yanchor": "middle",
             }))  # fmt: skip
-    table = MEANS.rows(rows)
+    header = ("mean of", "by chance", "threshold", "lowest", *BETWEEN, "highest")
     return Figure(
         "means", "Means and thresholds",
         f"Mean score of every head, a row per role{', its contrast on the right' * split}. "
@@ -232,14 +187,15 @@ def means(summary: Summary) -> Figure:
         "Filled: the head holds the role. Dotted stroke: by chance. "
         f"Lines: 95\u00a0% intervals of the {STRONGEST} strongest heads. "
         "Height within a row has no meaning.",
-        table, marks,
+        marks=marks,
         x=Axis(f"mean {shortened(summary.account.statistic)}",
                {"showline": True, "nticks": 6, "domain": [0, 0.58 if split else 1]}),
         y=_rows_axis(summary.names) if summary.many
         else _rows_axis(summary.names, showticklabels=False, ticks=""),
         axes=second, height=84 + (CLOSE if summary.many else STEP) * size,
         layout={} if summary.many else {"margin": {**MARGIN, "b": 60}},
-        numbers=table.sheet(), switches=switches(summary) if summary.many else (),
+        numbers=Sheet("Means and thresholds", header, tuple(rows)),
+        switches=switches(summary) if summary.many else (),
         legend=(*FILLED, Entry("threshold", INK, line="solid"), Entry("by chance", FAINT, line="dot")),
     )  # fmt: skip
 
@@ -264,11 +220,12 @@ def p_values(summary: Summary) -> Figure:
                 "line": {"color": INK, "width": 2},
             }))  # fmt: skip
         near = count_extreme_p(p)
-        rows.append({
-            "sieve": role.sieve, "tests": near.tests, "below": int((p <= decision.alpha).sum()),
-            "roles": role.tally.role, "largest": largest, **_quarters(p[~np.isnan(p)]), "near": near.share,
-            "count": near.near,
-        })  # fmt: skip
+        counts = (near.tests, int((p <= decision.alpha).sum()), role.tally.role)
+        part = f"{near.near} ({percent_text(near.share)})" if near.tests else "–"
+        rows.append((
+            Cell(role.sieve, place), *(Cell(str(count), count) for count in counts),
+            Cell(exponent(largest), largest), *_quarters(p[~np.isnan(p)], exponent), Cell(part, near.share),
+        ))  # fmt: skip
     marks += [
         Rule(level, dash="dash", colour=ACCENT, width=1),
         Note(f"p = {decision.alpha:g}",
@@ -276,14 +233,16 @@ def p_values(summary: Summary) -> Figure:
     ]  # fmt: skip
     ticks = list(range(0, round(-math.log10(SMALLEST)) + 1, 2))
     tests, found = sum(role.tally.tests for role in roles), sum(role.tally.role for role in roles)
-    table = P_VALUES.rows(rows).describe("below", heading=f"p ≤ {decision.alpha:g}")
-    if corrected:
-        table = table.describe("largest", heading="largest p left by the correction")
+    largest_p = "largest p left by the correction" if corrected else "largest p of a role"
+    header = (
+        "p of", "heads tested", f"p ≤ {decision.alpha:g}", "roles", largest_p, "smallest", *BETWEEN,
+        "largest", f"near 0 or 1 ({NEAR:g})",
+    )  # fmt: skip
     return Figure(
         "p-values", "p values",
         f"p of {plural(tests, 'test')}, one row per role and one mark per head, on a logarithmic axis; "
         f"{found:,} of them are roles, filled. {extremes_sentence(count_extreme_p(known))}".strip(),
-        _p_caption(summary, int((known < SMALLEST).sum())), table, marks,
+        _p_caption(summary, int((known < SMALLEST).sum())), marks=marks,
         x=Axis("p, smaller to the right", {
             "showline": True, "tickmode": "array", "tickvals": ticks,
             "ticktext": ["1", *(f"10<sup>−{tick}</sup>" for tick in ticks[1:])],
@@ -291,7 +250,7 @@ def p_values(summary: Summary) -> Figure:
         }),
         y=_rows_axis(summary.names), height=100 + (CLOSE if summary.many else SMALL_STEP) * size,
         layout={"margin": {"l": 56, "r": 16, "t": 28, "b": 52}},
-        numbers=table.sheet(), switches=switches(summary),
+        numbers=Sheet("p values", header, tuple(rows)), switches=switches(summary),
         legend=(*FILLED, Entry("largest p of a role", INK, line="solid")),
     )  # fmt: skip
 
@@ -524,187 +483,3 @@ def ends_of(rows: Iterable[Row], part: int) -> list[tuple[float, float, float]]:
     if part == 0:
         return [(row.mean, row.mean_low, row.mean_high) for row in layers]
     return [(100 * row.several, 100 * row.several_low, 100 * row.several_high) for row in layers]
-
-
-def overlap(summary: Summary) -> Figure:
-    """Draw role sets: a bar for the number of heads, dots for the roles in the set.
-
-    A role with parts is drawn only where no part of it holds; the table has the exact sets. Sets that become
-    alike are one. They have no expected number: it is known of exact sets only.
-    """
-    places = {name: place for place, name in enumerate(summary.names)}
-    wholes = {places[whole]: {places[name] for name in own} for whole, own in parts_of(summary.names).items()}
-    sets: dict[tuple[int, ...], Combination] = {}
-    for role_set in summary.combinations:
-        roles = tuple(role for role in role_set.roles if not wholes.get(role, set()) & {*role_set.roles})
-        heads = role_set.heads + (sets[roles].heads if roles in sets else 0)
-        alone = roles == role_set.roles and roles not in sets
-        sets[roles] = role_set if alone else Combination(roles, heads)
-    drawn = sorted(sets.values(), key=lambda role_set: (-role_set.heads, role_set.roles))
-    shown = drawn[:MOST_SETS]
-    expects = bool(shown) and not any(math.isnan(role_set.expected) for role_set in shown)
-    known = any(not math.isnan(role_set.expected) for role_set in summary.combinations)
-    bare = int((~summary.held.any(axis=0)).sum())
-    multiple = sum(role_set.heads for role_set in drawn if len(role_set.roles) > 1)
-    limit = f" The {MOST_SETS} most frequent of {len(drawn)} sets are drawn." * (len(drawn) > MOST_SETS)
-    if expects:
-        limit += " Red: heads by chance, with labels shuffled within each layer; "
-        limit += "whisker: 95\u00a0% of the shuffles."
-    lines = tuple(
-        (
-            Cell(" + ".join(summary.names[role] for role in role_set.roles), place),
-            Cell(str(role_set.heads), role_set.heads),
-            *([Cell(expected_text(role_set), role_set.expected)] if known else []),
-        )
-        for place, role_set in enumerate(summary.combinations)
-    )
-    header = ("exactly these roles", "heads", *(("by chance [95\u00a0% range]",) if known else ()))
-    return Figure(
-        "overlap", "Roles together",
-        f"{plural(multiple, 'head')} of {summary.held[0].size} hold several roles.",
-        "A bar counts the heads with exactly the roles dotted below it. "
-        f"{plural(bare, 'head')} without a role {'are' if bare != 1 else 'is'} not drawn.{limit}",
-        plot=lambda: _sets_figure(summary, shown, expects), numbers=Sheet("Roles together", header, lines),
-        legend=[Entry("by chance [95\u00a0% range]", ACCENT, "cross-thin-open")] if expects else (),
-    )  # fmt: skip
-
-
-def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) -> PlotlyFigure:
-    """Draw bars, and below them faint dots everywhere and joined marks where a set has the role.
-
-    The number by chance is a stroke over every bar, its range a whisker.
-    """
-    members, size = sorted({role for role_set in drawn for role in role_set.roles}), len(drawn)
-    height = BARS + 26 * max(len(members), 1) + 20
-    figure = drawing.blank(height, bargap=0.35, margin={"l": 56, "r": 12, "t": 8, "b": 12})
-    cut = 1 - BARS / height
-    names = {role: plain(summary.names[role]) for role in members}
-    drawing.add_bar(
-        figure, x=list(range(size)), y=[role_set.heads for role_set in drawn], marker={"color": SOFT},
-        text=[str(role_set.heads) for role_set in drawn], textposition="outside", cliponaxis=False,
-        textangle=0, textfont={"color": SOFT, "size": 11},
-        hovertext=[" + ".join(names[role] for role in role_set.roles) for role_set in drawn],
-        hovertemplate="%{hovertext}<br>heads: %{y}<extra></extra>",
-    )  # fmt: skip
-    tallest = max((float(role_set.heads) for role_set in drawn), default=1.0)
-    if expects:
-        ends = [(role_set.expected, role_set.expected_low, role_set.expected_high) for role_set in drawn]
-        marker = {"symbol": "line-ew-open", "size": 12, "color": ACCENT, "line": {"width": 2}}
-        drawing.add_scatter(
-            figure, x=[place + 0.42 for place in range(size)], y=[value for value, _, _ in ends],
-            mode="markers", marker=marker,
-            error_y=drawing.error_bars(ends, color=ACCENT, thickness=1.2, width=0),
-            hoverinfo="skip", name="by chance",
-        )  # fmt: skip
-    tallest = max([tallest, *(each.expected_high for each in drawn if not math.isnan(each.expected_high))])
-    whole: Mapping[str, Any] = {"dtick": 1} if tallest <= 5 else {}
-    set_axis(figure, "yaxis", title="heads", range=[0, tallest * 1.18], domain=[cut + 0.02, 1], **whole)
-    level = {role: len(members) - 1 - place for place, role in enumerate(members)}
-    drawing.add_scatter(
-        figure, x=[column for column in range(size) for _ in members],
-        y=[level[role] for _ in drawn for role in members],
-        yaxis="y2", mode="markers", hoverinfo="skip", marker={"size": 9, "color": RULE},
-    )  # fmt: skip
-    levels = [[level[role] for role in role_set.roles] for role_set in drawn]
-    joined = [(column, min(own), max(own)) for column, own in enumerate(levels) if len(own) > 1]
-    drawing.add_scatter(
-        figure, x=[place for column, *_ in joined for place in (column, column, None)],
-        y=[end for _, low, high in joined for end in (low, high, None)],
-        yaxis="y2", mode="lines", line={"color": FAINT, "width": 2}, hoverinfo="skip",
-    )  # fmt: skip
-    for place in members:
-        role = summary.roles[place]
-        columns = [column for column, role_set in enumerate(drawn) if place in role_set.roles]
-        drawing.add_scatter(
-            figure, x=columns, y=[level[place]] * len(columns), yaxis="y2", mode="markers",
-            name=names[place], hoverinfo="name",
-            marker={"size": 11, "color": tone(role), "symbol": SYMBOLS[role.symbol]},
-        )  # fmt: skip
-    set_axis(
-        figure, "yaxis2", tickmode="array", tickvals=[*level.values()], showgrid=False,
-        ticktext=[*names.values()], range=[-0.6, max(len(members), 1) - 0.4], domain=[0, cut], anchor="x",
-    )  # fmt: skip
-    set_axis(
-        figure, "xaxis", showticklabels=False, ticks="", showgrid=False, anchor="y2",
-        range=[-0.6, max(size, 6) - 0.4],
-    )  # fmt: skip
-    return figure
-
-
-def pairs(summary: Summary) -> Figure | None:
-    """Draw how many heads every two roles share, over the number by chance; None where the run has none.
-
-    Behind it stands every ordered pair with and without contrasts; of many roles, the notable pairs.
-    """
-    overlaps, notable = pairs_of(summary), notable_pairs(summary)
-    if not overlaps:
-        return None
-    names, limit = [role.sieve for role in summary.roles if role.tally.role], ""
-    if summary.many:
-        wanted = dict.fromkeys(name for pair in notable for name in (pair.found.first, pair.found.second))
-        names = [name for name in names if name in [*wanted][:MOST_ROLES]]
-        limit = f" The {len(names)} roles of the most notable pairs are drawn."
-    outliers = sum(is_outside(pair.found) for pair in notable)
-    listed = notable[:MOST_PAIRS] if summary.many else overlaps.values()
-    cells, hover, nan = [], [], math.nan
-    sides, feet = names[1:], names[:-1]
-    for row, first in enumerate(sides):
-        for column, second in enumerate(feet[: row + 1]):
-            place = {"row": row, "column": column}
-            if (first, second) not in overlaps or is_part(first, second):
-                cells.append(place | dict.fromkeys(("doublings", "both", "expected", "low", "high"), nan)
-                             | {"outside": False})  # fmt: skip
-                continue
-            pair = overlaps[first, second].found
-            hover.append(f"{plain(first)} and {plain(second)}")
-            cells.append(place | {
-                "doublings": doublings(pair.both, pair.expected), "both": pair.both,
-                "expected": pair.expected,
-                "low": pair.expected_low, "high": pair.expected_high, "outside": is_outside(pair),
-            })  # fmt: skip
-    marks: list[Any] = [
-        Cells(
-            "row", "column", "doublings", ("var(--tone-0)", "var(--panel)", "var(--tone-1)"), (-REACH, REACH),
-            "pairs", "%{hovertext}<br>heads of both: %{customdata[3]}<br>"
-            "by chance %{customdata[4]:.1f} [%{customdata[5]:.1f}, %{customdata[6]:.1f}]<extra></extra>",
-            ("both", "expected", "low", "high"),
-            lambda row: "" if math.isnan(row.both) else f"{row.both:.0f}{' •' * row.outside}",
-            {"size": 11, "hovertext": hover, "colorbar": {
-                "tickvals": [-REACH, 0, REACH], "ticktext": ["¼", "1", "4"],
-                "title": {"text": "times chance", "side": "right", "font": {"color": SOFT, "size": 12}},
-                "tickfont": {"color": SOFT, "size": 12},
-            }},
-        )
-    ]  # fmt: skip
-    if not any(cell["both"] > 0 for cell in cells):
-        marks.append(Note("no head is shared", {"x": 0.5, "xref": "paper", "y": 0.5, "yref": "paper"}))
-    codes = {role.sieve: f"<b>{role.code}</b>" for role in summary.roles}
-
-    def axis(texts: Sequence[str], **settings: Any) -> Axis:
-        ticks = {"tickmode": "array", "tickvals": [*range(len(texts))], "ticktext": texts, "ticks": ""}
-        return Axis("", {**ticks, **settings})
-
-    return Figure(
-        "pairs", "Pairs of roles",
-        "Heads that two roles share, against the number by chance (labels shuffled within layers).",
-        "Number: heads of both roles. Orange: more than by chance, blue: fewer; a dot: outside "
-        f"95\u00a0% of the shuffles ({outliers} of {plural(len(notable), 'pair')}).{limit} Not drawn: a "
-        "role with its own part. Heads are not a sample, so nothing is tested.",
-        PAIRS.rows(cells), marks,
-        x=axis([codes[name] for name in feet], tickangle=0),
-        y=axis([f"{plain(name)}  {codes[name]}" for name in sides]),
-        height=80 + 26 * max(len(sides), 1), layout={"margin": MARGIN},
-        numbers=TOGETHER.rows(vars(row) for pair in listed for row in pair if row is not None).sheet(),
-    )  # fmt: skip
-
-
-def doublings(both: int, expected: float) -> float:
-    """Return how often the expected number doubles to the shared one, within the scale.
-
-    Half a head is added to both, so that small numbers do not look large.
-
-    Example:
-        >>> doublings(7, 3.25), doublings(0, 0.0), doublings(0, 9.5)
-        (1.0, 0.0, -2.0)
-    """
-    return max(-REACH, min(REACH, math.log2((both + 0.5) / (expected + 0.5))))

@@ -12,7 +12,7 @@ from headroles.records.arrays import key_groups
 from headroles.records.assessment import DEPTH, VALUES
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import count as count_text
-from headroles.records.numbers import mean, plural
+from headroles.records.numbers import mean, plural, share, two_decimals
 from headroles.records.numbers import number as digits_of
 from headroles.records.roles import explained_list, family_of, parts_of, phrase_of, tone_of, without_wholes
 from headroles.records.table import (
@@ -35,14 +35,11 @@ from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.example_heads import examples
 from headroles.reports.label import (
     answer_of,
-    expected_text,
     glossary,
     head_sentences,
-    pair_sentences,
-    pairs_of,
-    support_sentence,
 )
 from headroles.reports.label_figures import figures
+from headroles.reports.label_pairs import expected_text, pair_sentences, pairs_of
 from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.marks import Figure
 from headroles.reports.notebook import maps_html
@@ -67,7 +64,7 @@ from headroles.reports.report import (
     Words,
 )
 from headroles.reports.summary import Role, Summary, Support, summarise
-from headroles.reports.words.words import ABSENT, CAPTION, POWER, RELABELLINGS, middle_sentence
+from headroles.reports.words.words import ABSENT, CAPTION, POWER, RELABELLINGS, STEADY, middle_sentence
 from headroles.terminal.facts import all_notes, describe_test, title_of
 from headroles.terminal.roles import HeadGrid, RoleCounts, support_lines, verdict_lines
 
@@ -437,6 +434,40 @@ def _columns(summary: Summary, steady: bool) -> list[tuple[str, str]]:
          "below has a large one, too.", bayes),
     ]  # fmt: skip
     return [(term, meaning) for term, meaning, there in known if there]
+
+
+def support_sentence(firmness: Support, contrast: bool) -> str:
+    r"""Return how firm the labels of one role are; "" where there is no value.
+
+    Args:
+        firmness: Stability, detectable effects and design effect of the role.
+        contrast: Whether the role asks for a contrast as well.
+
+    Example:
+        >>> support_sentence(Support(21, 18, (0.24, 0.24), math.nan, 2, 0.41), False).split("; ")[-1]
+        '2 of 21 labels hold in under half of the units (at least 41\xa0%), by the score alone.'
+    """
+    labels, steady, parts = firmness.labels, firmness.steady, []
+    if labels and steady is not None:
+        stable = f"{steady} of {labels} labels are stable"
+        if labels == 1:
+            stable = f"the one label is {'' if steady else 'not '}stable"
+        elif steady in (0, labels):
+            stable = f"{'all' if steady else 'none of the'} {labels} labels are stable"
+        gives = f"a fresh sample gives {'it' if labels == 1 else 'each'} again with probability ≥"
+        parts.append(f"{stable}: {gives} {100 * STEADY:g}\u00a0%")
+    low, high = map(two_decimals, firmness.detectable)
+    if low != "–":
+        effects = low if low == high else f"{low} to {high}"
+        parts.append(f"smallest detectable effect {effects}{' (of the score)' if contrast else ''}")
+    if not math.isnan(firmness.design):
+        parts.append(f"median design effect {two_decimals(firmness.design)}")
+    if firmness.minority:
+        hold = f"{firmness.minority} of {plural(labels, 'label')} {'holds' if labels == 1 else 'hold'}"
+        least = f"at least {share(firmness.least)}"
+        parts.append(f"{hold} in under half of the units ({least}), by the score alone")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _evidence(summary: Summary, drawn: Mapping[str, Figure]) -> list[Section]:

@@ -19,7 +19,6 @@ from headroles.errors import visible
 from headroles.records.numbers import isolate, join_names, plural, two_decimals
 from headroles.records.roles import CATEGORIES, CONTROLS, SHADES, TAKES, VALUES, phrase_of, without_wholes
 from headroles.reports.document import template
-from headroles.reports.label import counts_beyond
 from headroles.reports.summary import Role, Summary
 from headroles.reports.words.words import ABSENT, POWER, STEADY, interval
 
@@ -201,7 +200,10 @@ def verdict_lines(summary: Summary) -> list[tuple[str, str]]:
         if role.stronger and role.tally.role:
             places = [summary.stack.name(layer, head) for layer, head in np.argwhere(heads).tolist()]
             named = f" ({', '.join(places)})" if 0 < len(places) <= MOST_PLACES else ""
-            strong.append(f"{role.sieve}: {counts_beyond(role)}{named}")
+            strong.append(
+                f"{role.sieve}: {plural(role.tally.role, 'head')} beyond {role.control}, "
+                f"{role.tally.strong or 'none'} of them beyond {role.stronger}{named}"
+            )
     if strong:
         lines.append(("strong", "; ".join(strong)))
     absent = [
