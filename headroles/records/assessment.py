@@ -104,8 +104,8 @@ DEPTH = Table("depth.csv", "Roles over the layers", "a role", (
     counted("heads", "Heads with the role.", "heads"),
     Column("trend", "Correlation over layers of relative depth with the layer's share of heads that hold the "
            "role; NaN when all shares are equal or there are fewer than 3 layers.", float,
-           f"trend over depth {ENDS}", two_decimals, ("trend_low", "trend_high"), within=(-1, 1)),
-    Column("trend_low", _LOW, within=(-1, 1)), Column("trend_high", _HIGH, within=(-1, 1)),
+           f"trend over depth {ENDS}", two_decimals, ("trend_low", "trend_high"), within=(-1.0, 1.0)),
+    Column("trend_low", _LOW, within=(-1.0, 1.0)), Column("trend_high", _HIGH, within=(-1.0, 1.0)),
     Column("reference", "Share of reorderings of whole layers whose trend is at least as strong, either "
            "direction. Descriptive: layers are not a sample.", float, "reorderings as strong", share,
            within=SHARE),
@@ -132,9 +132,9 @@ SEVERAL = Table(
                f"roles a head {ENDS}", two_decimals, ("mean_low", "mean_high")),
         Column("mean_low", "Lower end of its 95 % interval over inputs."), Column("mean_high", _HIGH),
         Column("several", "Share of heads with two or more roles; of the difference one of shares.", float,
-               f"two or more roles {ENDS}", share, ("several_low", "several_high"), within=(-1, 1)),
-        Column("several_low", "Lower end of its 95 % interval over inputs.", within=(-1, 1)),
-        Column("several_high", _HIGH, within=(-1, 1)),
+               f"two or more roles {ENDS}", share, ("several_low", "several_high"), within=(-1.0, 1.0)),
+        Column("several_low", "Lower end of its 95 % interval over inputs.", within=(-1.0, 1.0)),
+        Column("several_high", _HIGH, within=(-1.0, 1.0)),
         chance("p", "Of the difference: p of \"in a fresh sample of inputs the share is no larger in the "
                "middle\", one-sided; NaN elsewhere.", "p"),
         Column("reference", "Of the difference: share of all choices of as many layers whose difference of "
