@@ -14,7 +14,7 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 import report
 
-from headroles.reports.figures.drawing import figure_json
+from headroles.reports.drawing import figure_json
 from headroles.reports.html import page_of
 from headroles.reports.label_figures import figures
 from headroles.reports.marks import plotly_json

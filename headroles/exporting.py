@@ -15,7 +15,7 @@ from headroles.options.keywords import keywords_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.reports.print.settings import WIDTH, check_form, check_width
+from headroles.reports.forms import WIDTH, check_form, check_width
 from headroles.storage.atlas.folder import load_atlas
 from headroles.storage.comparison import load_comparison
 from headroles.storage.folder import (
@@ -141,8 +141,7 @@ def figures(
         )
     with lock_present_folder(folder) if own and not is_address(folder) else nullcontext():
         result = load_result(folder)
-        from headroles.reports.print.files import files_of
-        from headroles.reports.prints import figures_of
+        from headroles.reports.prints import figures_of, files_of
 
         plots = figures_of(result, wide)
         return _export(
@@ -180,7 +179,7 @@ def table(options: TableOptions) -> str:
     if options.methods:
         text = methods(result, options.format)
     else:
-        from headroles.reports.print.tables import table_text
+        from headroles.reports.papers import table_text
 
         text = table_text(result, options.name, options.format)
     if out is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headroles.records.replication import Replication
     from headroles.records.rules.rule import Decision, Rule
     from headroles.records.stops.look import Watch
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.answer import Answer
     from headroles.reports.report import Report
     from headroles.runs.scored import ScoredRun
     from headroles.shards.receipts import Receipts

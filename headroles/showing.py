@@ -12,7 +12,7 @@ from headroles.records.example import Example
 from headroles.records.passage import Passage
 from headroles.reports import pictures
 from headroles.reports.sieve_picture import LONGEST, MOST, describe_cells, sieve_svg
-from headroles.reports.words.words import visible_pieces
+from headroles.reports.words import visible_pieces
 from headroles.sieves.base import Sieve
 from headroles.sieves.weights.cells import count_cells
 from headroles.storage.folder import write_text

@@ -29,8 +29,8 @@ from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Row, Table
 from headroles.reports.account import account
-from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.words import error_rate
+from headroles.reports.answer import Answer, Sentence
+from headroles.reports.words import error_rate
 
 NEEDED, NEGLIGIBLE, UNDETERMINED, UNTESTABLE, INTERFERING = range(len(VERDICTS))
 """Codes of the verdicts."""

@@ -25,7 +25,7 @@ from headroles.reports.ablate import (
     role_title,
 )
 from headroles.reports.account import account
-from headroles.reports.figures.drawing import FAINT, SOFT, SYMBOLS
+from headroles.reports.drawing import FAINT, SOFT, SYMBOLS
 from headroles.reports.maps import MEAN as SHADED_BY_MEAN
 from headroles.reports.maps import (
     CellLook,
@@ -55,7 +55,7 @@ from headroles.reports.print_maps import (
     verdict_maps,
 )
 from headroles.reports.prints import file_names
-from headroles.reports.recorded import account_lines, verdicts_page
+from headroles.reports.recorded import account_lines, all_notes, describe_test, title_of, verdicts_page
 from headroles.reports.report import (
     LONG,
     Block,
@@ -70,7 +70,6 @@ from headroles.reports.report import (
     Text,
     Words,
 )
-from headroles.terminal.facts import all_notes, describe_test, title_of
 
 LOOKS = {
     "needed": Look(1, "diamond"), "negligible": Look(7), "undetermined": Look(4, "square"),

@@ -9,7 +9,7 @@ from headroles.addresses import last_name
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import exact, isolate, plural
 from headroles.records.rules.rule import BOTH, FAMILIES, Decision
-from headroles.reports.words.words import (
+from headroles.reports.words import (
     correction_words,
     interval_name,
     layers_read,

@@ -18,8 +18,8 @@ from headroles.records.numbers import (
     two_decimals,
     with_range,
 )
-from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.words import middle_row, middle_verdict
+from headroles.reports.answer import Answer, Sentence
+from headroles.reports.words import middle_row, middle_verdict
 
 PER_CENT = "\u00a0%"
 NAMED = 4

@@ -29,8 +29,8 @@ from headroles.records.table import (
     interval_ends,
 )
 from headroles.reports.atlas import answer_of, short_model
+from headroles.reports.drawing import plain
 from headroles.reports.embedded import LARGEST
-from headroles.reports.figures.panel import plain
 from headroles.reports.maps import StillMap, StillMaps, StillRow, still_map
 from headroles.reports.marks import Axis, Cells, Figure, Line, Look, Note, ticks
 from headroles.reports.papers import P_VALUES, p_row
@@ -50,7 +50,7 @@ from headroles.reports.report import (
     Section,
     Text,
 )
-from headroles.reports.words.words import CAPTION, middle_row, middle_verdict, points
+from headroles.reports.words import CAPTION, middle_row, middle_verdict, points
 from headroles.reports.works import citation_bibtex, methods_text
 from headroles.storage.atlas.folder import atlas_texts
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headroles.records.markup import CAPTION, SCROLLED, TABLE, answer_html, paragraph
 from headroles.records.table import Sheet
-from headroles.reports.answer.records import Answer
+from headroles.reports.answer import Answer
 from headroles.reports.report import Grid, Text
 
 MOST_ROWS = 60

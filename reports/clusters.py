@@ -24,9 +24,9 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, three_decimals, two_decimals
 from headroles.records.table import HEAD, LAYER, MISSING, Cell, Column, Row, Table, counted, head_cell
 from headroles.reports.account import account
-from headroles.reports.answer.records import Answer, Sentence
+from headroles.reports.answer import Answer, Sentence
 from headroles.reports.summary import Summary, summarise
-from headroles.reports.words.words import heads_in_layers
+from headroles.reports.words import heads_in_layers
 
 NEAREST = 8
 """Nearest heads shown for every head."""

@@ -32,9 +32,8 @@ from headroles.reports.label import head_sentences
 from headroles.reports.label_report import role_blocks, role_papers, role_prints, run_facts, verdict_sheet
 from headroles.reports.maps import DECIDED, MEAN, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.notebook import maps_html
-from headroles.reports.papers import caption
-from headroles.reports.print.captions import families_of, inputs_text, units_of
-from headroles.reports.recorded import last_sections
+from headroles.reports.papers import caption, families_of, inputs_text, units_of
+from headroles.reports.recorded import all_notes, last_sections, title_of
 from headroles.reports.report import (
     Beside,
     Block,
@@ -53,8 +52,7 @@ from headroles.reports.report import (
     Words,
 )
 from headroles.reports.terminal import WIDE
-from headroles.terminal.facts import all_notes, title_of
-from headroles.terminal.roles import HeadGrid
+from headroles.reports.terminal_roles import HeadGrid
 
 MOST_SENTENCES = 12
 """Most roles whose claims are written as sentences; the table has all."""

@@ -22,8 +22,8 @@ from headroles.records.numbers import (
 )
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Table, counted
-from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.words import heads_in_layers
+from headroles.reports.answer import Answer, Sentence
+from headroles.reports.words import heads_in_layers
 
 CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE = range(len(OUTCOMES))
 """Codes of the outcomes."""

@@ -18,8 +18,8 @@ from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
 from headroles.reports import compare as words
 from headroles.reports.compare import CHANGED, Compared
+from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer_ticks
 from headroles.reports.embedded import script_json
-from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer_ticks
 from headroles.reports.maps import DIFFERENCE, CellLook, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.marks import (
     Axis,
@@ -37,6 +37,7 @@ from headroles.reports.marks import (
 )
 from headroles.reports.notebook import MOST_MARKS
 from headroles.reports.prints import file_names, with_legend
+from headroles.reports.recorded import describe_run
 from headroles.reports.report import (
     Block,
     Command,
@@ -55,7 +56,6 @@ from headroles.reports.report import (
     Words,
 )
 from headroles.reports.works import citation_bibtex, methods_text
-from headroles.terminal.facts import describe_run
 
 LOOKS = {
     "changed": Look(1, "diamond"), "equivalent": Look(0, "circle-open"),

@@ -16,7 +16,7 @@ from headroles.records.findings import COLUMNS, DECISIONS, Labelling
 from headroles.records.layers import number_layers
 from headroles.records.roles import family_of, parts_of, phrase_of, tone_of
 from headroles.reports.summary import Summary
-from headroles.reports.words.words import visible_pieces
+from headroles.reports.words import visible_pieces
 from headroles.storage.tables import summary_texts
 
 LARGEST = 1_000_000

@@ -14,8 +14,7 @@ from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.records.layers import Stack
 from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of
-from headroles.reports.figures.drawing import Figure
-from headroles.reports.figures.panel import tone
+from headroles.reports.drawing import Figure, tone
 from headroles.reports.pictures import (
     EDGE,
     ROW,
@@ -32,7 +31,7 @@ from headroles.reports.pictures import (
     values_of,
     width_of,
 )
-from headroles.reports.print.dress import palette, pixels
+from headroles.reports.prints import SVG, palette, pixels
 from headroles.reports.summary import Role, Summary
 
 MOST_ROLES, MOST_ROWS = 12, 15
@@ -47,8 +46,6 @@ GREY = "#8a929b"
 """Colour of attention that the role does not count."""
 LETTERS = 6.0
 """Size of the letters in points."""
-SVG = "svg"
-"""Key of the SVG of a figure that is one already, in ``layout.meta``."""
 
 
 def examples(labelling: Labelling, summary: Summary, width: float) -> Figure | None:
@@ -67,7 +64,7 @@ def examples(labelling: Labelling, summary: Summary, width: float) -> Figure | N
     if kept is None or not chosen:
         return None
     stack = labelling.scores.stack
-    panels = [_panel(kept, exhibit, stack, palette()[tone(role)[6:-1]]) for role, exhibit in chosen]
+    panels = [_panel(kept, exhibit, stack, palette()[tone(role.tone)[6:-1]]) for role, exhibit in chosen]
     across = max(panel.across for panel in panels)
     panels = [replace(panel, across=across) for panel in panels]
     widest = width / 25.4 * 72 * SIZE / LETTERS

@@ -8,8 +8,8 @@ from markupsafe import Markup
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.reports.document import NO_FINDINGS, PLOTLY, environment, policy, template
+from headroles.reports.drawing import figure_json
 from headroles.reports.embedded import files_json, manifest_json, script_json
-from headroles.reports.figures.drawing import figure_json
 from headroles.reports.maps import SCRIPT, STYLE, head_maps
 from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.report import Report, shown

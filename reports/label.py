@@ -28,9 +28,9 @@ from headroles.records.roles import (
     phrase_of,
     without_wholes,
 )
-from headroles.reports.answer.records import Answer, Sentence
+from headroles.reports.answer import Answer, Sentence
 from headroles.reports.summary import Role, Summary
-from headroles.reports.words.words import ABSENT, POWER, STEADY, error_rate, promise
+from headroles.reports.words import ABSENT, POWER, STEADY, error_rate, promise
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(5)

@@ -11,9 +11,8 @@ from headroles.records.assessment import MIDDLE, NEAR, count_extreme_p
 from headroles.records.numbers import exact, isolate, join_names, number, p_text, percent_text, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.records.table import Cell, Row, Sheet, Table, counted
-from headroles.reports.figures import drawing
-from headroles.reports.figures.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS
-from headroles.reports.figures.panel import plain, shortened, tone
+from headroles.reports import drawing
+from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, plain, shortened, tone
 from headroles.reports.label_pairs import MARGIN, overlap, pairs
 from headroles.reports.marks import (
     Axis,
@@ -29,7 +28,7 @@ from headroles.reports.marks import (
     layers_axis,
 )
 from headroles.reports.summary import Role, Summary
-from headroles.reports.words.words import CAPTION, extremes_sentence, layers_sentence, middle_sentence
+from headroles.reports.words import CAPTION, extremes_sentence, layers_sentence, middle_sentence
 
 CLOSE, STEP, SMALL_STEP = 20, 46, 34
 """Height of a row in pixels: where there are many, of means and charts, and of p values."""
@@ -150,7 +149,8 @@ def means(summary: Summary) -> Figure:
                     "type": "scatter", "mode": "lines", "name": "intervals", "xaxis": axis,
                     "x": [end for k in drawn for end in (float(low[k]), float(high[k]), None)],
                     "y": [end for k in drawn for end in (float(heights[k]), float(heights[k]), None)],
-                    "line": {"color": tone(role), "width": 1.5}, "hoverinfo": "skip", "meta": {"role": place},
+                    "line": {"color": tone(role.tone), "width": 1.5}, "hoverinfo": "skip",
+                    "meta": {"role": place},
                 }))  # fmt: skip
             places = np.where(shown, mean, np.nan)
             marks += _heads(summary, place, places, heights, position=position, axis=axis)
@@ -422,7 +422,7 @@ def layers(summary: Summary) -> Figure:
         marks += [
             Trace({
                 "type": "bar", "x": [*stack.numbers], "y": [*role.layers], "yaxis": axis,
-                "name": plain(role.sieve), **drawing.bar_width(stack), "marker": {"color": tone(role)},
+                "name": plain(role.sieve), **drawing.bar_width(stack), "marker": {"color": tone(role.tone)},
                 "text": [str(count) if count and summary.layers <= 16 else "" for count in role.layers],
                 "textposition": "outside", "cliponaxis": False, "textangle": 0,
                 "textfont": {"color": SOFT, "size": 11},

@@ -9,10 +9,9 @@ from headroles.records.numbers import count as count_text
 from headroles.records.numbers import isolate, plural, share, with_range
 from headroles.records.roles import parts_of
 from headroles.records.table import Cell, Column, Row, Sheet, Table, counted
-from headroles.reports.figures import drawing
-from headroles.reports.figures.drawing import ACCENT, FAINT, RULE, SOFT, SYMBOLS, set_axis
-from headroles.reports.figures.drawing import Figure as PlotlyFigure
-from headroles.reports.figures.panel import plain, tone
+from headroles.reports import drawing
+from headroles.reports.drawing import ACCENT, FAINT, RULE, SOFT, SYMBOLS, plain, set_axis, tone
+from headroles.reports.drawing import Figure as PlotlyFigure
 from headroles.reports.marks import Axis, Cells, Entry, Figure, Note
 from headroles.reports.summary import Combination, Summary
 
@@ -216,7 +215,7 @@ def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) 
         drawing.add_scatter(
             figure, x=columns, y=[level[place]] * len(columns), yaxis="y2", mode="markers",
             name=names[place], hoverinfo="name",
-            marker={"size": 11, "color": tone(role), "symbol": SYMBOLS[role.symbol]},
+            marker={"size": 11, "color": tone(role.tone), "symbol": SYMBOLS[role.symbol]},
         )  # fmt: skip
     set_axis(
         figure, "yaxis2", tickmode="array", tickvals=[*level.values()], showgrid=False,

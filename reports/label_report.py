@@ -43,10 +43,9 @@ from headroles.reports.label_pairs import expected_text, pair_sentences, pairs_o
 from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.marks import Figure
 from headroles.reports.notebook import maps_html
-from headroles.reports.papers import P_VALUES, caption, findings_table, p_row
-from headroles.reports.print.captions import families_of, inputs_text
+from headroles.reports.papers import P_VALUES, caption, families_of, findings_table, inputs_text, p_row
 from headroles.reports.print_maps import maps, matrix
-from headroles.reports.recorded import account_lines, last_sections
+from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
 from headroles.reports.report import (
     Block,
     Detail,
@@ -64,9 +63,8 @@ from headroles.reports.report import (
     Words,
 )
 from headroles.reports.summary import Role, Summary, Support, summarise
-from headroles.reports.words.words import ABSENT, CAPTION, POWER, RELABELLINGS, STEADY, middle_sentence
-from headroles.terminal.facts import all_notes, describe_test, title_of
-from headroles.terminal.roles import HeadGrid, RoleCounts, support_lines, verdict_lines
+from headroles.reports.terminal_roles import HeadGrid, RoleCounts, support_lines, verdict_lines
+from headroles.reports.words import ABSENT, CAPTION, POWER, RELABELLINGS, STEADY, middle_sentence
 
 MOST_NAMED = 12
 """Heads with a role that the label of its map names."""

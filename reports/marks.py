@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from headroles.records.layers import Stack
 from headroles.records.table import Row, Sheet, Table
-from headroles.reports.figures.drawing import (
+from headroles.reports.drawing import (
     FAINT,
     INK,
     SYMBOLS,
@@ -27,10 +27,10 @@ from headroles.reports.figures.drawing import (
     blank,
     error_bars,
     layer_ticks,
+    plain,
     set_axis,
 )
-from headroles.reports.figures.drawing import Figure as PlotlyFigure
-from headroles.reports.figures.panel import plain
+from headroles.reports.drawing import Figure as PlotlyFigure
 
 SIGNS = {
     "circle": "●", "circle-open": "○", "square": "■", "diamond": "◆", "line-ns-open": "┃", "x": "×",

@@ -21,9 +21,9 @@ from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.records.rules.rule import FAMILIES, Decision, Rule
 from headroles.records.stops.look import stop_sentences
+from headroles.reports import words as written
 from headroles.reports.clusters import METHODS, NOISE
 from headroles.reports.probes import QUESTIONS
-from headroles.reports.words import words as written
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, TESTS
 
 UNTESTABLE, EXPLAINED = DECISIONS.index("untestable"), DECISIONS.index("explained")

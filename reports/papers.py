@@ -1,17 +1,23 @@
 """Tables for papers: their captions, and the table of all findings."""
 
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from headroles.kinds import kind_of
+from headroles.errors import UnknownName
+from headroles.kinds import kind_of, report_of
 from headroles.records.assessment import count_extreme_p
+from headroles.records.atlas.atlas import Atlas
+from headroles.records.comparison import Comparison
 from headroles.records.findings import FINDINGS, Labelling, findings_of
-from headroles.records.numbers import mean, percent_text
-from headroles.records.table import ENDS, SHARE, Column, Table, counted, interval_ends
-from headroles.reports.print.captions import decision_sentence, inputs_text, units_of
+from headroles.records.numbers import isolate, mean, percent_text, plural
+from headroles.records.rules.rule import BOTH, FAMILIES, Decision
+from headroles.records.table import ENDS, SHARE, Column, Sheet, Table, counted, interval_ends
 from headroles.reports.report import Paper
+from headroles.reports.words import correction_words, words_of_test
 
 
 def caption(
@@ -91,3 +97,162 @@ def findings_table(run: Labelling) -> Paper:
     digits = [column.name for column in (FINDINGS_AND_MEANS if probes else FINDINGS).columns]
     text = caption(run, "All findings", kind_of(run).families(run), more)
     return Paper(table, text, (), (*shown, "decision"), digits)
+
+
+def decision_sentence(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:
+    """Return test, correction, level and units in a sentence.
+
+    Args:
+        decision: Of the run.
+        units: Number of units with scores.
+        families: Tests that are corrected together, in words.
+
+    Example:
+        >>> decision_sentence(Decision(), 160).split("; ")[1:]
+        ['correction: Benjamini–Hochberg (fdr_bh) over the heads of one sieve', 'alpha 0.05', '160 units.']
+    """
+    over = families.get(decision.family, decision.family)
+    correction = correction_words(decision.test, decision.correction)
+    if decision.correction != "none":
+        correction += f" over {over}"
+    return (
+        f"Test: {words_of_test(decision.test)}; correction: {correction}; "
+        f"alpha {decision.alpha:g}; {plural(units, 'unit')}."
+    )
+
+
+def inputs_text(manifest: Mapping[str, Any]) -> str:
+    """Return model and inputs of a run, as far as its manifest states them; "" for nothing.
+
+    Example:
+        >>> inputs_text({"model": {"name": "tiny"}, "task": "QNLI"}), inputs_text({})
+        (' (tiny, QNLI)', '')
+    """
+    model, source = (manifest.get(name) or {} for name in ("model", "source"))
+    names = [
+        model.get("name") if isinstance(model, Mapping) else None,
+        manifest.get("task") or (source.get("name") if isinstance(source, Mapping) else None),
+    ]
+    known = [str(text) for text in names if text]
+    return f" ({', '.join(known)})" if known else ""
+
+
+def families_of(labelling: Labelling) -> Mapping[str, str]:
+    """Return the tests that a run corrects together, in words, by the name of the family."""
+    joint = BOTH * any(rule.together for rule in labelling.findings.rules)
+    return {name: over + joint for name, over in FAMILIES.items()}
+
+
+def units_of(labelling: Labelling) -> int:
+    """Return the number of units that a run has scores of."""
+    return len(set(labelling.scores.units))
+
+
+FORMS = ("csv", "latex", "markdown")
+SHEET = 40
+"""Rows above which a LaTeX table runs over pages."""
+LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
+    "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}", "\u00a0": "~", "–": "--", "—": "---", "…": r"\ldots{}", "−": "$-$",
+    "×": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "∞": r"$\infty$", "θ": r"$\theta$",
+    "→": r"$\rightarrow$", "←": r"$\leftarrow$", "∂": r"$\partial$", "“": "``", "”": "''", "’": r"'",
+}  # fmt: skip
+"""LaTeX spelling of signs that it would read as commands, and of signs that not every font has."""
+
+
+def as_markdown(sheet: Sheet, caption: str) -> str:
+    """Return a table between pipes, its caption above it."""
+    sides = ["---:" if right else "---" for right in sheet.numeric]
+    lines = [sheet.header, sides, *sheet.texts]
+    body = "\n".join("| " + " | ".join(map(markdown_text, line)) + " |" for line in lines)
+    return f"{markdown_text(caption)}\n\n{body}\n"
+
+
+def markdown_text(text: str) -> str:
+    r"""Return text that Markdown shows as it is.
+
+    Example:
+        >>> print(markdown_text("a|b"), markdown_text("<b>_x_</b>"), markdown_text("<0.001"))
+        a\|b \<b>\_x\_\</b> <0.001
+    """
+    escaped_text = re.sub(
+        r"([\\|`*_~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\])\()", r"\\\1", isolate(_without_controls(text))
+    )
+    return escaped_text or " "
+
+
+def _without_controls(text: str) -> str:
+    """Return text without line breaks and other control characters."""
+    return "".join(" " if unicodedata.category(letter) in ("Cc", "Zl", "Zp") else letter for letter in text)
+
+
+def as_latex(sheet: Sheet, caption: str, name: str) -> str:
+    """Return a booktabs table with caption and label; one of many rows runs over pages (longtable)."""
+    columns = "".join("r" if right else "l" for right in sheet.numeric)
+    head = f"{_line(sheet.header)}\n\\midrule"
+    body = "\n".join(_line(row) for row in sheet.texts)
+    above = f"\\caption{{{latex_text(caption)}}}\n\\label{{tab:headroles-{name}}}"
+    if len(sheet.rows) > SHEET:
+        packages, text = (
+            "booktabs, longtable",
+            f"\\begin{{longtable}}{{{columns}}}\n{above}\\\\\n\\toprule\n{head}\n\\endhead\n"
+            f"\\bottomrule\n\\endfoot\n{body}\n\\end{{longtable}}\n",
+        )
+    else:
+        packages, text = (
+            "booktabs",
+            f"\\begin{{table}}\n\\centering\n{above}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\n"
+            f"{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
+        )
+    needs_fonts = any(ord(letter) > 0xFF for letter in text)
+    engine = " Some names need LuaLaTeX or XeLaTeX and a font that has their letters." * needs_fonts
+    return f"% \\usepackage{{{packages.replace(' ', '')}}}, \\usepackage[T1]{{fontenc}}.{engine}\n{text}"
+
+
+def _line(cells: Iterable[str]) -> str:
+    """Return cells as a row of a LaTeX table."""
+    return " & ".join(latex_text(cell) for cell in cells) + r" \\"
+
+
+def latex_text(text: str) -> str:
+    r"""Return text that LaTeX sets as it is; signs that turn the writing direction are left out.
+
+    Example:
+        >>> latex_text("50 % & more"), latex_text("[a]--b"), latex_text("\\input{x}")
+        ('50 \\% \\& more', '{[}a]-{}-b', '\\textbackslash{}input\\{x\\}')
+    """
+    visible = "".join(letter for letter in _without_controls(text) if unicodedata.category(letter) != "Cf")
+    pairs = zip(visible, (*visible[1:], ""), strict=False)
+    latex = "".join("-{}" if pair == ("-", "-") else LATEX.get(pair[0], pair[0]) for pair in pairs)
+    return f"{{{latex[0]}}}{latex[1:]}" if latex[:1] in ("[", "*") else latex
+
+
+def table_text(
+    result: Labelling | Comparison | Atlas, name: str | None = None, form: str = "markdown"
+) -> str:
+    """Return a table of a run, a comparison or an atlas as text.
+
+    Args:
+        result: A run of any kind, a comparison, or an atlas.
+        name: Of the table; None for the first that it has.
+        form: "markdown", "latex" or "csv".
+
+    Returns:
+        The text, ending with a line feed.
+
+    Raises:
+        UnknownName: When there is no such table or form.
+    """
+    tables = report_of(result).tables
+    wanted = next(iter(tables)) if name is None else name
+    if not isinstance(wanted, str) or wanted not in tables:
+        raise UnknownName("table of this run", wanted, tables)
+    if not isinstance(form, str) or form not in FORMS:
+        raise UnknownName("form of tables", form, FORMS)
+    table = tables[wanted]()
+    if form == "csv":
+        return str(table.csv())
+    sheet, words = table.sheet, table.caption
+    return as_latex(sheet, words, wanted) if form == "latex" else as_markdown(sheet, words)

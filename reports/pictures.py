@@ -16,7 +16,7 @@ from headroles.errors import BadInput, UnknownName
 from headroles.records.example import Example
 from headroles.records.numbers import isolate, join_names
 from headroles.records.view import CROSS, DECODER, ENCODER, Maps
-from headroles.reports.words.words import visible_pieces
+from headroles.reports.words import visible_pieces
 from headroles.storage.integrity.origin import SVG_MARK
 
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"

@@ -14,7 +14,7 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.layers import Stack, plain_stack
 from headroles.records.numbers import plural
 from headroles.records.roles import explained_list, looks_of, phrase_of, without_wholes
-from headroles.reports.figures.drawing import (
+from headroles.reports.drawing import (
     GAP,
     INK,
     RULE,
@@ -29,13 +29,13 @@ from headroles.reports.figures.drawing import (
     add_shape,
     blank,
     layer_ticks,
+    plain,
     set_axis,
+    tone,
 )
-from headroles.reports.figures.panel import plain, tone
 from headroles.reports.maps import CellLook
 from headroles.reports.marks import Entry
-from headroles.reports.print.dress import pixels
-from headroles.reports.prints import with_legend
+from headroles.reports.prints import pixels, with_legend
 from headroles.reports.summary import Role, Summary
 
 ACROSS = {8: 4, 16: 3, 32: 2}
@@ -202,7 +202,7 @@ def maps(summary: Summary, width: float) -> Figure | None:
             decided == DECISIONS.index(word) for word in ("undetermined", "role", "explained")
         )
         trace: dict[str, Any] = {"name": plain(role.sieve), "meta": {"role": place}}
-        colours = _add_map(figure, mean, top, undetermined, tone(role), **trace, **frame.axes)
+        colours = _add_map(figure, mean, top, undetermined, tone(role.tone), **trace, **frame.axes)
         strong = summary.strong[place]
         for sign, symbol, size, chosen in (("•", "circle", 4, holds & ~strong), ("◆", "diamond", 6, strong)):
             mark = {"symbol": symbol, "size": size, "color": colours[chosen].tolist()}
@@ -354,7 +354,7 @@ def _marked_matrix(summary: Summary, width: float) -> Figure | None:
     if not letters:
         marker = {
             "symbol": [SYMBOLS[role.symbol] for role, *_ in marks], "size": size,
-            "color": [tone(role) for role, *_ in marks],
+            "color": [tone(role.tone) for role, *_ in marks],
             "line": {"color": INK, "width": [1.0 * strong for *_, strong in marks]},
         }  # fmt: skip
         add_scatter(figure, mode="markers", marker=marker, **places)
@@ -365,7 +365,7 @@ def _marked_matrix(summary: Summary, width: float) -> Figure | None:
         for role, x, y, strong in marks
     ]
     by_tone = sorted(fields, key=lambda field: field[0].tone)
-    for colour, alike in groupby(by_tone, key=lambda field: tone(field[0])):  # a path for each colour
+    for colour, alike in groupby(by_tone, key=lambda field: tone(field[0].tone)):  # a path for each colour
         path = " ".join(field for *_, field in alike)
         add_shape(figure, type="path", path=path, fillcolor=colour, line={"width": 0}, layer="below")
     if framed := " ".join(field for _, strong, field in fields if strong):
@@ -474,7 +474,7 @@ def matrix_entries(roles_held: Sequence[Role], *, letters: bool) -> list[Entry]:
     return [
         Entry(
             plain(f"{f'{role.code}  ' * letters}{role.sieve} ({role.tally.role})"),
-            tone(role),
+            tone(role.tone),
             "square" if letters else SYMBOLS[role.symbol],
         )
         for role in roles_held

@@ -1,25 +1,36 @@
 """Figures of a report for print: each stands without its page, with a legend and its sentence."""
 
+import asyncio
+import html
+import math
 import re
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from queue import SimpleQueue
+from struct import pack
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from headroles.errors import BadInput, MissingExtra
 from headroles.kinds import report_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate
-from headroles.reports.figures.drawing import FAINT, add_scatter
-from headroles.reports.figures.drawing import Figure as PlotlyFigure
-from headroles.reports.figures.panel import plain
+from headroles.reports.document import template
+from headroles.reports.drawing import FAINT, add_scatter, plain
+from headroles.reports.drawing import Figure as PlotlyFigure
+from headroles.reports.forms import WIDTH, check_form
 from headroles.reports.marks import Cells, Dots, Entry, Figure, Key, Line, Rule, Span, plotly_json
-from headroles.reports.print.dress import dress_for_print
-from headroles.reports.print.settings import WIDTH
 from headroles.reports.report import Report
+from headroles.storage.integrity.origin import PDF_MARK, PNG_CHUNK, SVG_MARK
 
+SVG = "svg"
+"""Key of the SVG of a figure that is one already, in ``layout.meta``."""
 NAME = 40
 """Letters of a name in a file's name at most."""
 
@@ -149,3 +160,297 @@ def drawn_for_print(figures: Iterable[Figure]) -> dict[str, PlotlyFigure]:
                 made[name] = with_legend(plotly_json(part), legend_of(part))
                 made[name]["layout"]["meta"] = {"sentence": words}
     return made
+
+
+FONTS = "Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+"""Fonts of figures; the first that a reader's machine has is used."""
+TYPE = 9.0
+"""Size of axis titles in points."""
+PAGE_TYPE = 13.0
+"""Size of axis titles in pixels, as figures are drawn for the page; everything else keeps its proportion."""
+LONGEST = {"ticktext": 48, "name": 48, "text": 120}
+"""Most letters of names at axes, in legends and inside a plot; longer ones are cut."""
+LINE = 19
+"""Height of a line of the legend in pixels."""
+LETTER = 6.2
+"""Width of a letter of the legend in pixels, rather too much than too little."""
+MARK = 42
+"""Width of a mark of the legend with its gaps in pixels."""
+
+
+@cache
+def palette() -> Mapping[str, str]:
+    """Return colours of the page's light theme by variable name, read from its style; paper is white.
+
+    Example:
+        >>> palette()["tone-0"], palette()["paper"]
+        ('#0063a8', '#ffffff')
+    """
+    first = re.search(r":root\s*{(.*?)}", template("shared/page.css"), flags=re.DOTALL)
+    colours = re.findall(r"--([\w-]+):\s*(#[0-9a-fA-F]{6});", first.group(1) if first else "")
+    return dict(colours) | {"paper": "#ffffff", "panel": "#ffffff"}
+
+
+def scale_to(form: str = "svg") -> float:
+    """Return the factor from drawn pixels to points of type, and for "png" to 300 dots an inch.
+
+    Example:
+        >>> round(PAGE_TYPE * scale_to() * 72 / 96, 6)
+        9.0
+    """
+    vector = TYPE * 96 / 72 / PAGE_TYPE
+    return vector * 300 / 96 if form == "png" else vector
+
+
+def pixels(width: float) -> float:
+    """Return the pixels in which a figure of a width in millimetres is drawn, before ``scale_to``.
+
+    Example:
+        >>> round(pixels(183.0) * scale_to() / 96 * 25.4, 6)
+        183.0
+    """
+    return width / 25.4 * 96 / scale_to()
+
+
+def dress_for_print(figure: PlotlyFigure, width: float) -> go.Figure:
+    """Return a figure of the page as plotly's own object, prepared for print.
+
+    Args:
+        figure: As the page has it; with ``layout.showlegend``, the traces that say so get a legend.
+        width: In millimetres, ``NARROWEST`` to ``WIDEST``.
+
+    Returns:
+        White ground, the light theme's colours for CSS variables, long names cut, sizes in pixels that
+        ``scale_to`` brings to points.
+    """
+    copy = go.Figure(_light(figure))
+    copy.update_layout(template="none")
+    wide = pixels(width)
+    high = float(copy.layout.height or 400)
+    if copy.layout.yaxis.scaleanchor:
+        high = min(high, 1.2 * wide)
+    copy.update_layout(
+        width=wide, height=high, autosize=False, paper_bgcolor="#ffffff", plot_bgcolor="#ffffff",
+        font={"family": FONTS},
+    )  # fmt: skip
+    copy.update_xaxes(title_font_size=PAGE_TYPE)
+    copy.update_yaxes(title_font_size=PAGE_TYPE)
+    if copy.layout.showlegend:
+        _legend(copy, wide)
+    return copy
+
+
+def _legend(figure: go.Figure, wide: float) -> None:
+    """Put a legend above the plot, and make room for it."""
+    names = [trace.name or "" for trace in figure.data if trace.showlegend]
+    longest = max((len(_bare(name)) for name in names), default=1)
+    margin = figure.layout.margin
+    entry = MARK + LETTER * longest
+    across = max(1, int((wide - _axis_width(figure) - (margin.r or 16)) // entry))
+    rows = math.ceil(len(names) / across) if names else 0
+    room = LINE * rows + 12 * bool(rows)
+    figure.update_layout(
+        height=figure.layout.height + room,
+        margin={"t": (margin.t or 0) + room},
+        legend={
+            "orientation": "h", "xref": "paper", "x": 0, "xanchor": "left", "yref": "container", "y": 1,
+            "yanchor": "top", "entrywidth": entry - MARK, "font": {"size": 12, "color": palette()["ink"]},
+            "bgcolor": "rgba(0,0,0,0)", "traceorder": "normal",
+        },
+    )  # fmt: skip
+
+
+def _axis_width(figure: go.Figure) -> float:
+    """Return the pixels that the names of the vertical axes take."""
+    names = [text for axis in figure.select_yaxes() for text in (axis.ticktext or ())]
+    longest = max((len(_bare(str(name))) for name in names), default=0)
+    return max(float(figure.layout.margin.l or 0), 16 + LETTER * longest)
+
+
+def _bare(text: str) -> str:
+    """Return text as a reader sees it, without markup."""
+    return html.unescape(re.sub("<[^>]*>", "", text))
+
+
+def shorten(text: str, longest: int) -> str:
+    """Return escaped text of limited length: whole letters, and isolates that are closed.
+
+    Example:
+        >>> shorten("local", 48), shorten("&lt;" * 60, 48).count("&lt;")
+        ('local', 47)
+    """
+    bare = _bare(text)
+    if len(bare) <= longest:
+        return text
+    shortened = bare[: longest - 1] + "…"
+    open_isolates = sum(letter in "\u2066\u2067\u2068" for letter in shortened) - shortened.count("\u2069")
+    return html.escape(shortened, quote=False) + "\u2069" * max(open_isolates, 0)
+
+
+def _light(value: Any, key: str = "") -> Any:
+    """Return the same value with colours for variables, and long names cut where text is shown."""
+    if isinstance(value, dict):
+        return {name: _light(inner, name) for name, inner in value.items() if name != "customdata"}
+    if isinstance(value, list | tuple):
+        return [_light(inner, key) for inner in value]
+    if isinstance(value, np.ndarray):
+        return _light(value.tolist(), key) if value.dtype.kind in "OU" else value
+    if not isinstance(value, str):
+        return value
+    if value.startswith("var(--"):
+        return palette()[value[6:-1]]
+    return shorten(value, LONGEST[key]) if key in LONGEST and "<br>" not in value else value
+
+
+POLICY = "default-src 'none'; script-src file:; style-src 'unsafe-inline'; img-src data: blob:"
+"""Policy of the page that draws: scripts from this machine, and the pictures that it makes."""
+NOWHERE = "127.0.0.1:9"
+"""Proxy that swallows every request the browser would make to other machines by itself."""
+DOTS = 300
+"""Dots of a PNG per inch."""
+BEGINNING = b"D:20000101000000+00'00'"
+"""The date in every PDF."""
+
+
+def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+    """Return figures as the contents of files, all drawn by one browser.
+
+    The same figures give the same bytes on one machine: ids are numbered, dates are fixed.
+
+    Args:
+        figures: By name, prepared for print.
+        form: "svg" (text stays text), "pdf" (fonts embedded) or "png" (300 dots an inch).
+
+    Returns:
+        The content of each file by the name of its figure.
+
+    Raises:
+        UnknownName: When the form does not exist.
+        MissingExtra: When kaleido is not installed.
+        BadInput: When there is no Chrome or Chromium on the machine, or it does not draw.
+    """
+    check_form(form)
+    ready = {name: str(figure.layout.meta[SVG]) for name, figure in figures.items() if _is_svg(figure, form)}
+    drawn = {name: figure for name, figure in figures.items() if name not in ready}
+    files = _browser_files(drawn, form) if drawn else {}
+    return {
+        name: ready[name].encode() if name in ready else _make_repeatable(files[name], form, figures[name])
+        for name in figures
+    }
+
+
+def _is_svg(figure: go.Figure, form: str) -> bool:
+    """Return whether a figure is to be written as the SVG that it holds."""
+    return form == "svg" and SVG in (figure.layout.meta or {})
+
+
+def _browser_files(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+    """Return the files as the browser gives them."""
+    try:
+        import kaleido
+        from kaleido.errors import ChromeNotFoundError
+    except ImportError as missing:
+        raise MissingExtra(
+            f"figures as files are drawn by kaleido, which cannot be imported ({missing}); install it with: "
+            f"pip install 'headroles[figures]'"
+        ) from missing
+    try:
+        contents: dict[str, bytes] = _run_in_thread(lambda: _draw_all(kaleido, figures, form))
+    except ChromeNotFoundError as missing:
+        raise BadInput(
+            "figures as files are drawn by Chrome or Chromium, and none is on this machine; install one "
+            "(Debian: apt install chromium), or name it in the environment variable BROWSER_PATH"
+        ) from missing
+    except (RuntimeError, OSError, ValueError, TypeError, kaleido.errors.KaleidoError) as error:
+        reason_given = next((text for text in error.args if isinstance(text, str)), "no reason given")
+        reason = f"{type(error).__name__}: {' '.join(reason_given.split())[:200]}"
+        raise BadInput(
+            f"the figures could not be drawn as {form} ({reason}), and nothing was written; try another "
+            f"form, update Chromium and kaleido, or name another browser in the environment variable "
+            f"BROWSER_PATH"
+        ) from error
+    return contents
+
+
+async def _draw_all(kaleido: Any, figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+    """Draw every figure in one browser with one window."""
+    options = {"format": form, "scale": scale_to(form)}
+    async with kaleido.Kaleido(n=1, page_generator=_page(kaleido), proxy_server=NOWHERE) as browser:
+        return {
+            name: await browser.calc_fig(_figure_dict(figure), opts=options)
+            for name, figure in figures.items()
+        }
+
+
+def _page(kaleido: Any) -> Any:
+    """Return the page that draws: plotly's script of this machine, no formulas, no request."""
+    page = kaleido.PageGenerator(mathjax=False)
+    guard = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    page.header = page.header.replace("<head>", f'<head><meta charset="utf-8">{guard}')
+    return page
+
+
+def _figure_dict(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as plotly's script reads it."""
+    content: dict[str, Any] = figure.to_dict()
+    return content
+
+
+def _run_in_thread(work: Callable[[], Any]) -> Any:
+    """Run a coroutine in a thread of its own, because notebooks have a loop that runs already."""
+    outcome: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            outcome.put((asyncio.run(work()), None))
+        except BaseException as error:  # handed to the thread that waits
+            outcome.put((None, error))
+
+    thread = Thread(target=run)
+    thread.start()
+    thread.join()
+    result, error = outcome.get()
+    if error is not None:
+        raise error
+    return result
+
+
+def _make_repeatable(data: bytes, form: str, figure: go.Figure) -> bytes:
+    """Return a file without random ids or the date of its making, with its size and the mark of headroles."""
+    if form == "svg":
+        return _svg(data.decode("utf-8"), figure).encode("utf-8")
+    return _png(data) if form == "png" else _pdf(data)
+
+
+def _svg(text: str, figure: go.Figure) -> str:
+    """Number ids in the order of their appearance, and set the size in millimetres and a description."""
+    random_ids = re.findall(r'(?:id="(?:defs|topdefs|clip)-?|class="trace [a-z]+ trace)([0-9a-f]{6})', text)
+    for place, random_id in enumerate(dict.fromkeys(random_ids)):
+        text = text.replace(random_id, f"n{place:05}")
+    scale = scale_to()
+    wide, high = (f"{side * scale / 96 * 25.4:.2f}mm" for side in (figure.layout.width, figure.layout.height))
+    text = re.sub(r'width="[\d.]+" height="[\d.]+"', f'width="{wide}" height="{high}"', text, count=1)
+    description = html.escape(str((figure.layout.meta or {}).get("sentence", "")))
+    added = (f"<desc>{description}</desc>" if description else "") + SVG_MARK
+    return re.sub("(<svg[^>]*>)", lambda start: start[1] + added, text, count=1)
+
+
+def _png(data: bytes) -> bytes:
+    """Return the picture with its dots per inch, so that it has its size on paper, and with its software."""
+    metre = round(DOTS / 0.0254)
+    size = _chunk(b"pHYs" + pack(">IIB", metre, metre, 1))
+    return data[:33] + size + _chunk(PNG_CHUNK) + data[33:]
+
+
+def _chunk(body: bytes) -> bytes:
+    """Return a chunk of a PNG file from its type and content."""
+    return pack(">I", len(body) - 4) + body + pack(">I", zlib.crc32(body))
+
+
+def _pdf(data: bytes) -> bytes:
+    """Return the file with one fixed date of the same length, so that byte offsets stay right, and a mark."""
+
+    def fixed(date: re.Match[bytes]) -> bytes:
+        return date[1] + BEGINNING[: len(date[2])].ljust(len(date[2])) + date[3]
+
+    return re.sub(rb"(/(?:CreationDate|ModDate) \()([^)]*)(\))", fixed, data) + PDF_MARK.encode() + b"\n"

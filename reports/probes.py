@@ -18,8 +18,8 @@ from headroles.records.probes import ProbeResults, classifier_name
 from headroles.records.roles import phrase_of
 from headroles.records.table import Cell, Column, Row, Table
 from headroles.reports.account import account
-from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.words import error_rate, heads_in_layers
+from headroles.reports.answer import Answer, Sentence
+from headroles.reports.words import error_rate, heads_in_layers
 
 TITLES = {"dependency": "Dependency relations", "coreference": "Coreference", "trees": "Trees"}
 QUESTIONS = {

@@ -12,15 +12,13 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import percent, plural, points, with_range
 from headroles.records.probes import BEST_HEADS, baseline_cell, best_head_cell, classifier_name
 from headroles.records.table import MISSING, Cell, Column, Row, Sheet, Table
+from headroles.reports.drawing import FAINT, INK, RULE, SOFT, layer_ticks, plain
 from headroles.reports.embedded import files_of, findings_json
-from headroles.reports.figures.drawing import FAINT, INK, RULE, SOFT, layer_ticks
-from headroles.reports.figures.panel import plain
 from headroles.reports.label_figures import figures
 from headroles.reports.label_report import role_papers, role_prints, verdict_sheet
 from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Look, Note
-from headroles.reports.papers import caption
-from headroles.reports.print.captions import families_of
+from headroles.reports.papers import caption, families_of
 from headroles.reports.probes import (
     OUTCOMES,
     PUBLISHED,
@@ -37,7 +35,7 @@ from headroles.reports.probes import (
     row_title,
     split_row,
 )
-from headroles.reports.recorded import account_lines, last_sections
+from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
 from headroles.reports.report import (
     Block,
     Detail,
@@ -46,15 +44,13 @@ from headroles.reports.report import (
     Named,
     Numbers,
     Page,
+    Paper,
     Report,
     Section,
     Text,
     Words,
 )
-from headroles.reports.sheets import Sheet as PaperSheet
-from headroles.reports.sheets import with_digits
 from headroles.reports.summary import summarise
-from headroles.terminal.facts import all_notes, describe_test, title_of
 
 LOOKS = {
     "beyond": Look(0, "diamond"), "not": Look(1), "undetermined": Look(7, "square"),
@@ -212,7 +208,7 @@ def _best(rows: Table, *, decimals: int = 1, brief: bool = False) -> Grid:
     return Grid(replace(table, name=f"Best head of every row of {probe}"), "beyond", leave)
 
 
-def _best_for_papers(asked: Asked) -> PaperSheet:
+def _best_for_papers(asked: Asked) -> Paper:
     """Return the best head of every row of every probe; cells that a row lacks have a dash."""
     best, run = asked.results.best, asked.run
     rows = best.joined(asked.groups.values())
@@ -220,15 +216,17 @@ def _best_for_papers(asked: Asked) -> PaperSheet:
     grid = _best(rows.extended(Column("probe", "The probe.", str, "probe"), probes))
     assert isinstance(grid.table, Table)
     table = grid.table.describe("row", heading="row")
-    sheet = replace(table, name="Best heads", first=("probe", *table.first)).sheet(leave=grid.leave)
-    cells = tuple(tuple(cell if cell.text else MISSING for cell in row) for row in sheet.rows)
     shown = (
         ": right answers in per cent where it was chosen and where it was tested, and of the best baseline, "
         "with 95\u00a0% intervals clustered by unit: of the accuracy, and of its difference to the baseline"
     )
-    words = caption(run, "Best head of every row", FAMILIES, shown)
-    names = [column.name for column in BEST_HEADS.columns]
-    return with_digits(replace(sheet, rows=cells), best, names, caption=words)
+    return Paper(
+        best,
+        caption(run, "Best head of every row", FAMILIES, shown),
+        grid.leave,
+        digits=[column.name for column in BEST_HEADS.columns],
+        shown=replace(table, name="Best heads", first=("probe", *table.first)),
+    )
 
 
 def _baselines(asked: Asked, probe: str, *, brief: bool = False) -> Sheet:

@@ -13,9 +13,16 @@ from headroles.records.causal.statement import amount, missed_sentence, statemen
 from headroles.records.numbers import isolate, number, plural, share, with_range
 from headroles.records.table import HEAD, LAYER, Column, Sheet, Table, counted
 from headroles.reports.ablate import MEASURES
-from headroles.reports.answer.records import Answer, Sentence
+from headroles.reports.answer import Answer, Sentence
+from headroles.reports.console import (
+    named_line,
+    show_notes,
+    show_report,
+    show_title,
+    terminal_table,
+)
+from headroles.reports.drawing import FAINT, SOFT
 from headroles.reports.embedded import LARGEST
-from headroles.reports.figures.drawing import FAINT, SOFT
 from headroles.reports.html import page_html
 from headroles.reports.maps import still_map
 from headroles.reports.marks import Axis, Dots, Figure, Line, Look, Rule, Trace
@@ -33,16 +40,9 @@ from headroles.reports.report import (
     Text,
     Words,
 )
-from headroles.reports.words.words import layers_read
+from headroles.reports.words import layers_read
 from headroles.storage.causal.pruning import certificate
 from headroles.storage.folder import PRUNED_MODEL
-from headroles.terminal.console import (
-    named_line,
-    show_notes,
-    show_report,
-    show_title,
-    terminal_table,
-)
 
 LOOKS = {
     WITHIN: Look(2), NOT_SHOWN: Look(1, "diamond"), FEW_UNITS: Look(4, "square"),

@@ -7,9 +7,9 @@ from headroles.records.replication import Replication
 from headroles.records.roles import role_marks
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import Column
-from headroles.reports.answer.records import Answer
+from headroles.reports.answer import Answer
+from headroles.reports.recorded import describe_run, describe_test
 from headroles.reports.report import Grid, Named, Page, Report
-from headroles.terminal.facts import describe_run, describe_test
 
 MARK = Column("mark", "Short mark of the row.", str, "mark")
 SHOWN = ("name", "roles", "role", "not_role", "undetermined", "untestable", "explained", "heads")

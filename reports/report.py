@@ -4,12 +4,12 @@ A kind of result builds one ``Report``. The renderers know blocks, and no kind.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headroles.records.table import Sheet, Table
+from headroles.records.table import MISSING, Sheet, Table
 from headroles.reports.account import Line
-from headroles.reports.answer.records import Answer
+from headroles.reports.answer import Answer
 from headroles.reports.maps import HeadMaps, HeadPanel, StillMaps
 from headroles.reports.marks import Figure
 
@@ -240,9 +240,12 @@ class Paper:
 
     @property
     def sheet(self) -> Sheet:
-        """Return the table as people read it."""
+        """Return the table as people read it; empty cells have a dash."""
         rows = self.table if self.shown is None else self.shown
-        return rows.sheet(leave=self.leave, only=self.only)
+        sheet = rows.sheet(leave=self.leave, only=self.only)
+        return replace(
+            sheet, rows=tuple(tuple(cell if cell.text else MISSING for cell in row) for row in sheet.rows)
+        )
 
     def csv(self) -> str:
         """Return the table with all digits."""

@@ -20,7 +20,7 @@ from headroles.reports.pictures import (
     width_of,
     write,
 )
-from headroles.reports.words.words import visible_pieces
+from headroles.reports.words import visible_pieces
 
 LEGEND = {
     TONES[0]: "counted: the stronger, the more weight in the score",

@@ -16,7 +16,7 @@ from headroles.records.layers import Stack
 from headroles.records.roles import control_of, controls_of, explained_words, looks_of
 from headroles.records.rules.rule import Decision
 from headroles.reports.account import Account, account
-from headroles.reports.words.words import HALF, STEADY, Interval
+from headroles.reports.words import HALF, STEADY, Interval
 
 MANY = 24
 """Roles above which a page counts them and lets one be chosen, instead of marking each."""

@@ -26,8 +26,8 @@ from headroles.records.table import (
     interval_ends,
 )
 from headroles.reports.account import account
-from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.words import error_rate, heads_in_layers
+from headroles.reports.answer import Answer, Sentence
+from headroles.reports.words import error_rate, heads_in_layers
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 GROUP = "surface"

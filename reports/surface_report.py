@@ -13,12 +13,12 @@ from headroles.records.numbers import isolate, number
 from headroles.records.surface import KINDS
 from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, head_cell
 from headroles.reports.account import account
+from headroles.reports.drawing import SOFT, SYMBOLS
 from headroles.reports.embedded import findings_json
-from headroles.reports.figures.drawing import SOFT, SYMBOLS
 from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, short_number
 from headroles.reports.marks import Axis, Dots, Figure, Key, Line, Look, is_steep, layers_axis
 from headroles.reports.papers import caption, findings_table
-from headroles.reports.recorded import account_lines, last_sections
+from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
 from headroles.reports.report import (
     LONG,
     Beside,
@@ -59,7 +59,6 @@ from headroles.reports.surface import (
     words_of,
 )
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.terminal.facts import all_notes, describe_test, title_of
 
 ATTENTION, ENTROPY, IMPORTANCE = "mean attention", "entropy (nats)", ""
 """Parts of the page, by the titles of the second axis of their figures; importances have one each."""

@@ -6,8 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from headroles.reports.report import Detail, Grid, Named, Report, Words
-from headroles.terminal.console import (
+from headroles.reports.console import (
     MARKS,
     named_line,
     show_notes,
@@ -16,6 +15,7 @@ from headroles.terminal.console import (
     show_title,
     terminal_table,
 )
+from headroles.reports.report import Detail, Grid, Named, Report, Words
 
 WIDE = 120
 """Width of the terminal from which more columns are shown, two spaces apart where they fit."""

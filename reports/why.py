@@ -30,8 +30,8 @@ from headroles.records.rules.rule import Decision
 from headroles.records.table import COUNT, MISSING, Cell, Column, Row, Table, counted
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.account import account
-from headroles.reports.answer.records import Answer, Sentence
-from headroles.reports.words.words import error_rate
+from headroles.reports.answer import Answer, Sentence
+from headroles.reports.words import error_rate
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")
 """Tests that are corrected together, whatever the family of the decision."""

@@ -27,13 +27,12 @@ from headroles.records.rules.rule import FAMILIES as OF_TESTS
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Row, Table, counted
 from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.account import account
-from headroles.reports.figures.drawing import FAINT, INK, SOFT
-from headroles.reports.figures.panel import plain, shortened
+from headroles.reports.drawing import FAINT, INK, SOFT, plain, shortened
 from headroles.reports.maps import CellLook, HeadMap, HeadMaps, HeadPanel
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Line, Look, Rule, Shape, Trace
 from headroles.reports.papers import caption, findings_table
 from headroles.reports.print_maps import MOST_MAPS, verdict_maps
-from headroles.reports.recorded import account_lines, verdicts_page
+from headroles.reports.recorded import account_lines, all_notes, describe_test, title_of, verdicts_page
 from headroles.reports.report import (
     LONG,
     Detail,
@@ -61,7 +60,6 @@ from headroles.reports.why import (
     share_text,
     sure_sentences,
 )
-from headroles.terminal.facts import all_notes, describe_test, title_of
 
 LOOKS = {VERTICAL: Look(1, "square"), BY_QUERY: Look(0, "diamond"), UNDETERMINED: Look(4)}
 NEURON_LOOKS = {FEW: Look(1, "diamond"), AS_ROTATED: Look(4)}

@@ -107,7 +107,7 @@ def methods_document(result: Result, form: str = "markdown") -> str:
         listed = sorted(works_cited(result), key=lambda work: work.fields["author"])
         lines = "".join(f"- {work.line}\n" for work in listed)
         return f"{methods_text(result)}\n\nReferences\n\n{lines}"
-    from headroles.reports.print.writers import latex_text
+    from headroles.reports.papers import latex_text
 
     text = _with_works(
         latex_text(_paragraph(result)),

@@ -71,9 +71,9 @@ def replicate_command(**given: Any) -> None:
     """
     from headroles.comparing.replicate import replicate
     from headroles.kinds import report_of
+    from headroles.reports.console import console, named_line
     from headroles.reports.report import Detail
     from headroles.reports.terminal import show
-    from headroles.terminal.console import console, named_line
 
     out = console()
     show(out, report_of(replicate(**given)), None, Detail(width=out.width))
@@ -120,7 +120,7 @@ def view_command(**given: Any) -> None:
     --run, heads have the roles that the run found in them, and keys of a role have its colour. With
     --attention, stored maps are shown.
     """
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
     from headroles.viewing.read import view
     from headroles.viewing.viewed import PAGE
 
@@ -147,7 +147,7 @@ def report_command(folder: str, figures: str | None, width: float | None, **give
     Comparisons have figures, too. Figures need the extra "figures" and Chrome or Chromium.
     """
     from headroles import exporting
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     if figures is None:
         console().print(f"report  {exporting.report(folder, **given)}", markup=False)
@@ -263,8 +263,8 @@ def verify_command(folder: str, oracles: bool) -> None:
     """
     from headroles.cli.display import show_checks, show_verified
     from headroles.pruning.verify import verify_any
+    from headroles.reports.console import console
     from headroles.shards.verify import refuse_differences
-    from headroles.terminal.console import console
 
     verified = verify_any(folder, oracles=oracles)
     if oracles:

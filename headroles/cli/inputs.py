@@ -25,7 +25,7 @@ def sieves_command(sieve_name: str | None, json: bool, show: tuple[str, ...], **
         return
     from headroles.catalogue import entries_of, sieves_json
     from headroles.cli.display import show_sieve_facts, show_sieves
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     listed = entries_of(sieve_name)
     if json:
@@ -41,8 +41,8 @@ def _show_sieve(
 ) -> None:
     """Draw what a sieve counts on a text, in the terminal or into a file."""
     from headroles.cli.display import show_cells
+    from headroles.reports.console import console
     from headroles.showing import show_sieve
-    from headroles.terminal.console import console
 
     shown = show_sieve(name, text, text_b, **given)
     if svg is None:
@@ -55,7 +55,7 @@ def _show_sieve(
 def tasks_command() -> None:
     """List the tasks whose samples are shipped."""
     from headroles.cli.display import show_tasks
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     show_tasks(console())
 
@@ -70,7 +70,7 @@ def plan_command(**given: Any) -> None:
     """Compute how many examples a study needs."""
     from headroles.cli.display import show_plan
     from headroles.planning import study
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     show_plan(console(), study(**given))
 
@@ -91,7 +91,7 @@ def extract_command(**given: Any) -> None:
     """
     from headroles.maps.extract import extract
     from headroles.progress import EXTRACT, show_phases
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     def announce(extracted: object) -> None:
         console().print(f"writes  {extracted}", markup=False)
@@ -118,7 +118,7 @@ def convert_command(**given: Any) -> None:
     and scores of headroles is printed.
     """
     from headroles.converting.convert import convert
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     done = convert(**given)
     console().print(f"{done.kind:<8}{done.file} ({done.count:,} {done.unit})", markup=False)
@@ -144,7 +144,7 @@ def unlabeled_command(**given: Any) -> None:
     words they end anywhere, and a title of WikiText begins a document.
     """
     from headroles.preprocessing.pairs import preprocess_unlabeled
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     console().print(str(preprocess_unlabeled(**given)), markup=False)
 
@@ -162,7 +162,7 @@ def depparse_command(**given: Any) -> None:
     are parsed (a table, or plain text). Each line of the output says whether its tree is automatic.
     """
     from headroles.preprocessing.trees import preprocess_depparse
-    from headroles.terminal.console import console
+    from headroles.reports.console import console
 
     console().print(str(preprocess_depparse(**given)), markup=False)
 

@@ -27,7 +27,7 @@ def print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     if display.quiet:
         click.echo(visible(report))
     elif display.json:
-        from headroles.terminal.facts import result_json
+        from headroles.reports.facts import result_json
 
         click.echo(result_json(result, folder))
     else:
@@ -42,10 +42,10 @@ def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     from headroles.records.atlas.atlas import Atlas
     from headroles.records.causal.pruning import Pruning
     from headroles.records.comparison import Comparison
+    from headroles.reports.console import console
     from headroles.reports.prune import show_pruning
     from headroles.reports.report import Detail
     from headroles.reports.terminal import show
-    from headroles.terminal.console import console
 
     others = {Comparison: "a comparison", Atlas: "an atlas", Pruning: "a pruned model"}
     kind = None if type(result) in others else kind_of(result).name

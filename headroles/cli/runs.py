@@ -154,7 +154,7 @@ def _run(name: str, given: dict[str, Any], display: DisplayOptions) -> None:
     display.check_place(folder)
     hint = None if given["out"] else judge_instead(options)
     if hint is not None and not (display.quiet or display.json):
-        from headroles.terminal.console import console
+        from headroles.reports.console import console
 
         console().print(f"note    {hint}", markup=False)
     check_run(options)

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.answer import Answer
 
 LONGEST = 80
 """Characters of a name that are shown."""

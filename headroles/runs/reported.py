@@ -10,7 +10,7 @@ from headroles.runs.notebook import NotebookRun
 
 if TYPE_CHECKING:
     from headroles.records.findings import Labelling
-    from headroles.reports.answer.records import Answer
+    from headroles.reports.answer import Answer
     from headroles.reports.report import Report
 
 

@@ -4,11 +4,11 @@ from headroles.records.atlas.atlas import Atlas, AtlasRun
 from headroles.records.table import Table
 from headroles.reports.atlas import answer_of
 from headroles.reports.atlas_report import counts_table, emerged_table, roles_table
-from headroles.reports.print.writers import as_markdown, markdown_text
+from headroles.reports.console import MARKS
+from headroles.reports.papers import as_markdown, markdown_text
 from headroles.reports.report import Paper
 from headroles.reports.works import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
-from headroles.terminal.console import MARKS
 
 ATLAS_SCHEMA = "atlas.schema.json"
 ABOUT = {
@@ -41,7 +41,7 @@ def atlas_block(atlas: Atlas, files: str = "") -> str:
         [
             f"{markdown_text(answer.title.translate(MARKS))} {markdown_text(answer.line.translate(MARKS))}.",
             bullets([sentence.text for sentence in answer.sentences]),
-            *(as_markdown(Paper(table, "")).strip() for table in _shown(atlas)),
+            *(as_markdown(Paper(table, "").sheet, "").strip() for table in _shown(atlas)),
         ],
         [_about(run) for run in atlas.runs],
         str(atlas.manifest.get("command") or "headroles atlas"),

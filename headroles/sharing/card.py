@@ -6,13 +6,13 @@ from typing import Any
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
-from headroles.records.table import ENDS, MISSING, Cell
-from headroles.reports.print.writers import as_markdown, markdown_text
-from headroles.reports.sheets import Sheet, count_cell, word_cell
-from headroles.reports.words.words import Interval, error_rate, interval
+from headroles.records.table import ENDS, MISSING, Cell, Sheet
+from headroles.reports.facts import run_facts
+from headroles.reports.papers import as_markdown, markdown_text
+from headroles.reports.recorded import title_of
+from headroles.reports.words import Interval, error_rate, interval
 from headroles.reports.works import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words
-from headroles.terminal.facts import run_facts, title_of
 
 UNDETERMINED = "undetermined"
 ABOUT = {
@@ -43,7 +43,7 @@ def card_block(labelling: Labelling, files: str = "") -> str:
         [
             f"{markdown_text(facts['title'])}. {markdown_text(facts['line'])}.",
             bullets(facts["sentences"]),
-            as_markdown(_counts_sheet(labelling, facts)).strip(),
+            _counts(labelling, facts).strip(),
         ],
         _about(labelling),
         str(labelling.manifest.get("command") or "headroles"),
@@ -75,8 +75,8 @@ def dataset_card(labelling: Labelling, *, maps: bool) -> str:
     return hub_card(name, title, ("findings", "labels"), about, card_block(labelling, "./"))
 
 
-def _counts_sheet(labelling: Labelling, facts: Mapping[str, Any]) -> Sheet:
-    """Return per role the heads that have it, the most that may have it, and the strongest head."""
+def _counts(labelling: Labelling, facts: Mapping[str, Any]) -> str:
+    """Return per role, as Markdown, its heads, the most that may have it, and the strongest head."""
     kind = kind_of(labelling)
     yes = kind.outcomes[0]
     labels = yes == "role" and not kind.baselines  # the line of other kinds names their error rate
@@ -87,17 +87,17 @@ def _counts_sheet(labelling: Labelling, facts: Mapping[str, Any]) -> Sheet:
     for name, result in results.items():
         counts, top = result["counts"], result["strongest"]
         least = counts[yes]
-        strongest: tuple[Cell, Cell] = (word_cell("none"), MISSING)
+        strongest: tuple[Cell, Cell] = (Cell("none", "none"), MISSING)
         if top:
             ends = (float("nan") if top[end] is None else top[end] for end in ("mean", "low", "high"))
             strongest = (
-                word_cell(f"{top['layer']}-{top['head']}"),
+                Cell(place := f"{top['layer']}-{top['head']}", place),
                 Cell(interval(Interval(*ends)), top["mean"]),
             )
         rows.append(
             (
                 Cell(f"{name}: {phrase_of(name).title}", name),
-                count_cell(least),
+                Cell(f"{least:,}", least),
                 Cell(f"[{least}, {least + counts[UNDETERMINED]}]", least),
                 *strongest,
             )
@@ -107,7 +107,7 @@ def _counts_sheet(labelling: Labelling, facts: Mapping[str, Any]) -> Sheet:
         f"bound adds the heads that are undetermined. A mean has its 95\u00a0% interval."
     )
     header = ("tested", f"heads: {yes}", "bounds", "strongest head", f"its mean {ENDS}")
-    return Sheet("Counts", header, tuple(rows), caption=caption)
+    return as_markdown(Sheet("Counts", header, tuple(rows)), caption)
 
 
 def _about(labelling: Labelling) -> list[str]:

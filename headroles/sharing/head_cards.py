@@ -6,8 +6,9 @@ from typing import Any
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
-from headroles.terminal.console import MARKS
-from headroles.terminal.facts import title_of, without_nan
+from headroles.reports.console import MARKS
+from headroles.reports.facts import without_nan
+from headroles.reports.recorded import title_of
 
 CARDS = "heads.json"
 """Name of the file."""

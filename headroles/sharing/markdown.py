@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from headroles.reports.print.writers import markdown_text
-from headroles.terminal.console import MARKS
+from headroles.reports.console import MARKS
+from headroles.reports.papers import markdown_text
 
 HEADING = "## Attention heads"
 """First line of a block."""

@@ -146,7 +146,7 @@ class LabelRun(ReportedRun):
 
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.print.captions import families_of
+        from headroles.reports.papers import families_of
 
         return families_of(labelling)
 

@@ -1,84 +1,25 @@
-"""What is said of every result: title, notes, test; and the whole as one JSON object, for other programs."""
+"""Results as one JSON object, for other programs."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from headroles.addresses import last_name
 from headroles.kinds import kind_of, report_of
 from headroles.records.assessment import count_extreme_p
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
-from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of, role_marks
-from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
-from headroles.reports.answer.records import Answer
+from headroles.reports.answer import Answer
 from headroles.reports.atlas_report import counts_table
+from headroles.reports.console import MARKS
 from headroles.reports.prune import pruning_facts
-from headroles.reports.words.words import uses_resamples
-from headroles.tasks import TASKS
-from headroles.terminal.console import MARKS
-
-
-def title_of(labelling: Labelling) -> str:
-    """Return heads, model and inputs of a run, as far as its manifest names them.
-
-    Such as "72 heads of all-MiniLM-L6-v2 on 160 QNLI pairs".
-    """
-    facts, count = labelling.manifest, labelling.findings.count
-    model = last_name(str(facts.get("model", {}).get("name") or ""))
-    heads = plural(count[0].size if len(count) else count.shape[1] * count.shape[2], "head")
-    return f"{heads}{f' of {model}' if model else ''}{_inputs(facts)}"
-
-
-def _inputs(facts: Mapping[str, Any]) -> str:
-    """Return the number and the kind of inputs, after "on"; "" where the manifest does not say it."""
-    number = facts.get("counts", {}).get("examples")
-    if not isinstance(number, int):
-        return ""
-    task = facts.get("task")
-    known = TASKS.get(str(task))
-    noun = "pair" if known is not None and len(known.columns) == 2 else "input"
-    if task:
-        return f" on {plural(number, f'{task} {noun}')}"
-    source = facts.get("source", {})
-    name = last_name(str(source.get("name") or ""))
-    return f" on {plural(number, noun)}" + (f" of {name}" if name else "")
-
-
-def all_notes(labelling: Labelling) -> tuple[list[str], list[str]]:
-    """Return what must be known of a run, and what was left out, each once."""
-    assessed = labelling.assessment
-    warnings = [*labelling.manifest.get("notes", ()), *(assessed.remarks if assessed else ())]
-    return list(dict.fromkeys(warnings)), [note for note in labelling.skipped if note not in warnings]
-
-
-def describe_run(run: Mapping[str, Any]) -> str:
-    """Return folder, model and inputs of a run, as far as its manifest names them."""
-    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
-    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
-    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
-
-
-def describe_test(decision: Decision, preset: str | None, rules: Sequence[Rule] = ()) -> str:
-    """Return test, correction and family, with interval, resamples and seed where they matter.
-
-    Example:
-        >>> describe_test(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
-        '10,000 resamples, seed 0'
-    """
-    over = FAMILIES.get(decision.family, decision.family) + BOTH * any(rule.together for rule in rules)
-    words = f"{decision.test}, {decision.correction} over {over}, alpha {decision.alpha:g}"
-    words += f", preset {preset}" if preset else ""
-    if decision.interval != "test":
-        words += f", interval {decision.interval}"
-    return words + f"; {decision.resamples:,} resamples, seed {decision.seed}" * uses_resamples(decision)
+from headroles.reports.recorded import all_notes, title_of
 
 
 def result_json(result: Labelling | Comparison | Atlas | Pruning, folder: str) -> str:

@@ -15,7 +15,7 @@ from rich.text import Span, Text
 from headroles.addresses import is_address
 from headroles.errors import CONTROL, visible
 from headroles.records.table import Sheet
-from headroles.reports.answer.records import Sentence
+from headroles.reports.answer import Sentence
 
 PIPED = 140
 """Columns of a table where output goes to a file or a pipe."""

@@ -5,6 +5,7 @@ Nothing is checked while a figure is built, because that takes most of the time.
 """
 
 import base64
+import html
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -14,12 +15,15 @@ import numpy as np
 from jaxtyping import Float
 
 from headroles.records.layers import Stack
+from headroles.records.numbers import isolate
 
 INK, SOFT, FAINT, RULE, ACCENT = (f"var(--{name})" for name in ("ink", "soft", "faint", "rule", "accent"))
 SYMBOLS = (
     "circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "hexagon", "x"
 )  # fmt: skip
 """Plot symbols by ``Role.symbol``; the page's legend draws the same."""
+LONGEST = 48
+"""Characters of a name that a figure shows."""
 GAP = 0.08
 """Empty part of a cell's width and height."""
 STRONG = 0.55
@@ -46,6 +50,21 @@ Shade = tuple[str, ...]
 def tone(place: int) -> str:
     """Return a colour of the page by its number."""
     return f"var(--tone-{place})"
+
+
+def shortened(text: str) -> str:
+    """Return a name whose direction is isolated, cut where it is very long."""
+    return isolate(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+
+
+def plain(text: str) -> str:
+    """Return text that plotly shows as it is: markup escaped, direction isolated, very long names cut.
+
+    Example:
+        >>> plain("<b>local</b>"), len(plain("x" * 10_000))
+        ('&lt;b&gt;local&lt;/b&gt;', 48)
+    """
+    return html.escape(shortened(text), quote=False)
 
 
 def blank(height: int, **layout: Any) -> Figure:

@@ -20,7 +20,7 @@ from headroles.records.numbers import isolate, join_names, plural, two_decimals
 from headroles.records.roles import CATEGORIES, CONTROLS, SHADES, TAKES, VALUES, phrase_of, without_wholes
 from headroles.reports.document import template
 from headroles.reports.summary import Role, Summary
-from headroles.reports.words.words import ABSENT, POWER, STEADY, interval
+from headroles.reports.words import ABSENT, POWER, STEADY, interval
 
 SHORTEST, LONGEST = 6, 24
 """Widths of a bar."""
