@@ -16,7 +16,7 @@ import report
 
 from headroles.reports.drawing import figure_json
 from headroles.reports.html import page_of
-from headroles.reports.label_figures import figures
+from headroles.reports.kinds.label_figures import figures
 from headroles.reports.marks import plotly_json
 from headroles.reports.summary import summarise
 

@@ -15,7 +15,7 @@ from headroles.records.kept_maps import ANY_INPUT, MOST_TYPICAL, KeptMaps, Typic
 from headroles.records.numbers import exact, plural
 from headroles.records.roles import phrase_of
 from headroles.reports.embedded import pack, script_json, tokens_of
-from headroles.reports.label import head_sentences
+from headroles.reports.kinds.label import head_sentences
 from headroles.reports.summary import Role, Summary
 
 PANEL_SCRIPTS = (

@@ -16,9 +16,9 @@ from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of, role_marks
 from headroles.reports.answer import Answer
-from headroles.reports.atlas_report import counts_table
 from headroles.reports.console import MARKS
-from headroles.reports.prune import pruning_facts
+from headroles.reports.kinds.atlas_report import counts_table
+from headroles.reports.kinds.prune import pruning_facts
 from headroles.reports.recorded import all_notes, title_of
 
 

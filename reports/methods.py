@@ -22,8 +22,8 @@ from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.records.rules.rule import FAMILIES, Decision, Rule
 from headroles.records.stops.look import stop_sentences
 from headroles.reports import words as written
-from headroles.reports.clusters import METHODS, NOISE
-from headroles.reports.probes import QUESTIONS
+from headroles.reports.kinds.clusters import METHODS, NOISE
+from headroles.reports.kinds.probes import QUESTIONS
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, TESTS
 
 UNTESTABLE, EXPLAINED = DECISIONS.index("untestable"), DECISIONS.index("explained")
@@ -310,7 +310,7 @@ def _clusters(run: Labelling) -> list[str]:
 
 def _ablation(run: Labelling) -> list[str]:
     """Return what was taken out, what damage is, its threshold, and how roles were tested."""
-    from headroles.reports.ablate import Measured
+    from headroles.reports.kinds.ablate import Measured
 
     measured = Measured(run)
     ablated = measured.ablated
@@ -379,7 +379,7 @@ def _ablation(run: Labelling) -> list[str]:
 
 def _origins(run: Labelling) -> list[str]:
     """Return how contrasts were decomposed, and how parts and removals were tested."""
-    from headroles.reports.why import Asked
+    from headroles.reports.kinds.why import Asked
 
     asked = Asked(run)
     origins = asked.origins

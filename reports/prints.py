@@ -10,10 +10,9 @@ from functools import cache
 from queue import SimpleQueue
 from struct import pack
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from headroles.errors import BadInput, MissingExtra
 from headroles.kinds import report_of
@@ -28,6 +27,9 @@ from headroles.reports.forms import WIDTH, check_form
 from headroles.reports.marks import Cells, Dots, Entry, Figure, Key, Line, Rule, Span, plotly_json
 from headroles.reports.report import Report
 from headroles.storage.integrity.origin import PDF_MARK, PNG_CHUNK, SVG_MARK
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 SVG = "svg"
 """Key of the SVG of a figure that is one already, in ``layout.meta``."""
@@ -118,7 +120,7 @@ def _mark(entry: Entry) -> dict[str, object]:
     return {"symbol": entry.symbol, "color": entry.colour, "size": 10, "line": {"color": entry.colour}}
 
 
-def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> Mapping[str, go.Figure]:
+def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> "Mapping[str, go.Figure]":
     """Draw every figure of a report by its name, in the order of the report, prepared for print.
 
     Args:
@@ -212,7 +214,7 @@ def pixels(width: float) -> float:
     return width / 25.4 * 96 / scale_to()
 
 
-def dress_for_print(figure: PlotlyFigure, width: float) -> go.Figure:
+def dress_for_print(figure: PlotlyFigure, width: float) -> "go.Figure":
     """Return a figure of the page as plotly's own object, prepared for print.
 
     Args:
@@ -223,7 +225,9 @@ def dress_for_print(figure: PlotlyFigure, width: float) -> go.Figure:
         White ground, the light theme's colours for CSS variables, long names cut, sizes in pixels that
         ``scale_to`` brings to points.
     """
-    copy = go.Figure(_light(figure))
+    from plotly import graph_objects  # two thirds of a second, and no page needs it
+
+    copy = graph_objects.Figure(_light(figure))
     copy.update_layout(template="none")
     wide = pixels(width)
     high = float(copy.layout.height or 400)
@@ -240,7 +244,7 @@ def dress_for_print(figure: PlotlyFigure, width: float) -> go.Figure:
     return copy
 
 
-def _legend(figure: go.Figure, wide: float) -> None:
+def _legend(figure: "go.Figure", wide: float) -> None:
     """Put a legend above the plot, and make room for it."""
     names = [trace.name or "" for trace in figure.data if trace.showlegend]
     longest = max((len(_bare(name)) for name in names), default=1)
@@ -260,7 +264,7 @@ def _legend(figure: go.Figure, wide: float) -> None:
     )  # fmt: skip
 
 
-def _axis_width(figure: go.Figure) -> float:
+def _axis_width(figure: "go.Figure") -> float:
     """Return the pixels that the names of the vertical axes take."""
     names = [text for axis in figure.select_yaxes() for text in (axis.ticktext or ())]
     longest = max((len(_bare(str(name))) for name in names), default=0)
@@ -312,7 +316,7 @@ BEGINNING = b"D:20000101000000+00'00'"
 """The date in every PDF."""
 
 
-def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+def files_of(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, bytes]:
     """Return figures as the contents of files, all drawn by one browser.
 
     The same figures give the same bytes on one machine: ids are numbered, dates are fixed.
@@ -339,12 +343,12 @@ def files_of(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
     }
 
 
-def _is_svg(figure: go.Figure, form: str) -> bool:
+def _is_svg(figure: "go.Figure", form: str) -> bool:
     """Return whether a figure is to be written as the SVG that it holds."""
     return form == "svg" and SVG in (figure.layout.meta or {})
 
 
-def _browser_files(figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+def _browser_files(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, bytes]:
     """Return the files as the browser gives them."""
     try:
         import kaleido
@@ -372,7 +376,7 @@ def _browser_files(figures: Mapping[str, go.Figure], form: str) -> dict[str, byt
     return contents
 
 
-async def _draw_all(kaleido: Any, figures: Mapping[str, go.Figure], form: str) -> dict[str, bytes]:
+async def _draw_all(kaleido: Any, figures: "Mapping[str, go.Figure]", form: str) -> dict[str, bytes]:
     """Draw every figure in one browser with one window."""
     options = {"format": form, "scale": scale_to(form)}
     async with kaleido.Kaleido(n=1, page_generator=_page(kaleido), proxy_server=NOWHERE) as browser:
@@ -390,7 +394,7 @@ def _page(kaleido: Any) -> Any:
     return page
 
 
-def _figure_dict(figure: go.Figure) -> dict[str, Any]:
+def _figure_dict(figure: "go.Figure") -> dict[str, Any]:
     """Return a figure as plotly's script reads it."""
     content: dict[str, Any] = figure.to_dict()
     return content
@@ -415,14 +419,14 @@ def _run_in_thread(work: Callable[[], Any]) -> Any:
     return result
 
 
-def _make_repeatable(data: bytes, form: str, figure: go.Figure) -> bytes:
+def _make_repeatable(data: bytes, form: str, figure: "go.Figure") -> bytes:
     """Return a file without random ids or the date of its making, with its size and the mark of headroles."""
     if form == "svg":
         return _svg(data.decode("utf-8"), figure).encode("utf-8")
     return _png(data) if form == "png" else _pdf(data)
 
 
-def _svg(text: str, figure: go.Figure) -> str:
+def _svg(text: str, figure: "go.Figure") -> str:
     """Number ids in the order of their appearance, and set the size in millimetres and a description."""
     random_ids = re.findall(r'(?:id="(?:defs|topdefs|clip)-?|class="trace [a-z]+ trace)([0-9a-f]{6})', text)
     for place, random_id in enumerate(dict.fromkeys(random_ids)):

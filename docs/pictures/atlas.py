@@ -15,8 +15,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 import headroles
-from headroles.reports.atlas_report import report
 from headroles.reports.html import page_html
+from headroles.reports.kinds.atlas_report import report
 from headroles.storage.atlas.folder import load_atlas
 
 CHROMIUM = "/usr/bin/chromium"

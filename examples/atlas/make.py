@@ -23,7 +23,7 @@ import numpy as np
 import headroles
 from headroles import Atlas
 from headroles.records.atlas.across import TRENDS
-from headroles.reports.atlas import answer_of
+from headroles.reports.kinds.atlas import answer_of
 from headroles.tasks import TASKS
 
 SAMPLES = ("a", "b")

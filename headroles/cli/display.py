@@ -15,9 +15,9 @@ from headroles.records.numbers import plural
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import Cell, Sheet
 from headroles.reports.console import terminal_table
+from headroles.reports.kinds.terminal_roles import bar_of
 from headroles.reports.pictures import shorten
 from headroles.reports.sieve_picture import describe_cells
-from headroles.reports.terminal_roles import bar_of
 from headroles.reports.words import visible_pieces
 from headroles.showing import ShownSieve, key_line
 from headroles.tasks import TASKS

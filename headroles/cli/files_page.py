@@ -4,7 +4,7 @@
 of a record, so the page follows the code. ``tests/structure/test_reference.py`` compares it with runs.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from headroles.records import (
     assessment,
@@ -17,7 +17,6 @@ from headroles.records import (
     surface,
 )
 from headroles.records.atlas import across, atlas
-from headroles.records.brief import field_meanings
 from headroles.records.causal import ablation, origins, pruning
 from headroles.records.table import Table
 from headroles.storage import folder as names
@@ -42,15 +41,14 @@ class File:
         name: Its name in the folder.
         what: What it holds.
         row: What a row of it is; "" for files without columns.
-        record: Table or record that describes its columns; None where ``columns`` has all of them.
-        columns: Columns that no field of the record describes, with their meaning; they come first. Those
-            with the name of a field replace its meaning, where the file says it in another way.
+        record: Table that describes its columns; None where ``columns`` has them.
+        columns: Columns with their meaning, of files without such a table.
     """
 
     name: str
     what: str
     row: str = ""
-    record: type | Table | None = None
+    record: Table | None = None
     columns: tuple[tuple[str, str], ...] = ()
 
 
@@ -274,15 +272,9 @@ def files_page() -> str:
 
 def columns_of(file: File) -> dict[str, str]:
     """Return the columns of a file with their meaning, in their order."""
-    if isinstance(file.record, Table):
-        return {column.name: column.meaning for column in file.record.columns}
     if file.record is None:
         return dict(file.columns)
-    described = field_meanings(file.record)
-    written = [field.name for field in fields(file.record) if field.name != "rules"]
-    own = dict(file.columns)
-    first = {name: meaning for name, meaning in own.items() if name not in written}
-    return first | {name: own.get(name, described[name]) for name in written}
+    return {column.name: column.meaning for column in file.record.columns}
 
 
 def _columns(file: File) -> str:

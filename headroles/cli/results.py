@@ -43,7 +43,7 @@ def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:
     from headroles.records.causal.pruning import Pruning
     from headroles.records.comparison import Comparison
     from headroles.reports.console import console
-    from headroles.reports.prune import show_pruning
+    from headroles.reports.kinds.prune import show_pruning
     from headroles.reports.report import Detail
     from headroles.reports.terminal import show
 

@@ -52,8 +52,8 @@ def _atlas(options: AtlasOptions, folder: Path | None) -> Atlas:
         if folder is not None:
             check_free(folder, settings, options.overwrite, ATLAS)
         from headroles.comparing.collect import collect_runs
-        from headroles.reports.atlas_report import report
         from headroles.reports.html import page_html
+        from headroles.reports.kinds.atlas_report import report
 
         collected = collect_runs(options.runs, options.steps, options.parts)
         if folder is not None:

@@ -52,8 +52,8 @@ def _compare(options: CompareOptions, folder: Path | None) -> Comparison:
             check_free(folder, settings, options.overwrite, COMPARISON)
         runs = load(options.dir_a), load(options.dir_b)
         from headroles.comparing.differences import compare_runs
-        from headroles.reports.compare_report import report
         from headroles.reports.html import page_html
+        from headroles.reports.kinds.compare_report import report
 
         compared = compare_runs(*runs, settings)
         if folder is not None:

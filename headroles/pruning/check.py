@@ -53,7 +53,7 @@ def check_pruning(options: PruneOptions, phases: Phases) -> Pruning:
         passages, left_out, units = _fresh_inputs(pruning, fresh)
         checked = replace(pruning, check=_measure(pruning, options, fresh, passages, units, left_out, phases))
         with phases.during(REPORT):
-            from headroles.reports.prune import pruning_page
+            from headroles.reports.kinds.prune import pruning_page
 
             rewrite_pruning(folder, checked, pruning_page(checked, pruning_texts(checked)))
     return checked

@@ -82,7 +82,7 @@ def _prune(options: PruneOptions, phases: Phases) -> Pruning:
         with stage_folder(out) as staging:
             pruning = _pruned(options, source, sizes, phases, staging)
             with phases.during(REPORT):
-                from headroles.reports.prune import pruning_page
+                from headroles.reports.kinds.prune import pruning_page
                 from headroles.storage.causal.pruning import finish_pruning, pruning_texts
 
                 finish_pruning(staging, pruning, pruning_page(pruning, pruning_texts(pruning)))

@@ -2,7 +2,8 @@
 
 Here are inputs (``example``, ``passage``, ``documents``), results (``findings``, ``assessment``, ``probes``,
 ``clusters``, ``surface``, ``kept_maps``, ``comparison``, ``replication``, ``view``), sums of scores
-(``moments``), models and inputs given in Python (``objects``), and how results show themselves (``shown``).
+(``moments``), models and inputs given in Python (``objects``), how results show themselves (``prompt``),
+and the columns of every table (``table``).
 Records import only ``headroles.errors`` and each other.
 Start with ``example``: an input, its scores, and the rules that judge them; then ``findings``.
 """
@@ -32,7 +33,7 @@ __getattr__, __dir__, __all__ = public_names(
         "rules.rule": "Decision Rule",
         "roles": "FAMILIES RoleWords looks_of phrase_of without_wholes",
         "surface": "SurfaceResults",
-        "table": "Row Table",
+        "table": "Cell Row Sheet Table",
         "view": "Carriers Maps Neurons View ViewOrigins ViewRoles",
     },
 )

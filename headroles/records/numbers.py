@@ -75,7 +75,7 @@ def percent_text(value: float) -> str:
     return "–" if math.isnan(value) else f"{100 * value:.1f}\u00a0%"
 
 
-def count(value: float) -> str:
+def count(value: float | int) -> str:
     """Return a number of heads, which may be a mean or an expected value; one decimal at most.
 
     Example:

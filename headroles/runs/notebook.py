@@ -19,7 +19,7 @@ class NotebookRun(RunKind):
     def notebook(self, labelling: Labelling) -> str:
         """Return the answer and the maps of all roles."""
         from headroles.reports.cell import notebook_html
-        from headroles.reports.label import head_sentences
+        from headroles.reports.kinds.label import head_sentences
         from headroles.reports.notebook import maps_html
         from headroles.reports.summary import summarise
 
@@ -29,7 +29,7 @@ class NotebookRun(RunKind):
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return what one head does."""
-        from headroles.reports.label import head_sentences
+        from headroles.reports.kinds.label import head_sentences
         from headroles.reports.summary import summarise
 
         return head_sentences(summarise(labelling))[layer * labelling.scores.heads + head]

@@ -2,9 +2,9 @@
 
 from headroles.records.atlas.atlas import Atlas, AtlasRun
 from headroles.records.table import Table
-from headroles.reports.atlas import answer_of
-from headroles.reports.atlas_report import counts_table, emerged_table, roles_table
 from headroles.reports.console import MARKS
+from headroles.reports.kinds.atlas import answer_of
+from headroles.reports.kinds.atlas_report import counts_table, emerged_table, roles_table
 from headroles.reports.papers import as_markdown, markdown_text
 from headroles.reports.report import Paper
 from headroles.reports.works import citation_bibtex

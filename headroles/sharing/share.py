@@ -12,8 +12,8 @@ from headroles.options.keywords import keywords_of
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
-from headroles.reports.atlas_report import report
 from headroles.reports.html import page_html
+from headroles.reports.kinds.atlas_report import report
 from headroles.sharing.atlas_card import ATLAS_SCHEMA, atlas_block, atlas_dataset_card
 from headroles.sharing.atlas_schema import atlas_schema_text
 from headroles.sharing.card import card_block, dataset_card

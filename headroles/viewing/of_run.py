@@ -28,8 +28,8 @@ from headroles.records.view import (
     ViewOrigins,
     ViewRoles,
 )
+from headroles.reports.kinds.why import Asked, role_sentence
 from headroles.reports.view import strongest_role
-from headroles.reports.why import Asked, role_sentence
 from headroles.shards.stored_sieves import FILE, checked_sieve, with_known_sieves
 from headroles.sieves.base import MaskSieve, Sieve
 from headroles.sieves.weights.cells import count_cells

@@ -92,7 +92,7 @@ def _mean(
     """Return the mean of agreements, and that of every draw; parts that are not defined are left out."""
     draws = _mean_known(np.stack([fresh for _, fresh in parts]))
     numbers: Mapping[str, float] = {
-        name: float(_mean_known(np.array([[row[name]] for row, _ in parts]))[0])
+        name: float(_mean_known(np.array([[row[name]] for row, _ in parts], dtype=np.float64))[0])
         for name in ("both", "either", "kappa")
     }
     low, high = range_around(numbers["kappa"], draws, -1.0, 1.0)

@@ -110,7 +110,9 @@ def knockout_tests(products: Products, knocked: Knocked, decision: Decision) -> 
         q_falls=falls.q[0],
         p_holds=holds.p[0],
         q_holds=holds.q[0],
-        verdict=list(map(_verdict, shown.count[0], falls.decision[0], holds.decision[0])),
+        verdict=list(
+            map(_verdict, shown.count[0].tolist(), falls.decision[0].tolist(), holds.decision[0].tolist())
+        ),
     )
 
 

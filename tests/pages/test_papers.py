@@ -12,15 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headroles
-from headroles.records import Decision, Labelling, Rule
-from headroles.reports import (
-    Sheet,
-    as_markdown,
-    latex_text,
-    summarise,
-    table_text,
-    word_cell,
-)
+from headroles.records import Cell, Decision, Labelling, Rule, Sheet
+from headroles.reports import as_markdown, latex_text, summarise, table_text
 from tests.support.made_runs import made_run
 from tests.support.pages import result
 
@@ -92,8 +85,8 @@ def test_latex_never_sees_a_command_in_a_name(name: str) -> None:
 
 @given(st.lists(st.lists(LETTERS, min_size=2, max_size=2).map(tuple), min_size=1, max_size=3))
 def test_a_markdown_row_has_as_many_cells_as_columns(rows: list[tuple[str, ...]]) -> None:
-    sheet = Sheet("", ("one", "two"), tuple(tuple(map(word_cell, row)) for row in rows), caption="a caption")
-    lines = as_markdown(sheet).split("\n")
+    sheet = Sheet("", ("one", "two"), tuple(tuple(Cell(text, text) for text in row) for row in rows))
+    lines = as_markdown(sheet, "a caption").split("\n")
     assert len(lines) == 5 + len(rows)
     for line in lines[2:-1]:
         assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3

@@ -32,7 +32,7 @@ ORDER = (
     "errors", "public", "progress", "tasks", "addresses", "kinds", "records", "plans", "presets", "sieves",
     "stats", "storage", "reports", "options", "extraction", "plugins", "catalogue", "arrays", "plain",
     "testing", "planning", "inputs", "preprocessing", "maps", "converting", "judging", "shards", "viewing",
-    "showing", "exporting", "comparing", "terminal", "sharing", "runs", "pruning", "cli", "__main__",
+    "showing", "exporting", "comparing", "sharing", "runs", "pruning", "cli", "__main__",
 )  # fmt: skip
 """Rooms of the package from the ground up; each imports only rooms before it."""
 MOST = 28
@@ -69,7 +69,7 @@ ONLY: dict[str, set[str]] = {
     "plotly": {"headroles.reports"},
     "jinja2": {"headroles.reports"},
     "kaleido": {"headroles.reports"},
-    "rich": {"headroles.terminal", "headroles.progress", "headroles.cli.display"},
+    "rich": {"headroles.reports", "headroles.progress", "headroles.cli.display"},
     "click": {"headroles.cli"},
     "ray": {"headroles.shards.engines"},
     "psutil": {"headroles.shards.engines"},

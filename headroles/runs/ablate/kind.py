@@ -127,19 +127,19 @@ class AblateRun(ReportedRun):
 
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.ablate import FAMILIES
+        from headroles.reports.kinds.ablate import FAMILIES
 
         return FAMILIES
 
     def report(self, labelling: Labelling) -> Report:
         """Return the report of damage."""
-        from headroles.reports.ablate_report import report
+        from headroles.reports.kinds.ablate_report import report
 
         return report(labelling)
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return what taking one head out does."""
-        from headroles.reports.ablate import Measured, head_sentence
+        from headroles.reports.kinds.ablate import Measured, head_sentence
 
         return head_sentence(Measured(labelling), layer, head)
 

@@ -95,7 +95,7 @@ class ClusterRun(LabelRun):
 
     def report(self, labelling: Labelling) -> Report:
         """Return the report of clusters."""
-        from headroles.reports.clusters_report import report
+        from headroles.reports.kinds.clusters_report import report
 
         return report(labelling)
 

@@ -152,7 +152,7 @@ class LabelRun(ReportedRun):
 
     def report(self, labelling: Labelling) -> Report:
         """Return the report of roles."""
-        from headroles.reports.label_report import report
+        from headroles.reports.kinds.label_report import report
 
         return report(labelling)
 

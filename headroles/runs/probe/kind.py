@@ -153,7 +153,7 @@ class ProbeRun(ReportedRun):
 
     def report(self, labelling: Labelling) -> Report:
         """Return the report of probes."""
-        from headroles.reports.probes_report import report
+        from headroles.reports.kinds.probes_report import report
 
         return report(labelling)
 

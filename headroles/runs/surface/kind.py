@@ -108,13 +108,13 @@ class SurfaceRun(ReportedRun):
 
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.surface import FAMILIES
+        from headroles.reports.kinds.surface import FAMILIES
 
         return FAMILIES
 
     def report(self, labelling: Labelling) -> Report:
         """Return the report of surface statistics."""
-        from headroles.reports.surface_report import report
+        from headroles.reports.kinds.surface_report import report
 
         return report(labelling)
 
@@ -127,7 +127,7 @@ class SurfaceRun(ReportedRun):
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return where one head looks more than even attention does."""
-        from headroles.reports.surface import Measured, head_sentence
+        from headroles.reports.kinds.surface import Measured, head_sentence
 
         return head_sentence(Measured(labelling), layer, head)
 

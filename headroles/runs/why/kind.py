@@ -134,19 +134,19 @@ class WhyRun(ReportedRun):
 
     def families(self, labelling: Labelling) -> Mapping[str, str]:
         """Return the tests that a run corrects together, in words, by the name of the family."""
-        from headroles.reports.why import FAMILIES
+        from headroles.reports.kinds.why import FAMILIES
 
         return FAMILIES
 
     def report(self, labelling: Labelling) -> Report:
         """Return the report of origins."""
-        from headroles.reports.why_report import report
+        from headroles.reports.kinds.why_report import report
 
         return report(labelling)
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:
         """Return what makes one head attend."""
-        from headroles.reports.why import Asked, head_sentence
+        from headroles.reports.kinds.why import Asked, head_sentence
 
         return head_sentence(Asked(labelling), layer, head)
 

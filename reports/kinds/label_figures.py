@@ -13,7 +13,7 @@ from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
 from headroles.records.table import Cell, Row, Sheet, Table, counted
 from headroles.reports import drawing
 from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, plain, shortened, tone
-from headroles.reports.label_pairs import MARGIN, overlap, pairs
+from headroles.reports.kinds.label_pairs import MARGIN, overlap, pairs
 from headroles.reports.marks import (
     Axis,
     Cells,

@@ -28,9 +28,9 @@ from headroles.records.numbers import isolate, join_names, number, plural, share
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
 from headroles.records.table import COUNT, MISSING, Cell, Column, Row, Table, counted
-from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.account import account
 from headroles.reports.answer import Answer, Sentence
+from headroles.reports.kinds.ablate import damage_text, role_title
 from headroles.reports.words import error_rate
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")

@@ -29,17 +29,18 @@ from headroles.records.table import (
     chance,
     counted,
 )
-from headroles.reports.calibration import calibration
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
 from headroles.reports.embedded import files_of, findings_json
-from headroles.reports.example_heads import examples
-from headroles.reports.label import (
+from headroles.reports.kinds.calibration import calibration
+from headroles.reports.kinds.example_heads import examples
+from headroles.reports.kinds.label import (
     answer_of,
     glossary,
     head_sentences,
 )
-from headroles.reports.label_figures import figures
-from headroles.reports.label_pairs import expected_text, pair_sentences, pairs_of
+from headroles.reports.kinds.label_figures import figures
+from headroles.reports.kinds.label_pairs import expected_text, pair_sentences, pairs_of
+from headroles.reports.kinds.terminal_roles import HeadGrid, RoleCounts, support_lines, verdict_lines
 from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.marks import Figure
 from headroles.reports.notebook import maps_html
@@ -63,7 +64,6 @@ from headroles.reports.report import (
     Words,
 )
 from headroles.reports.summary import Role, Summary, Support, summarise
-from headroles.reports.terminal_roles import HeadGrid, RoleCounts, support_lines, verdict_lines
 from headroles.reports.words import ABSENT, CAPTION, POWER, RELABELLINGS, STEADY, middle_sentence
 
 MOST_NAMED = 12

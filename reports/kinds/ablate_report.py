@@ -14,7 +14,9 @@ from headroles.records.numbers import number, plural
 from headroles.records.roles import phrase_of
 from headroles.records.table import Column as TableColumn
 from headroles.records.table import Row, Table, counted
-from headroles.reports.ablate import (
+from headroles.reports.account import account
+from headroles.reports.drawing import FAINT, SOFT, SYMBOLS
+from headroles.reports.kinds.ablate import (
     FAMILIES,
     NEEDED,
     NEGLIGIBLE,
@@ -24,8 +26,6 @@ from headroles.reports.ablate import (
     head_sentence,
     role_title,
 )
-from headroles.reports.account import account
-from headroles.reports.drawing import FAINT, SOFT, SYMBOLS
 from headroles.reports.maps import MEAN as SHADED_BY_MEAN
 from headroles.reports.maps import (
     CellLook,

@@ -14,12 +14,9 @@ from headroles.records.probes import BEST_HEADS, baseline_cell, best_head_cell, 
 from headroles.records.table import MISSING, Cell, Column, Row, Sheet, Table
 from headroles.reports.drawing import FAINT, INK, RULE, SOFT, layer_ticks, plain
 from headroles.reports.embedded import files_of, findings_json
-from headroles.reports.label_figures import figures
-from headroles.reports.label_report import role_papers, role_prints, verdict_sheet
-from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, largest_of
-from headroles.reports.marks import Axis, Cells, Dots, Figure, Look, Note
-from headroles.reports.papers import caption, families_of
-from headroles.reports.probes import (
+from headroles.reports.kinds.label_figures import figures
+from headroles.reports.kinds.label_report import role_papers, role_prints, verdict_sheet
+from headroles.reports.kinds.probes import (
     OUTCOMES,
     PUBLISHED,
     QUESTIONS,
@@ -35,6 +32,9 @@ from headroles.reports.probes import (
     row_title,
     split_row,
 )
+from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, largest_of
+from headroles.reports.marks import Axis, Cells, Dots, Figure, Look, Note
+from headroles.reports.papers import caption, families_of
 from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
 from headroles.reports.report import (
     Block,

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headroles.records.numbers import isolate, number, plural, three_decimals, two_decimals
-from headroles.reports.clusters import CHOSEN, NOISE, Clustered, cluster_name, roles_text
 from headroles.reports.drawing import FAINT, INK, SOFT, SYMBOLS, add_bar, add_scatter, blank, plain, set_axis
 from headroles.reports.drawing import Figure as PlotlyFigure
 from headroles.reports.embedded import script_json
+from headroles.reports.kinds.clusters import CHOSEN, NOISE, Clustered, cluster_name, roles_text
 from headroles.reports.marks import Axis, Entry, Figure, Line, Look, Note, Rule
 from headroles.reports.prints import drawn_for_print
 from headroles.reports.report import Drawing

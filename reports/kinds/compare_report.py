@@ -16,10 +16,10 @@ from headroles.records.prompt import MOST_HEADS
 from headroles.records.roles import phrase_of, role_marks
 from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
-from headroles.reports import compare as words
-from headroles.reports.compare import CHANGED, Compared
 from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer_ticks
 from headroles.reports.embedded import script_json
+from headroles.reports.kinds import compare as words
+from headroles.reports.kinds.compare import CHANGED, Compared
 from headroles.reports.maps import DIFFERENCE, CellLook, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.marks import (
     Axis,

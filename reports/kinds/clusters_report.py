@@ -15,8 +15,16 @@ from headroles.records.numbers import plural, three_decimals
 from headroles.records.roles import phrase_of
 from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, counted, interval_ends
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
-from headroles.reports.cluster_figures import TONES, choices_figure, map_block, page_data, prints, tree_figure
-from headroles.reports.clusters import (
+from headroles.reports.embedded import files_of, findings_json
+from headroles.reports.kinds.cluster_figures import (
+    TONES,
+    choices_figure,
+    map_block,
+    page_data,
+    prints,
+    tree_figure,
+)
+from headroles.reports.kinds.clusters import (
     CHOSEN,
     ESTIMATE,
     GLOSSARY,
@@ -27,9 +35,15 @@ from headroles.reports.clusters import (
     counted_roles,
     roles_text,
 )
-from headroles.reports.embedded import files_of, findings_json
-from headroles.reports.label import head_sentences
-from headroles.reports.label_report import role_blocks, role_papers, role_prints, run_facts, verdict_sheet
+from headroles.reports.kinds.label import head_sentences
+from headroles.reports.kinds.label_report import (
+    role_blocks,
+    role_papers,
+    role_prints,
+    run_facts,
+    verdict_sheet,
+)
+from headroles.reports.kinds.terminal_roles import HeadGrid
 from headroles.reports.maps import DECIDED, MEAN, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import caption, families_of, inputs_text, units_of
@@ -52,7 +66,6 @@ from headroles.reports.report import (
     Words,
 )
 from headroles.reports.terminal import WIDE
-from headroles.reports.terminal_roles import HeadGrid
 
 MOST_SENTENCES = 12
 """Most roles whose claims are written as sentences; the table has all."""

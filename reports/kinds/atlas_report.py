@@ -28,9 +28,9 @@ from headroles.records.table import (
     counted,
     interval_ends,
 )
-from headroles.reports.atlas import answer_of, short_model
 from headroles.reports.drawing import plain
 from headroles.reports.embedded import LARGEST
+from headroles.reports.kinds.atlas import answer_of, short_model
 from headroles.reports.maps import StillMap, StillMaps, StillRow, still_map
 from headroles.reports.marks import Axis, Cells, Figure, Line, Look, Note, ticks
 from headroles.reports.papers import P_VALUES, p_row

@@ -25,9 +25,22 @@ from headroles.records.numbers import number, plural, two_decimals
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import FAMILIES as OF_TESTS
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Row, Table, counted
-from headroles.reports.ablate import damage_text, role_title
 from headroles.reports.account import account
 from headroles.reports.drawing import FAINT, INK, SOFT, plain, shortened
+from headroles.reports.kinds.ablate import damage_text, role_title
+from headroles.reports.kinds.why import (
+    FAMILIES,
+    ROLES,
+    VERDICTS,
+    VERTICAL_COLUMN,
+    Asked,
+    answer_of,
+    glossary,
+    head_sentence,
+    place_name,
+    share_text,
+    sure_sentences,
+)
 from headroles.reports.maps import CellLook, HeadMap, HeadMaps, HeadPanel
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Line, Look, Rule, Shape, Trace
 from headroles.reports.papers import caption, findings_table
@@ -46,19 +59,6 @@ from headroles.reports.report import (
     Section,
     Text,
     Words,
-)
-from headroles.reports.why import (
-    FAMILIES,
-    ROLES,
-    VERDICTS,
-    VERTICAL_COLUMN,
-    Asked,
-    answer_of,
-    glossary,
-    head_sentence,
-    place_name,
-    share_text,
-    sure_sentences,
 )
 
 LOOKS = {VERTICAL: Look(1, "square"), BY_QUERY: Look(0, "diamond"), UNDETERMINED: Look(4)}

@@ -12,7 +12,6 @@ from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, W
 from headroles.records.causal.statement import amount, missed_sentence, statements
 from headroles.records.numbers import isolate, number, plural, share, with_range
 from headroles.records.table import HEAD, LAYER, Column, Sheet, Table, counted
-from headroles.reports.ablate import MEASURES
 from headroles.reports.answer import Answer, Sentence
 from headroles.reports.console import (
     named_line,
@@ -24,6 +23,7 @@ from headroles.reports.console import (
 from headroles.reports.drawing import FAINT, SOFT
 from headroles.reports.embedded import LARGEST
 from headroles.reports.html import page_html
+from headroles.reports.kinds.ablate import MEASURES
 from headroles.reports.maps import still_map
 from headroles.reports.marks import Axis, Dots, Figure, Line, Look, Rule, Trace
 from headroles.reports.report import (

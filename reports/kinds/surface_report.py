@@ -15,6 +15,27 @@ from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Tab
 from headroles.reports.account import account
 from headroles.reports.drawing import SOFT, SYMBOLS
 from headroles.reports.embedded import findings_json
+from headroles.reports.kinds.surface import (
+    DECISION_WORDS,
+    ENTROPIES,
+    FAMILIES,
+    GROUP,
+    MEASURES,
+    NAMES,
+    PLACES,
+    ROWS,
+    SINKS,
+    STATISTICS,
+    Measured,
+    answer_of,
+    column_name,
+    column_sentence,
+    glossary,
+    interval_text,
+    noop_sentences,
+    short_name,
+    words_of,
+)
 from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, short_number
 from headroles.reports.marks import Axis, Dots, Figure, Key, Line, Look, is_steep, layers_axis
 from headroles.reports.papers import caption, findings_table
@@ -37,27 +58,6 @@ from headroles.reports.report import (
     Words,
 )
 from headroles.reports.summary import summarise
-from headroles.reports.surface import (
-    DECISION_WORDS,
-    ENTROPIES,
-    FAMILIES,
-    GROUP,
-    MEASURES,
-    NAMES,
-    PLACES,
-    ROWS,
-    SINKS,
-    STATISTICS,
-    Measured,
-    answer_of,
-    column_name,
-    column_sentence,
-    glossary,
-    interval_text,
-    noop_sentences,
-    short_name,
-    words_of,
-)
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 ATTENTION, ENTROPY, IMPORTANCE = "mean attention", "entropy (nats)", ""
@@ -182,7 +182,7 @@ def _means(measured: Measured, columns: Sequence[str], corner: str, decimals: in
 
     def cell(value: float, strong: bool = False) -> Cell:
         known = number(value) if decimals is None else f"{value:.{decimals}f}"
-        return MISSING if math.isnan(value) else Cell(known, value, strong=strong)
+        return MISSING if math.isnan(value) else Cell(known, value, strong=bool(strong))
 
     def cells(name: str, row: Row | None) -> list[Cell]:
         most = measured.layers.where(column=name)["mean"]
