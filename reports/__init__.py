@@ -1,8 +1,8 @@
 """Reports of finished runs:
 
 one self-contained HTML page of a run, a comparison or a view, what terminals and notebooks show of it,
-and its figures and tables for print. A report may import records, errors and parts of storage, never a model or a
-test statistic. Start at report.py; README.md tells how to change one.
+and its figures and tables for print. A report may import records, errors and parts of storage, never a
+model or a test statistic. Start at report.py; README.md tells how to change one.
 """
 
 from headroles.public import public_names
