@@ -240,11 +240,11 @@ def layers_sentences(compared: Compared) -> str:
         if 2 * part < total:
             chosen.append(layer)
             part += moved[layer]
-    where = f"layer{'s' * (len(chosen) > 1)} {join_names([str(layer) for layer in sorted(chosen)])}"
-    of = f"{part:,} of {total:,}" if part < total else f"all {total:,}" if total > 1 else "the only"
-    roles = f"Roles moved most in {where}: {of} {'labels' if total > 1 else 'label'} gained or lost."
-    if not total:
-        roles = "No head gained or lost a role."
+    roles = "No head gained or lost a role."
+    if total:
+        where = f"layer{'s' * (len(chosen) > 1)} {join_names([str(layer) for layer in sorted(chosen)])}"
+        of = f"{part:,} of {total:,}" if part < total else f"all {total:,}" if total > 1 else "the only"
+        roles = f"Roles moved most in {where}: {of} {'labels' if total > 1 else 'label'} gained or lost."
     if np.isnan(size).all():
         return f"{roles} No score could be compared."
     most, least = (layers[int(place)] for place in (np.nanargmax(size), np.nanargmin(size)))
