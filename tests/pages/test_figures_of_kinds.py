@@ -86,10 +86,13 @@ def test_outlines_hold_95_of_100_normal_places() -> None:
 def test_many_labelled_heads_are_cut_to_those_of_the_smallest_p_and_untestable_ones_left_out() -> None:
     run = result("ablate")
     part = run.ablated
-    tested = [row for row in part.sites if np.isfinite(row.difference)]
-    many = tuple(replace(row, p=number / 1000, head=number) for number, row in enumerate(tested * 4))
-    bare = tuple(replace(row, decision="untestable", difference=float("nan")) for row in part.cells)
-    made = Parts(page(replace(run, ablated=replace(part, sites=many, cells=(*part.cells, *bare)))))
+    tested = part.sites.take(np.isfinite(part.sites["difference"]))
+    numbers = np.arange(4 * len(tested))
+    many = tested.joined([tested] * 4).replace(p=numbers / 1000, head=numbers)
+    size = len(part.cells)
+    bare = part.cells.replace(decision=["untestable"] * size, difference=np.full(size, np.nan))
+    cells = part.cells.joined([part.cells, bare])
+    made = Parts(page(replace(run, ablated=replace(part, sites=many, cells=cells))))
     rows = [row[0].split("-")[1].split()[0] for row in behind(made, "sites")]
     assert rows == [str(number) for number in range(len(rows))]
     assert 0 < len(rows) < len(many)
