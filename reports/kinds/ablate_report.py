@@ -434,7 +434,7 @@ def _page(measured: Measured) -> blocks.Page:
             "margin": "; ".join(f"{measured.threshold(arm)}: {arm_name(arm)}" for arm in damage.arms),
         },
         verdicts=[(run.findings.of(arm), measured.verdicts(arm)) for arm in damage.arms],
-        words=[*VERDICTS, "not tested"],
+        noun="column", words=[*VERDICTS, "not tested"],
         fine=["mean", "null", "low", "high", "margin", "mean_low", "mean_high"],
         first=measured.arm,
     )  # fmt: skip

@@ -394,7 +394,7 @@ def _page(asked: Asked) -> blocks.Page:
         ),
         {"family": FAMILIES["run"], "margin": "0: the vertical part of a contrast against the rest"},
         verdicts=[(run.findings.of(name), codes) for name, codes in columns.items()],
-        words=[*VERDICTS, "no role", "contrast"],
+        noun="column", words=[*VERDICTS, "no role", "contrast"],
         **({"first": next(iter(columns))} if columns else {}),
     )  # fmt: skip
 
