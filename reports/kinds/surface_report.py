@@ -311,7 +311,7 @@ def _page(measured: Measured) -> blocks.Page:
         ],
         maps.HeadPanel(
             rows=[
-                maps.Told(title=one.title, column=one.column, lines=("{mean}", "{word}")) for one in shown.maps
+                maps.Told(title=m.title, column=m.column, lines=("{mean}", "{word}")) for m in shown.maps
             ],
             sentence="Mean attention with its 95 % interval, and its decision against even attention.",
         ),
