@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from headroles.records.causal import columns
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS, VERDICTS, Ablation, HeldRoles
 from headroles.records.causal.columns import LOSS, OUTCOME_WORDS, arm_name, parse_column
-from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, share
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Row, Table
@@ -22,10 +21,9 @@ from headroles.reports.words import error_rate
 NEEDED, NEGLIGIBLE, UNDETERMINED, UNTESTABLE, INTERFERING = range(len(VERDICTS))
 """Codes of the verdicts."""
 FAMILIES = {
-    "sieve": "the heads of one arm",
-    "run": "all heads and arms of the run",
+    "sieve": "the heads of one arm", "run": "all heads and arms of the run",
     "layer": "the heads of one arm in one layer",
-}
+}  # fmt: skip
 MEASURES = {
     LOSS: "rise of the loss",
     "distribution": "total variation between the output distributions with and without the head (0 to 1)",
@@ -47,26 +45,14 @@ RARE = 0.02
 """Share of inputs of a kind that the page tells how often a sample lacks."""
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What a run took out and measured, with the words for it.
-
-    Attributes:
-        run: A run that takes heads out.
-    """
-
-    run: Labelling
+class Measured(claims.OfRun):
+    """What a run took out and measured, with the words for it."""
 
     @cached_property
     def ablated(self) -> Ablation:
-        """Return its tables, with positions of layers.
-
-        Raises:
-            ValueError: When the run is of another kind.
-        """
-        if (part := self.run.ablated) is None:
-            raise ValueError("the run took no heads out")
-        stack = self.run.scores.stack
+        """Return its tables, with positions of layers."""
+        part, stack = self.run.ablated, self.run.scores.stack
+        assert part is not None
         return replace(part, sites=part.sites.numbered(stack), cells=part.cells.numbered(stack))
 
     @property
@@ -335,13 +321,7 @@ def _together(measured: Measured) -> Iterator[Sentence]:
 
 
 def head_sentence(measured: Measured, layer: int, head: int) -> str:
-    """Return what taking one head out does.
-
-    Args:
-        measured: What the run measured.
-        layer: Place of its layer among those that are read.
-        head: Its head within the layer, from 0.
-    """
+    """Return what taking one head out does; its layer by its place among those that are read."""
     arm, damage = measured.arm, measured.ablated.damage
     at = (damage.of(arm), layer, head)
     mean, low, high = (float(numbers[at]) for numbers in (damage.mean, damage.low, damage.high))

@@ -257,21 +257,17 @@ def _damage(measured: Measured, arm: str) -> Figure:
         own = rows.where(layer=layer)
         known = own["mean"][~np.isnan(own["mean"])]
         ends = (known.mean(), known.min(), known.max()) if known.size else (math.nan,) * 3
-        numbers = {
-            "layer": layer,
-            "heads": known.size,
-            **dict(zip(("mean", "least", "most"), ends, strict=True)),
-        }
-        by_layer.append(numbers | {word: count_of(own, word, "verdict") for word in LOOKS})
+        numbers = dict(zip(("mean", "least", "most"), ends, strict=True))
+        numbers |= {word: count_of(own, word, "verdict") for word in LOOKS}
+        by_layer.append({"layer": layer, "heads": known.size, **numbers})
     said = ", ".join(f"{counts[word]:,} {word}" for word in LOOKS if counts[word]) or "no head was tested"
     zero = [] if steep else [Rule(0.0, "y", dash="dot", colour=FAINT, width=1)]
     words = (
-        "damage" if main else f"damage-{arm.replace(':', '-')}",
-        "Damage by layer" if main else f"Damage by layer: {outcome}",
+        "damage" + f"-{arm.replace(':', '-')}" * (not main), "Damage by layer" + f": {outcome}" * (not main),
         f"Damage of taking out each head alone ({outcome}): {said}.",
         f"Line: the threshold, {measured.threshold(arm)}. {BARS} Heads of a layer stand side by side in "
         "their order.",
-    )
+    )  # fmt: skip
     return _of_heads(
         measured, arm, "at", words, rows, [Rule(measured.least(arm), "y", name="threshold"), *zero],
         marks.layers_axis(stack, showgrid=False, range=[-0.6, stack.blocks - 0.4]), log=steep,
@@ -309,13 +305,13 @@ def _scores(measured: Measured, role: str) -> Figure:
     """Draw the score of one role against damage: filled where the head holds the role."""
     held, arm, layers = measured.held, measured.arm, measured.run.scores.stack.numbers
     assert held is not None
-    place, holds, suffixes = (
+    place, holds, rows = (
         held.roles.index(role),
         measured.holders[role].ravel(),
-        ("does not", "holds the role"),
+        measured.damage.where(arm=arm),
     )
-    rows = measured.damage.where(arm=arm)
-    words = [f"layer {k}: {suffixes[int(own)]}" for k, own in zip(rows["layer"], holds, strict=True)]
+    of_layers = zip(rows["layer"], holds, strict=True)
+    words = [f"layer {layer}: {'holds the role' if own else 'does not'}" for layer, own in of_layers]
     rows = rows.extended(SCORE, held.score[place].ravel().astype(float)).replace(verdict=words)
     known, means = ~np.isnan(rows["score"]) & ~np.isnan(rows["mean"]), rows["mean"]
     looks = {
@@ -389,12 +385,10 @@ def _page(measured: Measured) -> blocks.Page:
     def of(*keys: str) -> list[Figure]:
         return [figure for key, figure in drawn.items() if key.startswith(keys)]
 
-    where: list[blocks.Block] = []
-    for key, tests, strong in (
-        ("sites", tables.sites, "at its sites"), ("cells", tables.cells, "its cells matter"),
-    ):  # fmt: skip
-        for figure in of(key):
-            where += [figure, Fold(f"All tests: {figure.title.lower()}", [Grid(tests, strong)])]
+    where = [
+        *claims.with_tests(of("sites"), Grid(tables.sites, "at its sites")),
+        *claims.with_tests(of("cells"), Grid(tables.cells, "its cells matter")),
+    ]
     every = Grid(_with_roles(measured), "needed", () if measured.held else ("roles",), limit=LONG)
     return verdicts_page(
         run,
@@ -414,10 +408,9 @@ def _page(measured: Measured) -> blocks.Page:
                 blocks.Choice("Role in the next figure", of("scores-")),
             ]),
             Section("sites", "Where", "Do roles say where heads matter?", where),
-            Section("groups", "Together", "Heads taken out together", [
-                *of("groups"),
-                Fold("All sets, with all tests", [Grid(tables.groups, "more than random sets")]),
-            ]),
+            Section("groups", "Together", "Heads taken out together", claims.with_tests(
+                of("groups"), Grid(tables.groups, "more than random sets"), "All sets, with all tests"
+            )),
             Section("verdicts", "How sure", "How sure", [
                 Grid(verdicts_by_arm(measured)), *of("margins"), Words(ablate.glossary(measured)),
             ]),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,14 +15,26 @@ from headroles.reports import recorded
 from headroles.reports.account import account
 from headroles.reports.answer import Answer, Sentence
 from headroles.reports.maps import HeadMap
+from headroles.reports.marks import Figure
 from headroles.reports.papers import findings_table
-from headroles.reports.report import Detail, Named, Report
+from headroles.reports.report import Block, Detail, Fold, Grid, Named, Report
 
 NAMED = 4
 """Roles or heads that a sentence names at most."""
 FEW = 12
 """Heads that a terminal lists without ``--verbose``."""
 BARS = "Bars: 95\u00a0% intervals."
+
+
+@dataclass(frozen=True, eq=False)
+class OfRun:
+    """A run, with the words for what it found; subclasses know what that is.
+
+    Attributes:
+        run: A run of the kind that the words are about.
+    """
+
+    run: Labelling
 
 
 def role_title(role: str) -> str:
@@ -139,6 +152,12 @@ def tested_line(run: Labelling, each: str, old: str, new: str) -> Named:
     """Return the line of a terminal on the test, with another word for what is corrected together."""
     test = recorded.describe_test(run.decision, run.manifest.get("preset"))
     return Named("tested", f"{each}; {test.replace(old, new)}", "")
+
+
+def with_tests(figures: Sequence[Figure | Fold], grid: Grid, title: str = "") -> list[Block]:
+    """Return figures with the table of all their tests on request; nothing without figures."""
+    title = title or f"All tests: {figures[0].title.lower()}" if figures else ""
+    return [*figures, Fold(title, [grid])] if figures else []
 
 
 def verdict_map(name: str, title: str, note: str, lines: Sequence[str], **more: Any) -> HeadMap:

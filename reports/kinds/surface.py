@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
 import numpy as np
 
-from headroles.records.findings import DECISIONS, Labelling, findings_of
+from headroles.records.findings import DECISIONS, findings_of
 from headroles.records.numbers import isolate, join_names, mean, number, plural, with_range
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
@@ -69,10 +68,9 @@ DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "exp
 OUTCOMES = ("above", "below", "undetermined", "untestable")
 """Decisions of heads by code, as tables name their columns."""
 FAMILIES = {
-    "sieve": "the heads of one statistic",
-    "run": "all heads and statistics of the run",
+    "sieve": "the heads of one statistic", "run": "all heads and statistics of the run",
     "layer": "the heads of one statistic in one layer",
-}
+}  # fmt: skip
 SINKS = {
     "surface:first": "the first token", "surface:separator": "separators",
     "surface:punctuation": "punctuation",
@@ -144,15 +142,8 @@ STATISTICS = Table("", "Where attention heads look", "a statistic", (
 """Every statistic, with the head and the layer that have the largest means."""
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What a surface run measured, with the words for it.
-
-    Attributes:
-        run: A surface run.
-    """
-
-    run: Labelling
+class Measured(claims.OfRun):
+    """What a surface run measured, with the words for it."""
 
     @cached_property
     def tables(self) -> SurfaceResults:
@@ -302,13 +293,7 @@ def _open(measured: Measured) -> Sentence:
 
 
 def head_sentence(measured: Measured, layer: int, head: int) -> str:
-    """Return where one head looks more than even attention does.
-
-    Args:
-        measured: What the run measured.
-        layer: Place of its layer among those that are read.
-        head: Its head within the layer, from 0.
-    """
+    """Return where one head looks more than even attention does, its layer by its place."""
     findings, name = measured.run.findings, measured.run.scores.stack.name(layer, head)
     places = [
         isolate(phrase_of(role).one.partition(" ")[2])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from headroles.records.causal import origins as records
 from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, open_share
-from headroles.records.findings import Labelling
 from headroles.records.numbers import join_names, number, plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
 from headroles.records.table import COUNT, MISSING, Cell, Column, Row, Table, counted
@@ -106,25 +105,14 @@ ROLES = Table("", "Heads by role and by origin of the role", "a role", (
 """Heads by role."""
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """Where the roles of the heads of a run come from, with the words for it.
-
-    Attributes:
-        run: A run that asks where roles come from.
-    """
-
-    run: Labelling
+class Asked(claims.OfRun):
+    """Where the roles of the heads of a run come from, with the words for it."""
 
     @cached_property
     def origins(self) -> records.Origins:
-        """Return its tables, with positions of layers.
-
-        Raises:
-            ValueError: When the run is of another kind.
-        """
-        if (part := self.run.origins) is None:
-            raise ValueError("the run did not ask where roles come from")
+        """Return its tables, with positions of layers."""
+        part = self.run.origins
+        assert part is not None
         tables = (part.origins, part.dimensions, part.knockouts)
         origins, dimensions, knockouts = (table.numbered(self.run.scores.stack) for table in tables)
         return replace(part, origins=origins, dimensions=dimensions, knockouts=knockouts)
@@ -342,13 +330,7 @@ def _untestable(rows: Table) -> Iterator[Sentence]:
 
 
 def head_sentence(asked: Asked, layer: int, head: int) -> str:
-    """Return why one head attends where it does.
-
-    Args:
-        asked: What the run found.
-        layer: Place of its layer among those that are read.
-        head: Its head within the layer, from 0.
-    """
+    """Return why one head attends where it does; its layer by its place among those that are read."""
     stack = asked.run.scores.stack
     rows = asked.origins.origins.where(layer=stack.numbers[layer], head=head)
     none = f"{stack.name(layer, head)} holds no role that was asked about."

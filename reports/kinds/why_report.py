@@ -357,27 +357,27 @@ def _page(asked: Asked) -> blocks.Page:
     run, origins = asked.run, asked.origins
     shares, neurons, strips, removals = ([*draw(asked)] for draw in (_shares, _neurons, _strips, _removals))
     columns = {f"{VERTICAL_COLUMN}{one.role}": _codes(asked, one.role, len(VERDICTS)) for one in asked.roles}
-    rotary = blocks.Text(
+    rotary = (
         "Rotary positions fix the dimensions of these heads, so no random rotation is a fair comparison. "
-        "Frequency pairs are tested instead.",
-        "lead",
+        "Frequency pairs are tested instead."
     )
-    roles = Fold("Every role, with all counts", [roles_grid(asked)])
-    tests = Fold("All removals, with all tests", [Grid(origins.knockouts, "falls", limit=LONG)])
+    removed = [*removals[:1], *(Fold(figure.title, [figure]) for figure in removals[1:])]
+    every = Grid(origins.knockouts, "falls", limit=LONG)
     return verdicts_page(
         run,
         f"Origins: {account(run).model or why.answer_of(asked).title}",
         [
             Section("profiles", "Heads", "Heads", [_maps(asked, bool(neurons))] if columns else []),
-            Section("shares", "Same push", "Same push for every query?", [*shares, *[roles] * len(shares)]),
+            Section("shares", "Same push", "Same push for every query?", claims.with_tests(
+                shares, roles_grid(asked), "Every role, with all counts"
+            )),
             Section("neurons", "Neurons", "Few neurons?", [
-                *neurons, *[rotary] * (asked.fixed and not neurons), *strips,
+                *neurons, *[blocks.Text(rotary, "lead")] * (asked.fixed and not neurons), *strips,
                 Fold(f"All found {asked.one}s", [dimensions_grid(asked, found=True)]),
             ]),
-            Section("removals", "Removals", "What happens without them?", [
-                *removals[:1], *(Fold(figure.title, [figure]) for figure in removals[1:]),
-                *[tests] * bool(removals),
-            ]),
+            Section("removals", "Removals", "What happens without them?", claims.with_tests(
+                removed, every, "All removals, with all tests"
+            )),
             Section("verdicts", "How sure", "How sure", [
                 blocks.Points(why.sure_sentences(asked)), Words(why.glossary(asked)),
             ]),
