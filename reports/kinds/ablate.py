@@ -194,10 +194,7 @@ def _verdicts(measured: Measured) -> Iterator[Sentence]:
 
 
 def _most(measured: Measured) -> Iterator[Sentence]:
-    """Yield the head of the largest damage, and the layers of the largest and smallest.
-
-    Layers of which only some heads were taken out are not compared: a screen chose these by their damage.
-    """
+    """Yield the head of the largest damage, and the layers of most and least among those taken out whole."""
     arm, damage, outcome = measured.arm, measured.ablated.damage, parse_column(measured.arm).outcome
     if (row := measured.largest(arm)) is None:
         return

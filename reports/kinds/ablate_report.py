@@ -104,11 +104,12 @@ def report(run: Labelling) -> blocks.Report:
 
 
 def _screen(measured: Measured, detail: Detail) -> list[Grid | Words]:
-    """Return the tables of a terminal."""
     tables, rows = measured.ablated, (lambda table: table) if detail.verbose else measured.rows
     titles = {role: phrase_of(role).title for role in measured.held.roles} if measured.held else {}
     found = ((rows(tables.roles), LONG), (rows(tables.groups), LONG), (rows(tables.sites), FEW))
-    more = [Grid(tables.margins), Words(ablate.glossary(measured))] if detail.verbose else []
+    more: list[Grid | Words] = (
+        [Grid(tables.margins), Words(ablate.glossary(measured))] if detail.verbose else []
+    )
     grids = [Grid(table, words=titles, most=most) for table, most in (*found, (tables.cells, FEW))]
     return [Grid(verdicts_by_arm(measured)), *grids, *more]
 
@@ -285,8 +286,9 @@ def _screened(measured: Measured) -> Iterator[Figure]:
     first, exact = rows["first"], rows["mean"]
     both, ends = ~np.isnan(first) & ~np.isnan(exact), (float(np.nanmin(first)), float(np.nanmax(first)))
     shown = int(both.sum())
-    top, orders = min(TOP, shown), [np.argsort(-np.where(both, values, -np.inf)) for values in (first, exact)]
-    same = np.intersect1d(*(order[:top] for order in orders)).size
+    top = min(TOP, shown)
+    foretold, order = (np.argsort(-np.where(both, values, -np.inf)) for values in (first, exact))
+    same = np.intersect1d(foretold[:top], order[:top]).size
     words = (
         "screen", "Estimated damage (to first order)",
         f"Measured damage of {plural(shown, 'head')} against its estimate, gradient times difference. {same} "
@@ -294,7 +296,7 @@ def _screened(measured: Measured) -> Iterator[Figure]:
         "Dotted: where both are the same. Heads that were not taken out are not drawn.",
     )  # fmt: skip
     yield _of_heads(
-        measured, arm, "first", words, rows.take(orders[1][:shown]),
+        measured, arm, "first", words, rows.take(order[:shown]),
         [Line(ends, ends, "the same", Look(FAINT, ""), dash="dot")],
         Axis(f"to first order{measured.unit_title(arm)}", {"showgrid": False, "nticks": 7}),
         numbers={"layer": "", "first": "", "mean": "exact", "verdict": ""},

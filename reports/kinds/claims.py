@@ -77,10 +77,11 @@ def some_of(count: int, whole: str, one: str, many: str, shown: str) -> str:
     return f"{count:,} of {whole} {one if count == 1 else many}" if count else f"None of {whole} {shown}"
 
 
-def first_names(names: Sequence[str], more: Callable[[int], str]) -> str:
+def first_names(names: Iterable[str], more: Callable[[int], str] = "{:,} more".format) -> str:
     """Return the first names, and in words how many there are besides."""
-    rest = len(names) - NAMED
-    return join_names([*names[:NAMED], *([more(rest)] if rest > 0 else [])])
+    known = [*names]
+    rest = len(known) - NAMED
+    return join_names([*known[:NAMED], *([more(rest)] if rest > 0 else [])])
 
 
 def with_test(rows: Table, column: str = "decision") -> Table:

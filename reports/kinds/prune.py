@@ -205,7 +205,6 @@ def curve(pruning: Pruning) -> Figure:
 
 
 def _page(pruning: Pruning, files: Mapping[str, str]) -> blocks.Page:
-    """Return the page."""
     small = {name: text for name, text in files.items() if len(text) <= LARGEST}
     layers, heads = pruning.removed.shape
     label = f"Map of {layers} layers with {heads} heads each; {int(pruning.removed.sum())} heads are removed."

@@ -283,7 +283,6 @@ def _loss(measured: Measured) -> Iterator[Sentence]:
 
 
 def _open(measured: Measured) -> Sentence:
-    """Return how many tests stay open."""
     table = measured.table
     undetermined, untestable = (int(table[word].sum()) for word in OUTCOMES[2:])
     total = plural(len(table) * measured.run.findings.mean[0].size, "test")
@@ -351,12 +350,7 @@ def noop_sentences(measured: Measured) -> list[str]:
 
 
 def _span(places: Sequence[int], layers: Sequence[int]) -> str:
-    """Return layers in words, runs of three and more by their ends.
-
-    Example:
-        >>> _span([0, 1, 2, 5], range(6)), _span([1], range(6)), _span([3, 7], (3, 7))
-        ('layers 0–2 and 5', 'layer 1', 'both layers')
-    """
+    """Return layers in words, runs of three and more by their ends, such as "layers 0–2 and 5"."""
     count = len(layers)
     if len(places) == count and count > 1:
         return "both layers" if count == 2 else f"all {count} layers"

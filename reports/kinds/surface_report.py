@@ -94,7 +94,6 @@ def report(run: Labelling) -> blocks.Report:
 
 
 def _lower_first(line: str) -> str:
-    """Return a sentence with a small first letter, to follow a name."""
     return line[0].lower() + line[1:]
 
 
@@ -246,7 +245,6 @@ def _numbers(measured: Measured, labels: Mapping[str, str], title: str, part: st
 
 
 def _page(measured: Measured) -> blocks.Page:
-    """Return sections and data of the page."""
     run, decision, importances = measured.run, measured.run.decision, measured.of(*MEASURES)
     said, tests, shown = surface.noop_sentences(measured), measured.tables.noop, _maps(measured)
     tests = tests.take(np.isin(tests["kind"], [*{test.kind for test in tests if test.count}]))

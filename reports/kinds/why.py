@@ -63,8 +63,8 @@ def _middle(values: Iterable[float]) -> tuple[float, float, float]:
 
 def _spread(row: Row, name: str, text: Callable[[float], str]) -> Cell:
     """Write a median with the smallest and largest number."""
-    ends = [getattr(row, f"{name}{end}") for end in ENDS]
-    return Cell(spread(*ends, text), ends[0])
+    middle, low, high = (getattr(row, f"{name}{end}") for end in ENDS)
+    return Cell(spread(middle, low, high, text), middle)
 
 
 def _of(row: Row, part: str, whole: str) -> Cell:
@@ -214,7 +214,7 @@ def _separators(asked: Asked) -> Iterator[Sentence]:
     ) * bool(own.vertical)
     if own.few:
         first = _few_first(asked.origins.origins.where(role=own.role))
-        found = _first(f"{place_name(row)} ({_participation(row)})" for row in first)
+        found = claims.first_names(f"{place_name(row)} ({_participation(row)})" for row in first)
         yield Sentence(f"{name} are found", f"in {own.few:,} of {heads}: {found}.{push}")
     else:
         verb = "concentrates" if own.rotated == 1 else "concentrate"
@@ -225,11 +225,6 @@ def _separators(asked: Asked) -> Iterator[Sentence]:
 def _few_first(rows: Table) -> list[Row]:
     """Return the rows with few neurons, the fewest first."""
     return sorted(rows.where(few=records.FEW), key=lambda row: row.participation)
-
-
-def _first(names: Iterable[str], more: str = "{:,} more") -> str:
-    """Return the first names, and how many there are besides."""
-    return claims.first_names([*names], more.format)
 
 
 def _participation(row: Row) -> str:
@@ -272,7 +267,9 @@ def _few(rows: Table) -> Iterator[Sentence]:
     found, free = _few_first(rows), len(with_test(rows, "few"))
     of_all = f"{plural(free, 'role')} of heads"
     if found:
-        some = _first(f"{role_title(row.role)} in {place_name(row)} ({_participation(row)})" for row in found)
+        some = claims.first_names(
+            f"{role_title(row.role)} in {place_name(row)} ({_participation(row)})" for row in found
+        )
         yield Sentence(f"Few neurons carry {len(found):,} of {of_all}", f": {some}.")
     elif free > 1:
         none = f"None of {of_all} is shown to be carried by few neurons"
@@ -322,7 +319,6 @@ def _directions(origins: records.Origins) -> Iterator[Sentence]:
 
 
 def _untestable(rows: Table) -> Iterator[Sentence]:
-    """Yield how many roles of heads could not be tested, where not all could."""
     if left := count_of(rows, UNTESTABLE, "verdict"):
         yield Sentence(
             f"{left:,} of {plural(len(rows), 'role')} of heads cannot be tested", f": {NO_CONTRAST}."
@@ -349,7 +345,7 @@ def role_sentence(asked: Asked, row: Row) -> str:
     if row.few != UNTESTABLE:
         said.append(f"Its neurons: {row.few} ({_participation(row)}).")
     if found := [str(test.dimension) for test in asked.dimensions(row) if test.found]:
-        said.append(f"Found {asked.one}s: {_first(found, '{} more')}.")
+        said.append(f"Found {asked.one}s: {claims.first_names(found, '{} more'.format)}.")
     verbs = {records.FALLS: "falls below its threshold,", records.HOLDS: "holds, going"}
     for test in asked.removals(row).where(scored=row.role):
         what = plural(test.removed, "direction") if test.by == records.SUBSPACE else "its found dimensions"

@@ -133,11 +133,7 @@ def _screen(asked: Asked, detail: Detail) -> list[Grid | Words]:
 
 
 def _bands(rows: Table, roles: Sequence[str], key: str) -> tuple[Table, float, list[Shape], dict[str, Any]]:
-    """Return rows role by role, in each by a column, with a gap of one row between bands; names have room.
-
-    Returns:
-        The rows with their heights, the pixels of a row, a band for each role, and settings of the figure.
-    """
+    """Return rows with heights, role by role, pixels of a row, bands of roles, and settings of the figure."""
     known = [role for role in roles if (rows["role"] == role).any()]
     step = min(max(TALLEST / (len(rows) + len(known)), STEPS[0]), STEPS[1])
     order, heights, ends, at = list[int](), list[float](), list[tuple[float, float]](), 0.0
@@ -165,7 +161,6 @@ MARGIN = {"margin": {"l": 12, "r": 16, "t": 8, "b": 56}}
 
 
 def _named(row: Row) -> str:
-    """Return role and head as figures name them."""
     return f"{shortened(role_title(row.role))} · {place_name(row)}"
 
 
@@ -353,7 +348,6 @@ def _removal(asked: Asked, key: str, title: str, what: str, tested: Table) -> Fi
 
 
 def _page(asked: Asked) -> blocks.Page:
-    """Return the page."""
     run, origins = asked.run, asked.origins
     shares, neurons, strips, removals = ([*draw(asked)] for draw in (_shares, _neurons, _strips, _removals))
     columns = {f"{VERTICAL_COLUMN}{one.role}": _codes(asked, one.role, len(VERDICTS)) for one in asked.roles}
@@ -361,8 +355,9 @@ def _page(asked: Asked) -> blocks.Page:
         "Rotary positions fix the dimensions of these heads, so no random rotation is a fair comparison. "
         "Frequency pairs are tested instead."
     )
-    removed = [*removals[:1], *(Fold(figure.title, [figure]) for figure in removals[1:])]
+    removed: list[Figure | Fold] = [*removals[:1], *(Fold(figure.title, [figure]) for figure in removals[1:])]
     every = Grid(origins.knockouts, "falls", limit=LONG)
+    first: dict[str, Any] = {"first": next(iter(columns))} if columns else {}
     return verdicts_page(
         run,
         f"Origins: {account(run).model or why.answer_of(asked).title}",
@@ -395,7 +390,7 @@ def _page(asked: Asked) -> blocks.Page:
         {"family": FAMILIES["run"], "margin": "0: the vertical part of a contrast against the rest"},
         verdicts=[(run.findings.of(name), codes) for name, codes in columns.items()],
         noun="column", words=[*VERDICTS, "no role", "contrast"],
-        **({"first": next(iter(columns))} if columns else {}),
+        **first,
     )  # fmt: skip
 
 
@@ -408,12 +403,7 @@ def _codes(asked: Asked, role: str, nothing: int) -> np.ndarray:
 
 
 def _maps(asked: Asked, framed: bool) -> HeadMaps:
-    """Return a map per role with the verdicts of the heads that hold it.
-
-    Args:
-        asked: What the run found.
-        framed: Whether neurons were asked about; heads with few have a frame.
-    """
+    """Return a map per role with the verdicts of its heads; those with few neurons have a frame on request."""
     maps = []
     for one in asked.roles:
         cells = {asked.cell(row): row for row in asked.origins.origins.where(role=one.role)}
