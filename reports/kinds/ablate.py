@@ -383,8 +383,7 @@ def glossary(measured: Measured) -> list[tuple[str, str]]:
         ("untestable", "The head was not taken out, or its damage has no spread or too few units."),
         ("lower bound", "Other heads can make up for one that is missing. So a head that is negligible alone "
          "may matter together with others."),
-        *(of_roles if ablated.roles else ()),
-        *([sites] if ablated.sites else ()),
+        *(of_roles if ablated.roles else ()), *([sites] if ablated.sites else ()),
         *([sets] if ablated.groups else ()),
         ("interval", "A 95\u00a0% interval of one mean, not adjusted for selection. That of the largest "
          "damage is a little high."),

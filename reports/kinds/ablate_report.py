@@ -36,10 +36,9 @@ LOOKS = {
 CELL_LOOKS = (
     maps.CellLook("needed", "◆", tone=1, shade=1),
     maps.CellLook("negligible", "○", tone=7, faint=True, shade=1),
-    maps.CellLook("undetermined", hatched=True),
-    maps.CellLook("untestable", "×"),
+    maps.CellLook("undetermined", hatched=True), maps.CellLook("untestable", "×"),
     maps.CellLook("interfering", "▼", tone=0, shade=1),
-)
+)  # fmt: skip
 """Look of every verdict in the cells of maps, in the order of their codes."""
 KEY = (0, 1, 4, 2, 3)
 """Order of the verdicts in the key of the maps."""
@@ -307,11 +306,8 @@ def _scores(measured: Measured, role: str) -> Figure:
     """Draw the score of one role against damage: filled where the head holds the role."""
     held, arm, layers = measured.held, measured.arm, measured.run.scores.stack.numbers
     assert held is not None
-    place, holds, rows = (
-        held.roles.index(role),
-        measured.holders[role].ravel(),
-        measured.damage.where(arm=arm),
-    )
+    place, rows = held.roles.index(role), measured.damage.where(arm=arm)
+    holds = measured.holders[role].ravel()
     of_layers = zip(rows["layer"], holds, strict=True)
     words = [f"layer {layer}: {'holds the role' if own else 'does not'}" for layer, own in of_layers]
     rows = rows.extended(SCORE, held.score[place].ravel().astype(float)).replace(verdict=words)
@@ -430,8 +426,7 @@ def _page(measured: Measured) -> blocks.Page:
         },
         verdicts=[(run.findings.of(arm), measured.verdicts(arm)) for arm in damage.arms],
         noun="column", words=[*VERDICTS, "not tested"],
-        fine=["mean", "null", "low", "high", "margin", "mean_low", "mean_high"],
-        first=measured.arm,
+        fine=["mean", "null", "low", "high", "margin", "mean_low", "mean_high"], first=measured.arm,
     )  # fmt: skip
 
 

@@ -193,14 +193,12 @@ def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Seque
         Dots("at", "mean", by="series", looks=looks, size=4 if dense else 6, line=1, hover=HOVER,
              custom=OF_HEAD, text=lambda row: str(row.decision), marker={"opacity": 0.4 if dense else 0.7},
              toggles=str, rows=heads, filled=lambda row: bool(row.decision == ABOVE)),
-        Key("head above even attention", Look(SOFT)),
-        Key("head not above it", Look(SOFT, "circle-open")),
+        Key("head above even attention", Look(SOFT)), Key("head not above it", Look(SOFT, "circle-open")),
         Key("even attention", Look(SOFT, ""), dash),
     ]  # fmt: skip
     steep = part == IMPORTANCE and marks.is_steep(means["mean"]) and not (means["low"] <= 0).any()
     return Figure(
-        *name,
-        _highlight(measured, labels, part),
+        *name, _highlight(measured, labels, part),
         "",
         means,
         [
@@ -211,8 +209,7 @@ def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Seque
             Key("mean of a layer", Look(SOFT, ""), "solid"),
         ],
         x=marks.layers_axis(stack, range=[-0.6, stack.blocks - 0.4], showgrid=False),
-        y=Axis(part or name[1], LOGARITHMIC if steep else LINEAR),
-        height=340,
+        y=Axis(part or name[1], LOGARITHMIC if steep else LINEAR), height=340,
         numbers=_numbers(measured, labels, name[1], part),
     )  # fmt: skip
 
@@ -281,12 +278,10 @@ def _page(measured: Measured) -> blocks.Page:
             Section("entropies", "How broad", "How broad", [
                 Text("Entropy of the attention of every head, in nats: 0 is one token only, the dashed line "
                      "is even attention.", "lead"),
-                Beside(_figures(measured, ENTROPY)),
-                Text("After Figure 4 of Clark et al. (2019)."),
+                Beside(_figures(measured, ENTROPY)), Text("After Figure 4 of Clark et al. (2019)."),
             ]),
             Section("importance", "Loss", "What the loss needs", [
-                *([Points(said)] if said else []),
-                Beside(_figures(measured, IMPORTANCE)),
+                *([Points(said)] if said else []), Beside(_figures(measured, IMPORTANCE)),
                 Text("Importance of an attention weight: the absolute derivative of the loss by this weight, "
                      "and that derivative times the weight. Means over weights to one kind of token, over "
                      "inputs and heads of a layer. After Figure 3 of Clark et al. (2019)."),

@@ -33,11 +33,9 @@ NEURON_LOOKS = {records.FEW: Look(1, "diamond"), records.AS_ROTATED: Look(4)}
 REMOVAL_LOOKS = {records.FALLS: Look(1, "diamond"), records.HOLDS: Look(0, "square"), UNDETERMINED: Look(4)}
 """Looks of the verdicts on shares, on neurons and on removals."""
 CELL_LOOKS = (
-    CellLook(VERTICAL, "▮", tone=1, shade=1),
-    CellLook(BY_QUERY, "◇", tone=0, shade=1),
-    CellLook(UNDETERMINED, hatched=True),
-    CellLook(UNTESTABLE, "×", faint=True, shade=1),
-)
+    CellLook(VERTICAL, "▮", tone=1, shade=1), CellLook(BY_QUERY, "◇", tone=0, shade=1),
+    CellLook(UNDETERMINED, hatched=True), CellLook(UNTESTABLE, "×", faint=True, shade=1),
+)  # fmt: skip
 """Look of every verdict in the cells of maps, in the order of their codes."""
 HOVER = "%{text}<br>%{fullData.name}<extra></extra>"
 WIDEST = (-1.0, 2.0)
@@ -198,15 +196,13 @@ def _shares(asked: Asked) -> Iterator[Figure]:
             *shapes,
             _dots(SHOWN[0], SHOWN[1:], LOOKS, step,
                   lambda row: f"{_named(row)}\nvertical share {share_text(row)}"),
-            Rule(0.5, name="one half"),
-            *(Rule(end, dash="dot", colour=FAINT, width=1) for end in (0.0, 1.0)),
+            Rule(0.5, name="one half"), *(Rule(end, dash="dot", colour=FAINT, width=1) for end in (0.0, 1.0)),
         ],
         x=Axis("vertical share of the contrast", {
             "range": [max(low, min(-0.2, *share) - 0.1), min(high, max(1.2, *share) + 0.1)], "nticks": 8,
             "showline": True,
         }),
-        numbers=table.sheet(only=("role", "heads", *VERDICTS, "share")),
-        **frame,
+        numbers=table.sheet(only=("role", "heads", *VERDICTS, "share")), **frame,
     )  # fmt: skip
 
 
@@ -286,8 +282,7 @@ def _strips(asked: Asked) -> Iterator[Figure]:
         ],
         x=Axis(one, {"nticks": 9, "ticks": ""}),
         y=Axis("", marks.ticks(range(len(heads)), names) | {"ticks": ""}),
-        height=92 + 19 * max(len(heads), 3),
-        layout=MARGIN,
+        height=92 + 19 * max(len(heads), 3), layout=MARGIN,
         numbers=LARGEST.rows(largest).describe("dimension", heading=f"largest {one}").sheet(
             only=("head", "role", "found", "dimension", "share", "q")
         ),
@@ -389,8 +384,7 @@ def _page(asked: Asked) -> blocks.Page:
         ),
         {"family": FAMILIES["run"], "margin": "0: the vertical part of a contrast against the rest"},
         verdicts=[(run.findings.of(name), codes) for name, codes in columns.items()],
-        noun="column", words=[*VERDICTS, "no role", "contrast"],
-        **first,
+        noun="column", words=[*VERDICTS, "no role", "contrast"], **first,
     )  # fmt: skip
 
 
@@ -403,7 +397,7 @@ def _codes(asked: Asked, role: str, nothing: int) -> np.ndarray:
 
 
 def _maps(asked: Asked, framed: bool) -> HeadMaps:
-    """Return a map per role with the verdicts of its heads; those with few neurons have a frame on request."""
+    """Return a map per role with the verdicts of its heads; a frame for few neurons on request."""
     maps = []
     for one in asked.roles:
         cells = {asked.cell(row): row for row in asked.origins.origins.where(role=one.role)}
@@ -446,9 +440,8 @@ def _panel(asked: Asked) -> HeadPanel:
         share = (
             role_title(row.role),
             f"vertical share {share_text(row)}",
-            row.verdict,
-            row.verdict == VERTICAL,
-        )
+            row.verdict, row.verdict == VERTICAL,
+        )  # fmt: skip
         own.setdefault(asked.cell(row), []).extend([share, *((*line, False) for line in more)])
     width = asked.run.scores.heads
     return HeadPanel(
