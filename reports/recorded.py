@@ -59,6 +59,10 @@ def verdicts_page(
     heads: HeadPanel,
     numbers: tuple[str, str, str, Sequence[Block]],
     values: Mapping[str, str],
+    *,
+    nouns: tuple[str, str] = ("Column", "Verdict"),
+    files: Mapping[str, str] | None = None,
+    styles: Sequence[str] = (),
     **terms: Any,
 ) -> Page:
     """Return the page of a run that gives verdicts: its sections, all numbers, methods, and what was run.
@@ -71,16 +75,22 @@ def verdicts_page(
         numbers: Of the table of all numbers: what a row is, a search that finds something, the caption as
             it is copied, and what stands between the table and the downloads.
         values: As of ``last_sections``.
+        nouns: What a column of findings, and a decision, is called.
+        files: Texts of the files that the page embeds, which then come before the table of precision; None
+            for all small tables of the run.
+        styles: As of ``Page``.
         **terms: As of ``findings_json``.
     """
-    summary, files = summarise(run), files_of(run)
-    names = ["findings.csv", "labels.csv", *["precision.csv"] * bool(summary.precision), *files, "run.json"]
+    summary, own, files = summarise(run), files is not None, files_of(run) if files is None else files
+    precision = ["precision.csv"] * bool(summary.precision)
+    tables = [*files, *precision] if own else [*precision, *files]
+    names = ["findings.csv", "labels.csv", *tables, "run.json"]
     lead, example, title, blocks = numbers
     alpha = f"{run.decision.alpha:g}, for every verdict by itself"
     table: list[Block] = [
         Text(lead, "lead"),
         Text("This table, the plots and the downloads need JavaScript. The other tables do not.", "warning"),
-        Numbers(example, names, title, "Column", "Verdict", blocks),
+        Numbers(example, names, title, *nouns, blocks),
     ]
     return Page(
         tab,
@@ -89,9 +99,10 @@ def verdicts_page(
             Section("findings", "All numbers", "All numbers", table),
             *last_sections(run, {"alpha": alpha, **values}),
         ],
-        {"findings-columns": findings_json(summary, run.manifest.get("model"), noun="column", **terms)},
+        {"findings-columns": findings_json(summary, run.manifest.get("model"), **terms)},
         files,
         heads=heads,
+        styles=styles,
     )
 
 

@@ -7,39 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from headroles.addresses import last_name
 from headroles.records.causal.columns import ACCURACY, LOSS, OUTCOME_WORDS, arm_name, parse_column
 from headroles.records.causal.pruning import FEW_UNITS, NOT_SHOWN, NOT_TESTED, WITHIN, Pruning
 from headroles.records.causal.statement import amount, missed_sentence, statements
 from headroles.records.numbers import isolate, number, plural, share, with_range
 from headroles.records.table import HEAD, LAYER, Column, Sheet, Table, counted
+from headroles.reports import console as terminal
+from headroles.reports import report as blocks
 from headroles.reports.answer import Answer, Sentence
-from headroles.reports.console import (
-    named_line,
-    show_notes,
-    show_report,
-    show_title,
-    terminal_table,
-)
 from headroles.reports.drawing import FAINT, SOFT
 from headroles.reports.embedded import LARGEST
 from headroles.reports.html import page_html
 from headroles.reports.kinds.ablate import MEASURES
 from headroles.reports.maps import still_map
 from headroles.reports.marks import Axis, Dots, Figure, Line, Look, Rule, Trace
-from headroles.reports.report import (
-    Command,
-    Detail,
-    Downloads,
-    Drawing,
-    Fold,
-    Grid,
-    Page,
-    Points,
-    Report,
-    Section,
-    Text,
-    Words,
-)
+from headroles.reports.report import Fold, Grid, Points, Section, Text
 from headroles.reports.words import layers_read
 from headroles.storage.causal.pruning import certificate
 from headroles.storage.folder import PRUNED_MODEL
@@ -70,26 +53,25 @@ def pruning_page(pruning: Pruning, files: Mapping[str, str] | None = None) -> st
         files: Texts of the files of its folder by name, which a reader can download; of those too large for
             a page, none.
     """
-    draw = partial(_page, pruning, files or {})
-    title, notes = title_of(pruning), ((), pruning.remarks)
-    return page_html(Report("headroles prune", title, answer_of(pruning), notes, pruning.manifest, {}, draw))
+    title, notes, draw = title_of(pruning), ((), pruning.remarks), partial(_page, pruning, files or {})
+    report = blocks.Report("headroles prune", title, answer_of(pruning), notes, pruning.manifest, {}, draw)
+    return page_html(report)
 
 
 def title_of(pruning: Pruning) -> str:
     """Return how many heads of which model are removed."""
-    name = _model(pruning)
-    heads = f"{int(pruning.removed.sum())} of {plural(pruning.removed.size, 'head')}"
-    return f"{heads}{f' of {name}' if name else ''} removed"
+    name, heads = _model(pruning), plural(pruning.removed.size, "head")
+    return f"{int(pruning.removed.sum())} of {heads}{f' of {name}' if name else ''} removed"
 
 
 def _model(pruning: Pruning) -> str:
     """Return the last name of the model; "" where it has none."""
     model = pruning.manifest.get("model")
     name = str(model.get("name") or "") if isinstance(model, Mapping) else ""
-    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return last_name(name)
 
 
-def show_pruning(console: Any, pruning: Pruning, folder: str, detail: Detail) -> None:
+def show_pruning(console: Any, pruning: Pruning, folder: str, detail: blocks.Detail) -> None:
     """Print the certificate, the removed heads by layer, and where model and report are.
 
     Args:
@@ -98,32 +80,29 @@ def show_pruning(console: Any, pruning: Pruning, folder: str, detail: Detail) ->
         folder: Its folder, for the last lines; "" where nothing was written.
         detail: With ``verbose``, every set of heads that was measured.
     """
-    show_title(console, title_of(pruning))
+    terminal.show_title(console, title_of(pruning))
     for sentence in statements(pruning):
-        named_line(console, "", sentence)
+        terminal.named_line(console, "", sentence)
     for layer, heads in pruning.heads.items():
-        named_line(console, f"layer {layer}", ", ".join(map(str, heads)))
+        terminal.named_line(console, f"layer {layer}", ", ".join(map(str, heads)))
     if detail.verbose:
-        console.print(terminal_table(steps_sheet(pruning), strong=WITHIN))
-    show_notes(console, (), pruning.remarks, brief=not detail.verbose)
+        console.print(terminal.terminal_table(steps_sheet(pruning), strong=WITHIN))
+    terminal.show_notes(console, (), pruning.remarks, brief=not detail.verbose)
     if folder:
         if pruning.removed.any():
-            named_line(console, "model", f"{folder.rstrip('/')}/{PRUNED_MODEL}")
-        show_report(console, folder)
+            terminal.named_line(console, "model", f"{folder.rstrip('/')}/{PRUNED_MODEL}")
+        terminal.show_report(console, folder)
 
 
 def pruning_facts(pruning: Pruning) -> dict[str, Any]:
     """Return the certificate, the removed heads and all sets in JSON types; NaN is null."""
-    return {
-        "kind": "pruning",
-        "title": title_of(pruning),
-        **certificate(pruning),
-        "removed": {str(layer): heads for layer, heads in pruning.heads.items()},
-        "steps": [
-            {name: None if value != value else value for name, value in vars(step).items()}
-            for step in pruning.steps
-        ],
-    }
+    steps = [
+        {name: None if value != value else value for name, value in vars(step).items()}
+        for step in pruning.steps
+    ]
+    removed = {str(layer): heads for layer, heads in pruning.heads.items()}
+    facts = {"kind": "pruning", "title": title_of(pruning), **certificate(pruning)}
+    return facts | {"removed": removed, "steps": steps}
 
 
 def bound_text(pruning: Pruning) -> str:
@@ -142,8 +121,7 @@ def answer_of(pruning: Pruning) -> Answer:
         said.append(Sentence(lead, text[len(lead) :]))
     failed = next((step for step in pruning.steps if step.decision in (NOT_SHOWN, FEW_UNITS)), None)
     if failed is not None and certified is not None:
-        numbers = (failed.mean, failed.low, failed.high)
-        damage = with_range(*("–" if math.isnan(one) else amount(pruning, one) for one in numbers))
+        damage = with_range(*(_amount(pruning, one) for one in (failed.mean, failed.low, failed.high)))
         shown = failed.decision == NOT_SHOWN
         why = "was not shown to stay within the bound" if shown else "hinges on few units"
         lead = f"The next set, of {plural(failed.size, 'head')}, {why}"
@@ -154,28 +132,23 @@ def answer_of(pruning: Pruning) -> Answer:
         measure = "rise of the loss, as a share of it"
     else:
         measure = MEASURES[pruning.outcome].replace("the head", "the heads")
-    return Answer(
-        title=f"How many heads can {isolate(_model(pruning)) or 'the model'} do without?",
-        line=" · ".join(
-            [
-                f"damage: {measure}",
-                f"bound {amount(pruning, pruning.bound)}",
-                f"heads ordered by their damage alone ({arm_name(pruning.arm)}) on other units",
-                f"tested on {plural(len(pruning.units), 'unit')}",
-                f"false certificates ≤ {share(pruning.alpha)}",
-            ]
-        ),
-        sentences=tuple(said),
-        warnings=pruning.remarks,
-    )
+    line = (
+        f"damage: {measure}", f"bound {amount(pruning, pruning.bound)}",
+        f"heads ordered by their damage alone ({arm_name(pruning.arm)}) on other units",
+        f"tested on {plural(len(pruning.units), 'unit')}", f"false certificates ≤ {share(pruning.alpha)}",
+    )  # fmt: skip
+    title = f"How many heads can {isolate(_model(pruning)) or 'the model'} do without?"
+    return Answer(title, " · ".join(line), tuple(said), pruning.remarks)
+
+
+def _amount(pruning: Pruning, value: float) -> str:
+    """Return a damage on the scale of the bound; a dash without any."""
+    return "–" if math.isnan(value) else amount(pruning, value)
 
 
 def steps_sheet(pruning: Pruning) -> Sheet:
     """Return every set with its damage, its test and, for classifiers, right answers before and after."""
-
-    def text(value: float) -> str:
-        return "–" if math.isnan(value) else amount(pruning, value)
-
+    text = partial(_amount, pruning)
     table = pruning.steps.describe("mean", text=text).describe("upper", text=text)
     known = not np.isnan(table["accuracy_after"]).all()
     return table.sheet(leave=() if known else ("accuracy_before", "accuracy_after"))
@@ -183,17 +156,13 @@ def steps_sheet(pruning: Pruning) -> Sheet:
 
 def order_table(pruning: Pruning) -> Table:
     """Return the heads in the order in which they leave, with the damage of each alone."""
-    unit = " nats" if parse_column(pruning.arm).outcome == "loss" else ""
     layers, heads = pruning.order.T
     table = ORDER.of(
         layer=layers, head=heads, order=np.arange(1, len(layers) + 1), alone=pruning.single[layers, heads],
         removed=pruning.removed[layers, heads],
-    )  # fmt: skip
-
-    def text(alone: float) -> str:
-        return number(alone) + unit * (not math.isnan(alone))
-
-    return table.numbered(pruning.stack).describe("alone", text=text)
+    ).numbered(pruning.stack)  # fmt: skip
+    nats = parse_column(pruning.arm).outcome == LOSS
+    return table.describe("alone", text=lambda one: number(one) + " nats" * (nats and not math.isnan(one)))
 
 
 def curve(pruning: Pruning) -> Figure:
@@ -210,9 +179,7 @@ def curve(pruning: Pruning) -> Figure:
         size = plural(certified.size, "head")
         chosen = f"{size} can go: on average, {bound_text(pruning)}. {missed_sentence(certified)}".rstrip()
     return Figure(
-        "pruning",
-        "",
-        f"Damage of removing growing sets of heads. {chosen}",
+        "pruning", "", f"Damage of removing growing sets of heads. {chosen}",
         "Solid line: the bound. Band: 95\u00a0% intervals. Dashed: the largest damage that the test leaves "
         "possible (one-sided). Dotted: the certified set. Sets after the first failure are drawn, but not "
         "tested.",
@@ -233,13 +200,11 @@ def curve(pruning: Pruning) -> Figure:
         ],
         x=Axis("heads removed", {"showgrid": False, "rangemode": "tozero", "nticks": 10}),
         y=Axis(f"damage: {OUTCOME_WORDS.get(pruning.outcome, pruning.outcome)}{unit}", {"nticks": 7}),
-        height=380,
-        single=True,
+        height=380, single=True,
     )  # fmt: skip
 
 
-def _page(pruning: Pruning, files: Mapping[str, str]) -> Page:
-    """Return the page."""
+def _page(pruning: Pruning, files: Mapping[str, str]) -> blocks.Page:
     small = {name: text for name, text in files.items() if len(text) <= LARGEST}
     layers, heads = pruning.removed.shape
     label = f"Map of {layers} layers with {heads} heads each; {int(pruning.removed.sum())} heads are removed."
@@ -249,26 +214,24 @@ def _page(pruning: Pruning, files: Mapping[str, str]) -> Page:
         f"Layer {layer}: {'head' if len(gone) == 1 else 'heads'} {', '.join(map(str, gone))}"
         for layer, gone in pruning.heads.items()
     ]
-    said = (
-        f"On average over inputs like these, {bound_text(pruning)}, with {share(1 - pruning.alpha)} "
-        "confidence."
-        if pruning.certified
-        else "No set of heads passed, so nothing is certified and no head is removed."
-    )
+    said = "No set of heads passed, so nothing is certified and no head is removed."
+    if pruning.certified:
+        said = f"On average over inputs like these, {bound_text(pruning)}, with {share(1 - pruning.alpha)} "
+        said += "confidence."
     model = dict(pruning.manifest.get("model") or {})
     if "layers" in model:
         model["layers"] = layers_read(pruning.stack).removesuffix(" layers").removesuffix(" layer")
         model.pop("blocks", None)
-    answer = answer_of(pruning)
-    return Page(
-        f"Pruning: {answer.title}",
+    recorded = [*_facts({**pruning.manifest, "model": model})]
+    return blocks.Page(
+        f"Pruning: {answer_of(pruning).title}",
         [
             Section("curve", "Damage", "Damage of removing heads", [
                 curve(pruning),
                 Fold("The numbers behind this figure", [Grid(steps_sheet(pruning), WITHIN)]),
             ]),
             Section("heads", "Heads", "Which heads leave", [
-                Drawing("heads/still.html", {"width": 24 + 26 * heads, "map": drawn}),
+                blocks.Drawing("heads/still.html", {"width": 24 + 26 * heads, "map": drawn}),
                 Text("Rows: layers. Columns: heads. A cross: the head is removed.", "key"),
                 *([Points(by_layer)] if by_layer else []),
                 Fold("All heads in their order", [Grid(order_table(pruning), "removed")]),
@@ -286,13 +249,12 @@ def _page(pruning: Pruning, files: Mapping[str, str]) -> Page:
                 ]),
             ]),
             Section("run", "What was run", "What was run", [
-                Command(str(pruning.manifest.get("command") or "")),
-                Words([*_facts({**pruning.manifest, "model": model})], "Everything that was recorded", ""),
-                Downloads((*small, "manifest.json")),
+                blocks.Command(str(pruning.manifest.get("command") or "")),
+                blocks.Words(recorded, "Everything that was recorded", ""),
+                blocks.Downloads((*small, "manifest.json")),
             ]),
         ],
-        {},
-        small,
+        {}, small,
     )  # fmt: skip
 
 

@@ -1,14 +1,13 @@
 """What a surface run showed, in words: where heads look more than even attention does."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 
 import numpy as np
 
-from headroles.records.findings import DECISIONS, Labelling, findings_of
+from headroles.records.findings import DECISIONS, findings_of
 from headroles.records.numbers import isolate, join_names, mean, number, plural, with_range
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
@@ -25,8 +24,8 @@ from headroles.records.table import (
     head_cell,
     interval_ends,
 )
-from headroles.reports.account import account
 from headroles.reports.answer import Answer, Sentence
+from headroles.reports.kinds import claims
 from headroles.reports.words import error_rate, heads_in_layers
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
@@ -69,10 +68,9 @@ DECISION_WORDS = ("above even", "below even", "undetermined", "untestable", "exp
 OUTCOMES = ("above", "below", "undetermined", "untestable")
 """Decisions of heads by code, as tables name their columns."""
 FAMILIES = {
-    "sieve": "the heads of one statistic",
-    "run": "all heads and statistics of the run",
+    "sieve": "the heads of one statistic", "run": "all heads and statistics of the run",
     "layer": "the heads of one statistic in one layer",
-}
+}  # fmt: skip
 SINKS = {
     "surface:first": "the first token", "surface:separator": "separators",
     "surface:punctuation": "punctuation",
@@ -104,7 +102,7 @@ def column_name(column: str) -> str:
 
 
 def short_name(column: str) -> str:
-    """Return a column in few words, for legends and headings next to others of its group."""
+    """Return a column in few words, next to others of its group."""
     return words_of(column)[1]
 
 
@@ -144,15 +142,8 @@ STATISTICS = Table("", "Where attention heads look", "a statistic", (
 """Every statistic, with the head and the layer that have the largest means."""
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What a surface run measured, with the words for it.
-
-    Attributes:
-        run: A surface run.
-    """
-
-    run: Labelling
+class Measured(claims.OfRun):
+    """What a surface run measured, with the words for it."""
 
     @cached_property
     def tables(self) -> SurfaceResults:
@@ -169,10 +160,14 @@ class Measured:
     @cached_property
     def heads(self) -> Table:
         """Return a row for each column and head with a mean, its decision in the words of the page."""
-        rows = findings_of(self.run)
-        words = dict(zip((*DECISIONS, ""), DECISION_WORDS, strict=True))
+        rows, words = findings_of(self.run), dict(zip((*DECISIONS, ""), DECISION_WORDS, strict=True))
         rows = rows.replace(decision=[words[decision] for decision in rows["decision"]])
         return rows.take(~np.isnan(rows["mean"]))
+
+    @property
+    def size(self) -> str:
+        """Return the number of heads, such as "72 heads"."""
+        return plural(self.run.findings.mean[0].size, "head")
 
     def of(self, *groups: str, known: bool = False) -> list[str]:
         """Return the columns of some groups; ``known``: only those with a mean of at least one head."""
@@ -190,11 +185,11 @@ class Measured:
             null, most = findings.null[findings.of(name)], self.extreme_layer(name)
             known = name.startswith(GROUP) and not np.isnan(null).all()
             decided = findings.decision[findings.of(name)]
-            counts = {word: int((decided == code).sum()) for code, word in enumerate(OUTCOMES)}
-            even = float(np.nanmean(null)) if known else math.nan
-            own = {"statistic": name, "even": even, "largest_layer": most.layer} | counts
-            of_layer = {f"layer_{end}": getattr(most, end) for end in ("mean", "low", "high")}
-            rows[name] = Row(**(vars(self.extreme_head(name)) | own | of_layer))
+            rows[name] = Row(**vars(self.extreme_head(name)) | {
+                "statistic": name, "even": float(np.nanmean(null)) if known else math.nan,
+                "largest_layer": most.layer, "layer_mean": most.mean, "layer_low": most.low,
+                "layer_high": most.high,
+            } | {word: int((decided == code).sum()) for code, word in enumerate(OUTCOMES)})  # fmt: skip
         return rows
 
     @property
@@ -228,105 +223,92 @@ class Measured:
 def answer_of(measured: Measured) -> Answer:
     """Return title, line, at most five sentences and warnings; all counts are those of findings and tests."""
     run = measured.run
-    facts, size = account(run), heads_in_layers(run.scores.stack, run.scores.heads)
-    names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
-    return Answer(
-        title="What do heads look at on the surface?",
-        line=" · ".join([*names, size, error_rate(run.decision, "statistic", "“above”", "“above”")]),
-        sentences=(
-            *_kinds(measured, SINKS), *_kinds(measured, PLACES), *_breadth(measured), *_loss(measured),
-            _open(measured),
-        ),
-        warnings=facts.warnings,
-    )  # fmt: skip
+    about = [
+        heads_in_layers(run.scores.stack, run.scores.heads),
+        error_rate(run.decision, "statistic", "“above”", "“above”"),
+    ]
+    sentences = [
+        *_kinds(measured, SINKS), *_kinds(measured, PLACES), *_breadth(measured), *_loss(measured),
+        _open(measured),
+    ]  # fmt: skip
+    return claims.answer_about(run, "What do heads look at on the surface?", about, sentences, named=True)
 
 
-def _kinds(measured: Measured, names: Mapping[str, str]) -> list[Sentence]:
-    """Return how many heads look at each kind of token more than even attention does; nothing without any."""
+def _kinds(measured: Measured, names: Mapping[str, str]) -> Iterator[Sentence]:
+    """Yield how many heads look at each kind of token more than even attention does."""
     known = {column: name for column, name in names.items() if measured.has(column)}
     if not known:
-        return []
+        return
     above = {column: measured.rows[column].above for column in known}
     first, *others = sorted(known, key=lambda column: -above[column])
-    count, rest = above[first], "more than even attention does"
-    if not count:
+    rest = "more than even attention does"
+    if not above[first]:
         *most, last = known.values()
         kinds = f"{', '.join(most)} or {last}" if most else last
-        return [Sentence(f"No head looks at {kinds}", f"{rest}.", first)]
-    heads, verb = plural(measured.run.findings.mean[0].size, "head"), "looks" if count == 1 else "look"
+        yield Sentence(f"No head looks at {kinds}", f"{rest}.", first)
+        return
     if others:
         rest += ", " + join_names([f"{above[column]:,} at {known[column]}" for column in others])
     top = measured.rows[first]
     rest += f". Strongest: {top.place} with {interval_text(first, top)} of its attention there"
-    return [Sentence(f"{count:,} of {heads} {verb} at {known[first]}", f"{rest}.", first)]
+    lead = claims.some_of(above[first], measured.size, "looks", "look", "")
+    yield Sentence(f"{lead} at {known[first]}", f"{rest}.", first)
 
 
-def _breadth(measured: Measured) -> list[Sentence]:
-    """Return the most focused and the broadest head; nothing where entropy was not measured."""
+def _breadth(measured: Measured) -> Iterator[Sentence]:
+    """Yield the most focused and the broadest head, where entropy was measured."""
     column = ENTROPIES[0]
-    if not measured.has(column):
-        return []
-    low, high = measured.extreme_head(column, largest=False), measured.rows[column]
-    known = "" if math.isnan(high.even) else f"; even attention has {mean(high.even)}"
-    rest = f"({mean(low.mean)} nats of entropy), {high.place} the broadest ({mean(high.mean)}){known}."
-    return [Sentence(f"Head {low.place} is the most focused", rest, column, "not")]
+    if measured.has(column):
+        low, high = measured.extreme_head(column, largest=False), measured.rows[column]
+        known = "" if math.isnan(high.even) else f"; even attention has {mean(high.even)}"
+        rest = f"({mean(low.mean)} nats of entropy), {high.place} the broadest ({mean(high.mean)}){known}."
+        yield Sentence(f"Head {low.place} is the most focused", rest, column, "not")
 
 
-def _loss(measured: Measured) -> list[Sentence]:
-    """Return in how many layers attention to a kind of token matters less; nothing without gradients."""
-    tests = [test for test in measured.tables.noop.where(measure="gradient") if test.count]
-    kinds = dict.fromkeys(test.kind for test in tests)
-    if not kinds:
-        return []
-    less = {kind: sum(test.decision == IN_LOSS[0] for test in tests if test.kind == kind) for kind in kinds}
+def _loss(measured: Measured) -> Iterator[Sentence]:
+    """Yield in how many layers attention to a kind of token matters less, where there are gradients."""
+    tests = measured.tables.noop.where(measure="gradient")
+    tests = tests.take(tests["count"] > 0)
+    if not tests:
+        return
+    kinds = dict.fromkeys(tests["kind"].tolist())
+    less = {kind: claims.count_of(tests.where(kind=kind), IN_LOSS[0]) for kind in kinds}
     first, *others = sorted(kinds, key=lambda kind: -less[kind])
     layers = plural(measured.run.findings.count.shape[1], "layer")
-    lead = (
-        f"In {less[first]} of {layers}, attention to {kind_name(first)} matters less"
-        if less[first]
-        else f"In no layer, attention to {kind_name(first)} is shown to matter less"
-    )
+    lead = f"In {less[first]} of {layers}, attention to {kind_name(first)} matters less"
+    if not less[first]:
+        lead = f"In no layer, attention to {kind_name(first)} is shown to matter less"
     more = f" ({', '.join(f'{kind_name(kind)}: {less[kind]}' for kind in others)})" if others else ""
-    return [Sentence(lead, f"to the loss than attention to other tokens{more}.")]
+    yield Sentence(lead, f"to the loss than attention to other tokens{more}.")
 
 
 def _open(measured: Measured) -> Sentence:
-    """Return how many tests stay open."""
     table = measured.table
-    undetermined, untestable = table["undetermined"].sum(), table["untestable"].sum()
+    undetermined, untestable = (int(table[word].sum()) for word in OUTCOMES[2:])
     total = plural(len(table) * measured.run.findings.mean[0].size, "test")
-    lead = f"{undetermined:,} of {total} {'stays' if undetermined == 1 else 'stay'} undetermined"
+    lead = claims.some_of(undetermined, total, "stays", "stay", "stays")
     rest = f"; {untestable:,} could not be made." if untestable else "."
-    return Sentence(lead if undetermined else f"None of {total} stays undetermined", rest, "", "undetermined")
+    return Sentence(f"{lead} undetermined", rest, "", "undetermined")
 
 
 def head_sentence(measured: Measured, layer: int, head: int) -> str:
-    """Return where one head looks more than even attention does.
-
-    Args:
-        measured: What the run measured.
-        layer: Place of its layer among those that are read.
-        head: Its head within the layer, from 0.
-    """
+    """Return where one head looks more than even attention does, its layer by its place."""
     findings, name = measured.run.findings, measured.run.scores.stack.name(layer, head)
-    above = [
-        role
+    places = [
+        isolate(phrase_of(role).one.partition(" ")[2])
         for role in findings.roles
         if role not in (*ENTROPIES, *ROWS) and findings.decision[findings.of(role), layer, head] == 0
     ]
-    if not above:
-        return f"{name} looks at nothing that was tested more than even attention does."
-    places = [isolate(phrase_of(role).one.partition(" ")[2]) for role in above]
-    return f"{name} looks {join_names(places)} more than even attention does."
+    what = join_names(places) if places else "at nothing that was tested"
+    return f"{name} looks {what} more than even attention does."
 
 
 def column_sentence(measured: Measured, column: str) -> str:
     """Return the result of one column in words, without its name."""
     if not measured.has(column):
         return "Not applicable to these inputs and this model."
-    focused, row = column in ENTROPIES, measured.rows[column]
-    strongest, even = f"{row.place}, {interval_text(column, row)}", number(row.even)
-    heads, over = plural(measured.run.findings.mean[0].size, "head"), ""
+    focused, row, heads, over = column in ENTROPIES, measured.rows[column], measured.size, ""
+    strongest, even = interval_text(column, row), number(row.even)
     if len(measured.by_layer(column)) > 1:
         extreme = measured.extreme_layer(column, largest=not focused)
         which = f"{'smallest' if focused else 'largest'} in layer {extreme.layer}"
@@ -334,15 +316,15 @@ def column_sentence(measured: Measured, column: str) -> str:
     if focused:
         low = measured.extreme_head(column, largest=False)
         return (
-            f"From {interval_text(column, low)} nats in head {low.place}, the most focused, to "
-            f"{interval_text(column, row)} in head {row.place}, the broadest; even attention has {even}. "
-            f"{row.below} of {heads} below it.{over}"
+            f"From {interval_text(column, low)} nats in head {low.place}, the most focused, to {strongest} "
+            f"in head {row.place}, the broadest; even attention has {even}. {row.below} of {heads} below "
+            f"it.{over}"
         )
     if not column.startswith(GROUP):
-        return f"{over} Largest in head {strongest}.".lstrip()
+        return f"{over} Largest in head {row.place}, {strongest}.".lstrip()
     parts = [f"{row.above or 'None'} of {heads} above even attention ({even})", f"{row.below} below"]
     parts += [f"{getattr(row, word)} {word}" for word in OUTCOMES[2:] if getattr(row, word)]
-    return f"{', '.join(parts)}.{over} Strongest: head {strongest}."
+    return f"{', '.join(parts)}.{over} Strongest: head {row.place}, {strongest}."
 
 
 def noop_sentences(measured: Measured) -> list[str]:
@@ -351,15 +333,12 @@ def noop_sentences(measured: Measured) -> list[str]:
     Kinds that no input has are left out.
     """
     layers, said = measured.run.scores.stack.numbers, []
-    for measure, kind in dict.fromkeys(
-        (test.measure, test.kind) for test in measured.tables.noop if test.count
-    ):
+    known = measured.tables.noop.take(measured.tables.noop["count"] > 0)
+    for measure, kind in dict.fromkeys((test.measure, test.kind) for test in known):
         act = "taking away" if measure == "attention×gradient" else "changing"
         claim = f"{act} the attention to {kind_name(kind)} matters less than {act} that to other tokens"
         tests = measured.tables.noop.where(measure=measure, kind=kind)
-        less, more, rest, bare = (
-            sorted(tests.where(decision=word)["layer"].tolist()) for word in IN_LOSS
-        )  # fmt: skip
+        less, more, rest, bare = (sorted(tests.where(decision=word)["layer"].tolist()) for word in IN_LOSS)
         if not less and not more and not rest:
             said.append(f"Whether {claim} could be tested in no layer.")
             continue
@@ -371,12 +350,7 @@ def noop_sentences(measured: Measured) -> list[str]:
 
 
 def _span(places: Sequence[int], layers: Sequence[int]) -> str:
-    """Return layers in words, runs of three and more by their ends.
-
-    Example:
-        >>> _span([0, 1, 2, 5], range(6)), _span([1], range(6)), _span([3, 7], (3, 7))
-        ('layers 0–2 and 5', 'layer 1', 'both layers')
-    """
+    """Return layers in words, runs of three and more by their ends, such as "layers 0–2 and 5"."""
     count = len(layers)
     if len(places) == count and count > 1:
         return "both layers" if count == 2 else f"all {count} layers"
@@ -392,16 +366,13 @@ def promise(decision: Decision) -> str:
     level = f"{100 * decision.alpha:g}\u00a0%"
     families = {"run": "all statistics together", "layer": "one statistic in one layer"}
     over = families.get(decision.family, "one statistic")
-    if decision.correction == "none":
-        return f"Nothing was corrected: of heads at even attention, {level} are called above it by chance."
-    if decision.correction.startswith("fdr"):
-        return (
-            f"Of the heads called above even attention ({over}), at most {level} are expected not to be and, "
-            f"separately, at most {level} of those called below it."
-        )
-    return (
+    return claims.corrected(
+        decision,
+        f"Nothing was corrected: of heads at even attention, {level} are called above it by chance.",
+        f"Of the heads called above even attention ({over}), at most {level} are expected not to be and, "
+        f"separately, at most {level} of those called below it.",
         f"The chance of even one false “above even” ({over}) is at most {level} and, separately, that of one "
-        f"false “below even”."
+        "false “below even”.",
     )
 
 

@@ -12,73 +12,35 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, number
 from headroles.records.surface import KINDS
 from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, head_cell
+from headroles.reports import maps, marks
+from headroles.reports import report as blocks
 from headroles.reports.account import account
 from headroles.reports.drawing import SOFT, SYMBOLS
-from headroles.reports.embedded import findings_json
-from headroles.reports.kinds.surface import (
-    DECISION_WORDS,
-    ENTROPIES,
-    FAMILIES,
-    GROUP,
-    MEASURES,
-    NAMES,
-    PLACES,
-    ROWS,
-    SINKS,
-    STATISTICS,
-    Measured,
-    answer_of,
-    column_name,
-    column_sentence,
-    glossary,
-    interval_text,
-    noop_sentences,
-    short_name,
-    words_of,
-)
-from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, short_number
-from headroles.reports.marks import Axis, Dots, Figure, Key, Line, Look, is_steep, layers_axis
-from headroles.reports.papers import caption, findings_table
-from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
-from headroles.reports.report import (
-    LONG,
-    Beside,
-    Detail,
-    Drawing,
-    Fold,
-    Grid,
-    Named,
-    Numbers,
-    Page,
-    Paper,
-    Points,
-    Report,
-    Section,
-    Text,
-    Words,
-)
-from headroles.reports.summary import summarise
+from headroles.reports.kinds import claims, surface
+from headroles.reports.kinds.surface import ENTROPIES, GROUP, MEASURES, ROWS, Measured
+from headroles.reports.marks import Axis, Dots, Figure, Key, Line, Look
+from headroles.reports.papers import caption
+from headroles.reports.recorded import verdicts_page
+from headroles.reports.report import LONG, Beside, Detail, Fold, Grid, Named, Points, Section, Text
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 ATTENTION, ENTROPY, IMPORTANCE = "mean attention", "entropy (nats)", ""
 """Parts of the page, by the titles of the second axis of their figures; importances have one each."""
 FIGURES: Mapping[str, Mapping[str, tuple[str, Sequence[str]]]] = {
     ATTENTION: {
-        "kinds": ("To the first token, separators and punctuation", [*SINKS]),
-        "separators": (
-            "To separators, from separators and from other tokens",
-            ["surface:separator→separator", "surface:other→separator"],
-        ),
-        "neighbours": ("To the previous, the next and the same token", [*PLACES]),
+        "kinds": ("To the first token, separators and punctuation", [*surface.SINKS]),
+        "separators": ("To separators, from separators and from other tokens",
+                       ["surface:separator→separator", "surface:other→separator"]),
+        "neighbours": ("To the previous, the next and the same token", [*surface.PLACES]),
         "rows-first": ("From the first token", ROWS[:3]),
         "rows-separator": ("From separators", (ROWS[3], "surface:separator→separator", *ROWS[5:])),
     },
-    ENTROPY: {key.partition(":")[2]: (NAMES[key][0], [key]) for key in ENTROPIES},
+    ENTROPY: {key.partition(":")[2]: (surface.NAMES[key][0], [key]) for key in ENTROPIES},
     IMPORTANCE: {
         f"importance-{place}": (formula, [f"{measure}:{kind}" for kind in KINDS])
         for place, (measure, (formula, _)) in enumerate(MEASURES.items())
     },
-}
+}  # fmt: skip
 """Title and columns of every figure, by the part of the page."""
 TONES = {"first": 0, "separator": 1, "punctuation": 2, "other": 7}
 """Colours of kinds of tokens, the same in every figure; other columns take them in turn."""
@@ -91,17 +53,17 @@ LOGARITHMIC = {"type": "log", "dtick": 1, "tickformat": ".0e", "minor": {"dtick"
 SERIES, PLACE = Column("series", "The column in few words.", str), Column("at", "Place along the axis.")
 OF_HEAD = ("mean", "low", "high", "null", "q", "q_not", "layer", "head")
 HOVER = (
-    "%{fullData.name}<br>layer %{customdata[6]} head %{customdata[7]}: %{text}<br>"
-    "mean %{customdata[0]:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}], even %{customdata[3]:.3f}"
-    "<br>q above %{customdata[4]:.2g}, q below %{customdata[5]:.2g}<extra></extra>"
+    "%{fullData.name}<br>layer %{customdata[6]} head %{customdata[7]}: %{text}<br>mean %{customdata[0]:.3f} "
+    "[%{customdata[1]:.3f}, %{customdata[2]:.3f}], even %{customdata[3]:.3f}<br>q above "
+    "%{customdata[4]:.2g}, q below %{customdata[5]:.2g}<extra></extra>"
 )
 """Hover text of a head."""
 HOVER_MEAN = (
-    "%{fullData.name}, mean of layer %{customdata[0]}<br>%{y:.4~g} "
-    "[%{customdata[1]:.4~g}, %{customdata[2]:.4~g}]<extra></extra>"
+    "%{fullData.name}, mean of layer %{customdata[0]}<br>%{y:.4~g} [%{customdata[1]:.4~g}, "
+    "%{customdata[2]:.4~g}]<extra></extra>"
 )
 """Hover text of the mean of a layer."""
-ABOVE, BELOW = DECISION_WORDS[:2]
+ABOVE, BELOW = surface.DECISION_WORDS[:2]
 MARKS = {0: "▲", 1: "▼"}
 """Marks of heads above and below even attention, by their codes."""
 FINE = ("mean", "null", "low", "high", "mean_low", "mean_high")
@@ -110,35 +72,28 @@ WIDE = 120
 """Columns of a terminal from which means by layer have three decimals."""
 
 
-def report(run: Labelling) -> Report:
+def report(run: Labelling) -> blocks.Report:
     """Return the report of a surface run."""
     measured = Measured(run)
     about = (
         ": heads above and below even attention, and the head and the layer with the largest means with "
         "their 95\u00a0% intervals"
     )
-    papers: dict[str, Callable[[], Any]] = {
-        "statistics": lambda: Paper(measured.table, caption(run, STATISTICS.title, FAMILIES, about)),
-        "findings": partial(findings_table, run),
-    }
-    return Report(
-        "headroles surface", title_of(run), answer_of(measured), all_notes(run), run.manifest, papers,
-        page=partial(_page, measured), screen=partial(_screen, measured),
-        cell=lambda: [Grid(measured.table)], facts=partial(_facts, measured),
+    papers: dict[str, Callable[[], Any]] = {"statistics": lambda: blocks.Paper(
+        measured.table, caption(run, surface.STATISTICS.title, surface.FAMILIES, about)
+    )}  # fmt: skip
+    loss = run.manifest.get("surface", {}).get("loss")
+    lines = [
+        claims.tested_line(run, "against even attention, both ways", "one sieve", "one statistic"),
+        *([Named("loss", _lower_first(loss), "")] if loss else []),
+    ]
+    return claims.report_about(
+        run, "surface", surface.answer_of(measured), papers, lambda: lines, page=partial(_page, measured),
+        screen=partial(_screen, measured), cell=lambda: [Grid(measured.table)],
     )  # fmt: skip
 
 
-def _facts(measured: Measured, detail: Detail) -> list[Named]:
-    """Return model, inputs, test and loss, where they are asked for."""
-    run, loss = measured.run, measured.run.manifest.get("surface", {}).get("loss")
-    tested = describe_test(run.decision, run.manifest.get("preset")).replace("one sieve", "one statistic")
-    lines = [Named("tested", f"against even attention, both ways; {tested}", "")]
-    lines += [Named("loss", _lower_first(loss), "")] if loss else []
-    return [*account_lines(run), *lines] if detail.verbose else []
-
-
 def _lower_first(line: str) -> str:
-    """Return a sentence with a small first letter, to follow a name."""
     return line[0].lower() + line[1:]
 
 
@@ -147,21 +102,22 @@ def _screen(measured: Measured, detail: Detail) -> list[Grid | Named]:
     tested = measured.of(GROUP, known=True)
     decimals = 3 if detail.width >= WIDE else 2
     usual, rows = ([name for name in tested if (name in ROWS) == own] for own in (False, True))
-    table = measured.table.describe("statistic", text=short_name)
+    table = measured.table.describe("statistic", text=surface.short_name)
     strongest = Grid(table.take(~np.isnan(table["mean"]) & ~np.isin(table["statistic"], ENTROPIES)))
     importances = [(measured.of(measure, known=True), measure, None) for measure in MEASURES]
     first, others = (
         [Grid(_means(measured, *wanted)) for wanted in every if wanted[0]]
         for every in ([(usual, "layer", decimals), (rows, "rows", decimals)], importances)
     )
-    blocks: list[Grid | Named] = [*first, strongest, *others]
+    found: list[Grid | Named] = [*first, strongest, *others]
     if detail.verbose:
-        blocks += [
-            Named("entropy", f"of {short_name(name)}: {_lower_first(column_sentence(measured, name))}", "")
+        found += [
+            Named("entropy", f"of {surface.short_name(name)}: "
+                  f"{_lower_first(surface.column_sentence(measured, name))}", "")
             for name in ENTROPIES if measured.has(name)
         ]  # fmt: skip
-        blocks += [Named("loss", _lower_first(line), "") for line in noop_sentences(measured)]
-    return blocks
+        found += [Named("loss", _lower_first(line), "") for line in surface.noop_sentences(measured)]
+    return found
 
 
 def _by_layer(
@@ -188,7 +144,7 @@ def _means(measured: Measured, columns: Sequence[str], corner: str, decimals: in
         most = measured.layers.where(column=name)["mean"]
         return [cell(row.mean, len(most) > 1 and row.mean == most.max()) if row else MISSING]
 
-    header = [words_of(name)[2] for name in columns]
+    header = [surface.words_of(name)[2] for name in columns]
     sheet = _by_layer(measured, [corner, *header], columns, cells)
     evens = [measured.rows[name].even for name in columns]
     last = () if all(map(math.isnan, evens)) else ((Cell("even", "even"), *map(cell, evens)),)
@@ -206,7 +162,7 @@ def _figures(measured: Measured, part: str) -> list[Figure]:
 
 def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Sequence[str]) -> Figure:
     """Draw columns over layers: a mark per head, a line through the means, and even attention."""
-    stack, labels = measured.run.scores.stack, {column: short_name(column) for column in columns}
+    stack, labels = measured.run.scores.stack, {column: surface.short_name(column) for column in columns}
     tones = [TONES.get(column.partition(":")[2], 3 * (place > 0)) for place, column in enumerate(columns)]
     if len(set(tones)) < len(tones):
         tones = [*range(len(tones))]
@@ -237,14 +193,12 @@ def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Seque
         Dots("at", "mean", by="series", looks=looks, size=4 if dense else 6, line=1, hover=HOVER,
              custom=OF_HEAD, text=lambda row: str(row.decision), marker={"opacity": 0.4 if dense else 0.7},
              toggles=str, rows=heads, filled=lambda row: bool(row.decision == ABOVE)),
-        Key("head above even attention", Look(SOFT)),
-        Key("head not above it", Look(SOFT, "circle-open")),
+        Key("head above even attention", Look(SOFT)), Key("head not above it", Look(SOFT, "circle-open")),
         Key("even attention", Look(SOFT, ""), dash),
     ]  # fmt: skip
-    steep = part == IMPORTANCE and is_steep(means["mean"]) and not (means["low"] <= 0).any()
+    steep = part == IMPORTANCE and marks.is_steep(means["mean"]) and not (means["low"] <= 0).any()
     return Figure(
-        *name,
-        _highlight(measured, labels, part),
+        *name, _highlight(measured, labels, part),
         "",
         means,
         [
@@ -254,22 +208,18 @@ def _figure(measured: Measured, part: str, name: tuple[str, str], columns: Seque
                  toggles=str, joined=True, cap=4),
             Key("mean of a layer", Look(SOFT, ""), "solid"),
         ],
-        x=layers_axis(stack, range=[-0.6, stack.blocks - 0.4], showgrid=False),
-        y=Axis(part or name[1], LOGARITHMIC if steep else LINEAR),
-        height=340,
+        x=marks.layers_axis(stack, range=[-0.6, stack.blocks - 0.4], showgrid=False),
+        y=Axis(part or name[1], LOGARITHMIC if steep else LINEAR), height=340,
         numbers=_numbers(measured, labels, name[1], part),
     )  # fmt: skip
 
 
 def _highlight(measured: Measured, labels: Mapping[str, str], part: str) -> str:
     """Return the layer with the largest mean of every column; with one column, the smallest as well."""
-    parts = []
+    parts, write = [], (lambda _, row: number(row.mean)) if part == IMPORTANCE else surface.interval_text
     for column, label in labels.items():
         rows = sorted(measured.layers.where(column=column), key=lambda row: row.mean)
-        ends = [
-            f"layer {row.layer} ({number(row.mean) if part == IMPORTANCE else interval_text(column, row)})"
-            for row in rows[:1] + rows[-1:]
-        ]
+        ends = [f"layer {row.layer} ({write(column, row)})" for row in rows[:1] + rows[-1:]]
         if len(rows) > 1 and len(labels) == 1:
             return f"Mean over a layer: from {ends[0]} to {ends[1]}."
         parts += [f"{label} in {ends[-1]}"] if ends else []
@@ -286,31 +236,32 @@ def _numbers(measured: Measured, labels: Mapping[str, str], title: str, part: st
     def cells(name: str, row: Row | None) -> list[Cell]:
         if row is None:
             return [MISSING] * shown
-        return [Cell(interval_text(name, row), row.mean), Cell(number(row.even), row.even)][:shown]
+        return [Cell(surface.interval_text(name, row), row.mean), Cell(number(row.even), row.even)][:shown]
 
     return replace(_by_layer(measured, ["layer", *header], [*labels], cells), name=title)
 
 
-def _page(measured: Measured) -> Page:
-    """Return sections and data of the page."""
-    run, decision, summary = measured.run, measured.run.decision, summarise(measured.run)
-    said, tests, maps = noop_sentences(measured), measured.tables.noop, _maps(measured)
+def _page(measured: Measured) -> blocks.Page:
+    run, decision, importances = measured.run, measured.run.decision, measured.of(*MEASURES)
+    said, tests, shown = surface.noop_sentences(measured), measured.tables.noop, _maps(measured)
     tests = tests.take(np.isin(tests["kind"], [*{test.kind for test in tests if test.count}]))
-    files = {
-        table.file: table.csv() for table in (measured.tables.layers, measured.tables.noop) if len(table)
+    facts = run.manifest.get("surface")
+    signs = " ".join(str(facts.get("marks") or "")) if isinstance(facts, Mapping) else ""
+    in_words = [
+        f"{surface.column_name(name)}: {surface.column_sentence(measured, name)}" for name in importances
+    ]
+    in_bars = {
+        name: (surface.column_name(name), vars(measured.rows[name]), surface.column_sentence(measured, name))
+        for name in measured.of(GROUP)
     }
-    surface = run.manifest.get("surface")
-    marks = " ".join(str(surface.get("marks") or "")) if isinstance(surface, Mapping) else ""
-    importances = measured.of(*MEASURES)
-    in_words = [f"{column_name(name)}: {column_sentence(measured, name)}" for name in importances]
-    tested: dict[str, Any] = {"noun": "statistic", "chance": "even", "tested": [ABOVE, BELOW]}
+    terms: dict[str, Any] = {"noun": "statistic", "chance": "even", "tested": [ABOVE, BELOW]}
     margin = next(line.value for line in account(run).main if line.term == "margin")
-    precision = ["precision.csv"] * bool(summary.precision)
-    return Page(
-        f"Surface: {summary.account.model or answer_of(measured).title}",
+    return verdicts_page(
+        run,
+        f"Surface: {account(run).model or surface.answer_of(measured).title}",
         [
             Section("profiles", "Heads", "Heads", [
-                maps,
+                shown,
                 Fold("Every head as a table", [
                     Text("▲ above even attention, ▼ below. A click on a heading sorts.", "lead"),
                     Grid(_every_head(measured), limit=LONG),
@@ -322,17 +273,15 @@ def _page(measured: Measured) -> Page:
                 Beside(_figures(measured, ATTENTION)),
                 Text("Marks of one layer stand apart so that they do not hide each other. After Figure 2 of "
                      "Clark et al. (2019)."
-                     + (f" Punctuation: tokens that are one of “{isolate(marks)}”." if marks else "")),
+                     + (f" Punctuation: tokens that are one of “{isolate(signs)}”." if signs else "")),
             ]),
             Section("entropies", "How broad", "How broad", [
                 Text("Entropy of the attention of every head, in nats: 0 is one token only, the dashed line "
                      "is even attention.", "lead"),
-                Beside(_figures(measured, ENTROPY)),
-                Text("After Figure 4 of Clark et al. (2019)."),
+                Beside(_figures(measured, ENTROPY)), Text("After Figure 4 of Clark et al. (2019)."),
             ]),
             Section("importance", "Loss", "What the loss needs", [
-                *([Points(said)] if said else []),
-                Beside(_figures(measured, IMPORTANCE)),
+                *([Points(said)] if said else []), Beside(_figures(measured, IMPORTANCE)),
                 Text("Importance of an attention weight: the absolute derivative of the loss by this weight, "
                      "and that derivative times the weight. Means over weights to one kind of token, over "
                      "inputs and heads of a layer. After Figure 3 of Clark et al. (2019)."),
@@ -342,51 +291,39 @@ def _page(measured: Measured) -> Page:
                     Text("Score of an input: (o − k) / a. k is the mean importance of weights to tokens of "
                          "the kind, o that of weights to other tokens, a the mean of both. 0: both matter "
                          "the same; 1: only other tokens matter. “Less important”: significantly above 0. "
-                         f"“Not less”: significantly below 0, which needs at least {ENOUGH_FOR_NOT} units; "
-                         "p and q shown are those of “less important”. Each direction is corrected by "
-                         "itself over the layers of one measure and kind."),
+                         f"“Not less”: significantly below 0, which needs at least {ENOUGH_FOR_NOT} units; p "
+                         "and q shown are those of “less important”. Each direction is corrected by itself "
+                         "over the layers of one measure and kind."),
                 ]),
             ]),
             Section("verdicts", "How sure", "How sure", [
                 Grid(measured.table),
-                Fold("Every statistic in words", [Drawing("surface/verdicts.html", {
-                    name: (column_name(name), vars(measured.rows[name]), column_sentence(measured, name))
-                    for name in measured.of(GROUP)
-                })]),
-                Words(glossary(decision)),
+                Fold("Every statistic in words", [blocks.Drawing("surface/verdicts.html", in_bars)]),
+                blocks.Words(surface.glossary(decision)),
             ]),
-            Section("findings", "All numbers", "All numbers", [
-                Text("One row per statistic (column “sieve”), layer and head; q is that of “above even”, q "
-                     "of not that of “below even”. Importances are described, not tested.", "lead"),
-                Text("This table, the plots and the downloads need JavaScript. The other tables do not.",
-                     "warning"),
-                Numbers(
-                    "separator 2-9",
-                    ["findings.csv", "labels.csv", *files, *precision, "run.json"],
-                    caption(run, "Findings", FAMILIES),
-                    "Statistic",
-                ),
-            ]),
-            *last_sections(run, {
-                "alpha": f"{decision.alpha:g}, for above and for below even attention",
-                "family": FAMILIES.get(decision.family, decision.family),
-                "margin": f"{margin} from even attention",
-            }),
         ],
-        {
-            "findings-columns": findings_json(
-                summary, run.manifest.get("model"), words=DECISION_WORDS, fine=FINE if importances else (),
-                **(tested if measured.of(GROUP) else {}),
-            )
-        },
-        files,
-        heads=HeadPanel(
+        maps.HeadPanel(
             rows=[
-                Told(title=map.title, column=map.column, lines=("{mean}", "{word}")) for map in maps.maps
+                maps.Told(title=m.title, column=m.column, lines=("{mean}", "{word}")) for m in shown.maps
             ],
             sentence="Mean attention with its 95 % interval, and its decision against even attention.",
         ),
-        styles=["surface/surface.css"],
+        (
+            "One row per statistic (column “sieve”), layer and head; q is that of “above even”, q of not "
+            "that of “below even”. Importances are described, not tested.",
+            "separator 2-9", caption(run, "Findings", surface.FAMILIES), (),
+        ),
+        {
+            "alpha": f"{decision.alpha:g}, for above and for below even attention",
+            "family": surface.FAMILIES.get(decision.family, decision.family),
+            "margin": f"{margin} from even attention",
+        },
+        nouns=("Statistic", "Decision"),
+        files={
+            table.file: table.csv() for table in (measured.tables.layers, measured.tables.noop) if len(table)
+        },
+        styles=["surface/surface.css"], words=surface.DECISION_WORDS, fine=FINE if importances else (),
+        **(terms if measured.of(GROUP) else {}),
     )  # fmt: skip
 
 
@@ -404,26 +341,26 @@ def _every_head(measured: Measured) -> Sheet:
         ])  # fmt: skip
     places = [head_cell(Row(layer=stack.numbers[layer], head=head)) for layer, head in heads]
     rows = tuple(zip(places, *columns, strict=True))
-    return Sheet("Every head", ("head", *map(column_name, names)), rows)
+    return Sheet("Every head", ("head", *map(surface.column_name, names)), rows)
 
 
-def _maps(measured: Measured) -> HeadMaps:
+def _maps(measured: Measured) -> maps.HeadMaps:
     """Return a map per statistic that has scores; importances, which are not tested, when they are chosen."""
-    findings, maps = measured.run.findings, []
+    findings, shown = measured.run.findings, []
     for name in measured.of(GROUP, *MEASURES, known=True):
         column, group = findings.of(name), name.partition(":")[0]
         brief = group == GROUP and name not in ENTROPIES
-        title = short_name(name) if brief else column_name(name)
+        title = (surface.short_name if brief else surface.column_name)(name)
         ends = [float(end(findings.mean[column])) for end in (np.nanmin, np.nanmax)]
-        spread, above = "–".join(map(short_number, ends)), f"{measured.rows[name].above} above even"
-        maps.append(HeadMap(
-            name=name, title=title[:1].upper() + title[1:], note=above if brief else spread, column=column,
-            shade=MEAN, largest=ends[1], hidden=group != GROUP,
-            lines=("{head} · {title}", "mean {mean}{; even attention |null}", "{word}"),
+        spread, above = "–".join(map(maps.short_number, ends)), f"{measured.rows[name].above} above even"
+        shown.append(claims.verdict_map(
+            name, title[:1].upper() + title[1:], above if brief else spread,
+            ("mean {mean}{; even attention |null}", "{word}"), column=column, shade=maps.MEAN,
+            largest=ends[1], hidden=group != GROUP,
         ))  # fmt: skip
-    return HeadMaps(
+    return maps.HeadMaps(
         id="surface-maps",
-        maps=maps,
+        maps=shown,
         first="all statistics of attention",
         key=(("•", "above even attention"), ("▨", "undetermined")),
         caption="The stronger the shade, the larger the mean; every map has a scale of its own.",

@@ -7,70 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from headroles.records.causal.origins import (
-    AS_ROTATED,
-    BY_QUERY,
-    DIMENSIONS,
-    FALLS,
-    FEW,
-    HOLDS,
-    SUBSPACE,
-    UNDETERMINED,
-    UNTESTABLE,
-    VERTICAL,
-    open_share,
-)
+from headroles.records.causal import origins as records
+from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, open_share
 from headroles.records.findings import Labelling
 from headroles.records.numbers import number, plural, two_decimals
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import FAMILIES as OF_TESTS
-from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Row, Table, counted
+from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Column, Row, Table, counted, interval_ends
+from headroles.reports import marks
+from headroles.reports import report as blocks
 from headroles.reports.account import account
 from headroles.reports.drawing import FAINT, INK, SOFT, plain, shortened
-from headroles.reports.kinds.ablate import damage_text, role_title
-from headroles.reports.kinds.why import (
-    FAMILIES,
-    ROLES,
-    VERDICTS,
-    VERTICAL_COLUMN,
-    Asked,
-    answer_of,
-    glossary,
-    head_sentence,
-    place_name,
-    share_text,
-    sure_sentences,
-)
-from headroles.reports.maps import CellLook, HeadMap, HeadMaps, HeadPanel
-from headroles.reports.marks import Axis, Cells, Dots, Figure, Line, Look, Rule, Shape, Trace
-from headroles.reports.papers import caption, findings_table
+from headroles.reports.kinds import claims, why
+from headroles.reports.kinds.claims import FEW, count_of, damage_text, place_name, role_title, with_test
+from headroles.reports.kinds.why import FAMILIES, VERDICTS, VERTICAL_COLUMN, Asked, share_text
+from headroles.reports.maps import CellLook, HeadMaps, HeadPanel
+from headroles.reports.marks import Axis, Dots, Figure, Line, Look, Rule, Shape
+from headroles.reports.papers import caption
 from headroles.reports.print_maps import MOST_MAPS, verdict_maps
-from headroles.reports.recorded import account_lines, all_notes, describe_test, title_of, verdicts_page
-from headroles.reports.report import (
-    LONG,
-    Detail,
-    Fold,
-    Grid,
-    Named,
-    Page,
-    Paper,
-    Points,
-    Report,
-    Section,
-    Text,
-    Words,
-)
+from headroles.reports.recorded import verdicts_page
+from headroles.reports.report import LONG, Detail, Fold, Grid, Paper, Section, Words
 
 LOOKS = {VERTICAL: Look(1, "square"), BY_QUERY: Look(0, "diamond"), UNDETERMINED: Look(4)}
-NEURON_LOOKS = {FEW: Look(1, "diamond"), AS_ROTATED: Look(4)}
-REMOVAL_LOOKS = {FALLS: Look(1, "diamond"), HOLDS: Look(0, "square"), UNDETERMINED: Look(4)}
+NEURON_LOOKS = {records.FEW: Look(1, "diamond"), records.AS_ROTATED: Look(4)}
+REMOVAL_LOOKS = {records.FALLS: Look(1, "diamond"), records.HOLDS: Look(0, "square"), UNDETERMINED: Look(4)}
 """Looks of the verdicts on shares, on neurons and on removals."""
 CELL_LOOKS = (
-    CellLook(VERTICAL, "▮", tone=1, shade=1),
-    CellLook(BY_QUERY, "◇", tone=0, shade=1),
-    CellLook(UNDETERMINED, hatched=True),
-    CellLook(UNTESTABLE, "×", faint=True, shade=1),
-)
+    CellLook(VERTICAL, "▮", tone=1, shade=1), CellLook(BY_QUERY, "◇", tone=0, shade=1),
+    CellLook(UNDETERMINED, hatched=True), CellLook(UNTESTABLE, "×", faint=True, shade=1),
+)  # fmt: skip
 """Look of every verdict in the cells of maps, in the order of their codes."""
 HOVER = "%{text}<br>%{fullData.name}<extra></extra>"
 WIDEST = (-1.0, 2.0)
@@ -81,8 +46,6 @@ FULL = 0.5
 """Part of a contrast from which a dimension has the full colour."""
 EACH, MOST = 3, 24
 """Heads of a role whose dimensions are drawn, and heads in all."""
-FEW_HEADS = 12
-"""Heads that a terminal lists without ``--verbose``."""
 BY_ROLE = ("role", "heads", *VERDICTS, "few", "rotated", "found")
 """Columns of the table of roles with all digits."""
 PLACE, HEIGHT = Column("place", "Row of a field.", int), Column("height", "Height in a figure, from the top.")
@@ -93,67 +56,58 @@ LARGEST = Table("", "Which dimensions carry the contrast?", "a head", (
     counted("found", "Dimensions with more than twice their fair share.", "found"),
     counted("dimension", "Dimension of the largest part.", "largest dimension"),
     Column("share", "Its share of the contrast.", float, f"its share {ENDS}", open_share, ("low", "high")),
-    Column("low", "Lower end of its 95 % interval."), Column("high", "Upper end."),
+    *interval_ends(),
     Column("q", "Of “at most twice the fair share”.", float, "q", within=COUNT),
 ))  # fmt: skip
 """The largest part of a contrast."""
 
 
-def report(run: Labelling) -> Report:
+def report(run: Labelling) -> blocks.Report:
     """Return the report of a run that asks where roles come from."""
     asked, origins = Asked(run), Asked(run).origins
+    roles, heads, removals = roles_grid(asked), heads_grid(asked), Grid(origins.knockouts)
 
     def paper(title: str, grid: Grid, digits: Sequence[str] = ()) -> Paper:
-        units = len(origins.products.units)
-        text = caption(run, title, FAMILIES, ", with 95\u00a0% intervals", units)
+        text = caption(run, title, FAMILIES, ", with 95\u00a0% intervals", len(origins.products.units))
         assert isinstance(grid.table, Table)
         return Paper(grid.table, text, grid.leave, digits=digits)
 
-    roles, heads, removals = roles_grid(asked), heads_grid(asked), Grid(origins.knockouts)
     tests = {
         "heads": ("Origins of the roles of heads", heads),
         "dimensions": ("Parts of dimensions", dimensions_grid(asked)),
         "removals": ("Scores without directions of queries", removals),
     }
     papers: dict[str, Callable[[], Any]] = {
-        "roles": lambda: paper(ROLES.title, roles, BY_ROLE),
+        "roles": lambda: paper(why.ROLES.title, roles, BY_ROLE),
         **{name: partial(paper, *made) for name, made in tests.items() if len(made[1])},
-        "findings": partial(findings_table, run),
     }
-    return Report(
-        "headroles why",
-        title_of(run),
-        answer_of(asked),
-        all_notes(run),
-        run.manifest,
-        papers,
-        page=partial(_page, asked),
-        screen=partial(_screen, asked),
-        cell=lambda: [roles, heads, removals],
-        facts=partial(_facts, run),
+    family = OF_TESTS.get(run.decision.family, run.decision.family)
+    return claims.report_about(
+        run, "why", why.answer_of(asked), papers,
+        lambda: [claims.tested_line(run, "each verdict by itself", family, FAMILIES["run"])],
+        page=partial(_page, asked), screen=partial(_screen, asked), cell=lambda: [roles, heads, removals],
         prints=partial(_maps_for_print, asked),
-    )
+    )  # fmt: skip
 
 
 def roles_grid(asked: Asked) -> Grid:
     """Return one line per role: its heads by verdict, shares, neurons and directions."""
-    left_out = (
-        *(("few", "when_rotated") if asked.fixed else ()),
-        *(("rank",) if (asked.origins.origins["rank"] < 0).all() else ()),
-        *(("falls",) if not asked.origins.knockouts.where(by=SUBSPACE) else ()),
-    )
-    return Grid(asked.roles, leave=left_out)
+    ranked = (asked.origins.origins["rank"] >= 0).any()
+    leave = {
+        "few": asked.fixed, "when_rotated": asked.fixed, "rank": not ranked,
+        "falls": not asked.origins.knockouts.where(by=records.SUBSPACE),
+    }  # fmt: skip
+    return Grid(asked.roles, leave=tuple(name for name, gone in leave.items() if gone))
 
 
 def heads_grid(asked: Asked) -> Grid:
     """Return one line per head and role with all tests."""
     table = asked.origins.origins
-    left_out = (
-        *(("bias",) if not table["bias"].any() else ()),
-        *(("rotated", "q_few", "few") if asked.fixed else ()),
-        *(("rank", "strongest", "expected") if (table["rank"] < 0).all() else ()),
-    )
-    return Grid(table, "few neurons", left_out, limit=LONG)
+    leave = (
+        *["bias"] * (not table["bias"].any()), *["rotated", "q_few", "few"] * asked.fixed,
+        *["rank", "strongest", "expected"] * bool((table["rank"] < 0).all()),
+    )  # fmt: skip
+    return Grid(table, "few neurons", leave, limit=LONG)
 
 
 def dimensions_grid(asked: Asked, *, found: bool = False) -> Grid:
@@ -166,30 +120,18 @@ def dimensions_grid(asked: Asked, *, found: bool = False) -> Grid:
     return Grid(replace(table.where(found=True), name="Found dimensions"), leave=("found",), limit=LONG)
 
 
-def _facts(run: Labelling, detail: Detail) -> list[Named]:
-    """Return model, inputs and test, where they are asked for; the test is over all roles of heads."""
-    family = OF_TESTS.get(run.decision.family, run.decision.family)
-    test = describe_test(run.decision, run.manifest.get("preset")).replace(family, FAMILIES["run"])
-    lines = [*account_lines(run), Named("tested", f"each verdict by itself; {test}", "")]
-    return lines if detail.verbose else []
-
-
 def _screen(asked: Asked, detail: Detail) -> list[Grid | Words]:
     """Return the tables of a terminal, which have the threshold of a removal behind its score."""
     titles = {role: phrase_of(role).title for role in asked.origins.held.roles}
     removals = replace(asked.origins.knockouts, first=("head", "by", "role", "scored", "before", "after"))
     more = [dimensions_grid(asked, found=True), Grid(removals)] if detail.verbose else []
-    grids = [roles_grid(asked), replace(heads_grid(asked), strong="", most=FEW_HEADS), *more]
-    words = [Words(glossary(asked))] if detail.verbose else []
+    grids = [roles_grid(asked), replace(heads_grid(asked), strong="", most=FEW), *more]
+    words = [Words(why.glossary(asked))] if detail.verbose else []
     return [*(replace(grid, words=titles) for grid in grids), *words]
 
 
 def _bands(rows: Table, roles: Sequence[str], key: str) -> tuple[Table, float, list[Shape], dict[str, Any]]:
-    """Return rows role by role, in each by a column, with a gap of one row between bands; names have room.
-
-    Returns:
-        The rows with their heights, the pixels of a row, a band for each role, and settings of the figure.
-    """
+    """Return rows with heights, role by role, pixels of a row, bands of roles, and settings of the figure."""
     known = [role for role in roles if (rows["role"] == role).any()]
     step = min(max(TALLEST / (len(rows) + len(known)), STEPS[0]), STEPS[1])
     order, heights, ends, at = list[int](), list[float](), list[tuple[float, float]](), 0.0
@@ -205,11 +147,8 @@ def _bands(rows: Table, roles: Sequence[str], key: str) -> tuple[Table, float, l
         "type": "rect", "xref": "x domain", "yref": "y", "layer": "below", "line": {"width": 0},
         "fillcolor": "var(--rule)", "opacity": 0.28, "x0": 0, "x1": 1,
     }  # fmt: skip
-    settings = {
-        "tickmode": "array", "tickvals": [(low + high) / 2 for low, high in ends],
-        "ticktext": [plain(role_title(role)) for role in known], "range": [total + 0.3, -0.3],
-        "showgrid": False, "ticks": "",
-    }  # fmt: skip
+    names, middles = [plain(role_title(role)) for role in known], [(low + high) / 2 for low, high in ends]
+    settings = marks.ticks(middles, names) | {"range": [total + 0.3, -0.3], "showgrid": False, "ticks": ""}
     shapes = [Shape(band | {"y0": low, "y1": high}) for low, high in ends]
     frame = {"height": round(86 + step * max(total, 5)), "layout": MARGIN, "y": Axis("", settings)}
     return rows.take(order).extended(HEIGHT, heights), step, shapes, frame
@@ -220,7 +159,6 @@ MARGIN = {"margin": {"l": 12, "r": 16, "t": 8, "b": 56}}
 
 
 def _named(row: Row) -> str:
-    """Return role and head as figures name them."""
     return f"{shortened(role_title(row.role))} · {place_name(row)}"
 
 
@@ -234,9 +172,7 @@ def _dots(x: str, ends: tuple[str, ...], looks: dict[str, Look], step: float, te
 
 def _shares(asked: Asked) -> Iterator[Figure]:
     """Draw the vertical share of every head by role, where a head could be tested."""
-    tested = asked.origins.origins
-    tested = tested.take(tested["verdict"] != UNTESTABLE)
-    if not tested:
+    if not (tested := with_test(asked.origins.origins, "verdict")):
         return
     rows, step, shapes, frame = _bands(tested, asked.origins.held.roles, "share")
     share, (low, high) = rows["share"], WIDEST
@@ -245,7 +181,7 @@ def _shares(asked: Asked) -> Iterator[Figure]:
         rows = rows.extended(Column(name, ""), np.clip(np.where(open_end, share, values), low, high))
     beyond = int(((share < low) | (share > high)).sum())
     more = f" {plural(beyond, 'share')} below {number(low)} or above {number(high)} at the ends."
-    counts = {word: len(rows.where(verdict=word)) for word in LOOKS}
+    counts = {word: count_of(rows, word, "verdict") for word in LOOKS}
     title = "Vertical share of every head"
     table = replace(asked.roles, name=title).describe("share", heading="vertical share, median (range)")
     yield Figure(
@@ -260,28 +196,25 @@ def _shares(asked: Asked) -> Iterator[Figure]:
             *shapes,
             _dots(SHOWN[0], SHOWN[1:], LOOKS, step,
                   lambda row: f"{_named(row)}\nvertical share {share_text(row)}"),
-            Rule(0.5, name="one half"),
-            *(Rule(end, dash="dot", colour=FAINT, width=1) for end in (0.0, 1.0)),
+            Rule(0.5, name="one half"), *(Rule(end, dash="dot", colour=FAINT, width=1) for end in (0.0, 1.0)),
         ],
         x=Axis("vertical share of the contrast", {
             "range": [max(low, min(-0.2, *share) - 0.1), min(high, max(1.2, *share) + 0.1)], "nticks": 8,
             "showline": True,
         }),
-        numbers=table.sheet(only=("role", "heads", *VERDICTS, "share")),
-        **frame,
+        numbers=table.sheet(only=("role", "heads", *VERDICTS, "share")), **frame,
     )  # fmt: skip
 
 
 def _neurons(asked: Asked) -> Iterator[Figure]:
     """Draw the participation of every head against that after rotations, where the basis is free."""
-    table = asked.origins.origins
-    rows = table.take(table["few"] != UNTESTABLE)
+    rows = with_test(asked.origins.origins, "few")
     if not rows:
         return
     own, rotated = rows["participation"], rows["rotated"]
     room = 0.15 * (rotated.max() - rotated.min()) + 0.2
     ends = [max(0.0, float(rotated.min() - room)), float(rotated.max() + room)]
-    found = len(rows.where(few=FEW))
+    found = count_of(rows, records.FEW, "few")
     title = "Spread over dimensions, before and after rotations"
     ordered = replace(rows.take(np.argsort(own / rotated, kind="stable")), name=title)
     yield Figure(
@@ -338,21 +271,18 @@ def _strips(asked: Asked) -> Iterator[Figure]:
         f"Dots: found.{cut}",
         rows,
         [
-            Cells("place", "dimension", "share", ("var(--tone-0)", "var(--panel)", "var(--tone-1)"),
+            marks.Cells("place", "dimension", "share", ("var(--tone-0)", "var(--panel)", "var(--tone-1)"),
                   (-most, most), "parts",
-                  f"%{{hovertext}}<br>{one} %{{customdata[1]}}: %{{customdata[2]:.3~g}} of the contrast, "
-                  "q %{customdata[3]:.2~g}<extra></extra>",
+                  f"%{{hovertext}}<br>{one} %{{customdata[1]}}: %{{customdata[2]:.3~g}} of the contrast, q "
+                  "%{customdata[3]:.2~g}<extra></extra>",
                   ("q",), settings={"hovertext": [names[row] for row in rows["place"]]},
                   meanings={"adds": "var(--tone-1)", "takes": "var(--tone-0)"}),
             Dots("dimension", "place", by="found", looks={True: Look(INK)}, name="found", size=5, hover="",
                  marker={"line": {"color": "var(--panel)", "width": 1}}),
         ],
         x=Axis(one, {"nticks": 9, "ticks": ""}),
-        y=Axis("", {
-            "tickmode": "array", "tickvals": list(range(len(heads))), "ticktext": names, "ticks": "",
-        }),
-        height=92 + 19 * max(len(heads), 3),
-        layout=MARGIN,
+        y=Axis("", marks.ticks(range(len(heads)), names) | {"ticks": ""}),
+        height=92 + 19 * max(len(heads), 3), layout=MARGIN,
         numbers=LARGEST.rows(largest).describe("dimension", heading=f"largest {one}").sheet(
             only=("head", "role", "found", "dimension", "share", "q")
         ),
@@ -361,25 +291,21 @@ def _strips(asked: Asked) -> Iterator[Figure]:
 
 def _removals(asked: Asked) -> Iterator[Figure]:
     """Draw scores before and after removals: of the role itself, by what is removed, then of other roles."""
-    rows = asked.origins.knockouts
-    own, tested = rows["role"] == rows["scored"], rows["verdict"] != UNTESTABLE
-    subspace, dimensions = (rows["by"] == by for by in (SUBSPACE, DIMENSIONS))
-    drawn = (
-        ("subspace", "Without the directions of the role", own & subspace),
-        ("dimensions", "Without the found dimensions", own & dimensions),
-        ("others", "Other roles of these heads", ~own & subspace),
-    )
-    for key, title, chosen in drawn:
-        if (chosen & tested).any():
-            yield _removal(asked, key, title, rows.take(chosen & tested))
+    rows = with_test(asked.origins.knockouts, "verdict")
+    own, subspace = rows["role"] == rows["scored"], rows["by"] == records.SUBSPACE
+    for key, title, who, what, chosen in (
+        ("subspace", "Without the directions of the role", "the role", "directions", own & subspace),
+        ("dimensions", "Without the found dimensions", "the role", "found dimensions", own & ~subspace),
+        ("others", "Other roles of these heads", "other roles of the head", "directions", ~own & subspace),
+    ):
+        if chosen.any():
+            yield _removal(asked, key, title, f"{who} before and after these {what}", rows.take(chosen))
 
 
-def _removal(asked: Asked, key: str, title: str, tested: Table) -> Figure:
+def _removal(asked: Asked, key: str, title: str, what: str, tested: Table) -> Figure:
     """Draw scores before and after one sort of removal, role by role."""
     rows, step, shapes, frame = _bands(tested, asked.origins.held.roles, "before")
-    falls, holds = (len(rows.where(verdict=verdict)) for verdict in (FALLS, HOLDS))
-    what = "found dimensions" if key == "dimensions" else "directions"
-    who = "other roles of the head" if key == "others" else "the role"
+    falls, holds = (count_of(rows, verdict, "verdict") for verdict in (records.FALLS, records.HOLDS))
     lines = {
         "x": [score for row in rows for score in (row.before, row.after, None)],
         "y": [height for row in rows for height in (row.height, row.height, None)],
@@ -387,22 +313,20 @@ def _removal(asked: Asked, key: str, title: str, tested: Table) -> Figure:
 
     def text(row: Row) -> str:
         scored = "" if row.role == row.scored else f", score of {shortened(role_title(row.scored))}"
-        return (
-            f"{_named(row)}{scored}\nbefore {number(row.before)}, after "
-            f"{damage_text(row.after, row.low, row.high)}, threshold {number(row.threshold)}"
-        )
+        after = damage_text(row.after, row.low, row.high)
+        ends = f"before {number(row.before)}, after {after}, threshold {number(row.threshold)}"
+        return f"{_named(row)}{scored}\n{ends}"
 
     return Figure(
-        f"removals-{key}",
-        title,
-        f"Score of {who} before and after these {what} are removed from the query. It falls below the "
-        f"threshold in {falls:,} of {len(rows):,}, and holds in {holds:,}.",
+        f"removals-{key}", title,
+        f"Score of {what} are removed from the query. It falls below the threshold in {falls:,} of "
+        f"{len(rows):,}, and holds in {holds:,}.",
         "Circles: before. Strokes: threshold. Filled: after, with 95\u00a0% intervals.",
         rows,
         [
             *shapes,
-            Trace({"type": "scatter", **lines, "mode": "lines", "name": "change", "opacity": 0.6,
-                   "line": {"color": FAINT, "width": 1}, "hoverinfo": "skip"}),
+            marks.Trace({"type": "scatter", **lines, "mode": "lines", "name": "change", "opacity": 0.6,
+                         "line": {"color": FAINT, "width": 1}, "hoverinfo": "skip"}),
             Dots("before", "height", looks={"": Look(SOFT, "circle-open")}, name="before", hover="",
                  size=0.9 * min(step, 7.0), marker={"line": {}}),
             Dots("threshold", "height", looks={"": Look(INK, "line-ns-open")}, name="threshold", hover="",
@@ -418,34 +342,35 @@ def _removal(asked: Asked, key: str, title: str, tested: Table) -> Figure:
     )  # fmt: skip
 
 
-def _page(asked: Asked) -> Page:
-    """Return the page."""
+def _page(asked: Asked) -> blocks.Page:
     run, origins = asked.run, asked.origins
     shares, neurons, strips, removals = ([*draw(asked)] for draw in (_shares, _neurons, _strips, _removals))
     columns = {f"{VERTICAL_COLUMN}{one.role}": _codes(asked, one.role, len(VERDICTS)) for one in asked.roles}
-    rotary = Text(
+    rotary = (
         "Rotary positions fix the dimensions of these heads, so no random rotation is a fair comparison. "
-        "Frequency pairs are tested instead.",
-        "lead",
+        "Frequency pairs are tested instead."
     )
-    roles = Fold("Every role, with all counts", [roles_grid(asked)])
-    tests = Fold("All removals, with all tests", [Grid(origins.knockouts, "falls", limit=LONG)])
+    removed: list[Figure | Fold] = [*removals[:1], *(Fold(figure.title, [figure]) for figure in removals[1:])]
+    every = Grid(origins.knockouts, "falls", limit=LONG)
+    first: dict[str, Any] = {"first": next(iter(columns))} if columns else {}
     return verdicts_page(
         run,
-        f"Origins: {account(run).model or answer_of(asked).title}",
+        f"Origins: {account(run).model or why.answer_of(asked).title}",
         [
             Section("profiles", "Heads", "Heads", [_maps(asked, bool(neurons))] if columns else []),
-            Section("shares", "Same push", "Same push for every query?", [*shares, *[roles] * len(shares)]),
+            Section("shares", "Same push", "Same push for every query?", claims.with_tests(
+                shares, roles_grid(asked), "Every role, with all counts"
+            )),
             Section("neurons", "Neurons", "Few neurons?", [
-                *neurons, *[rotary] * (asked.fixed and not neurons), *strips,
+                *neurons, *[blocks.Text(rotary, "lead")] * (asked.fixed and not neurons), *strips,
                 Fold(f"All found {asked.one}s", [dimensions_grid(asked, found=True)]),
             ]),
-            Section("removals", "Removals", "What happens without them?", [
-                *removals[:1], *(Fold(figure.title, [figure]) for figure in removals[1:]),
-                *[tests] * bool(removals),
+            Section("removals", "Removals", "What happens without them?", claims.with_tests(
+                removed, every, "All removals, with all tests"
+            )),
+            Section("verdicts", "How sure", "How sure", [
+                blocks.Points(why.sure_sentences(asked)), Words(why.glossary(asked)),
             ]),
-            Section("verdicts", "How sure", "How sure",
-                    [Points(sure_sentences(asked)), Words(glossary(asked))]),
         ],
         _panel(asked),
         (
@@ -459,8 +384,7 @@ def _page(asked: Asked) -> Page:
         ),
         {"family": FAMILIES["run"], "margin": "0: the vertical part of a contrast against the rest"},
         verdicts=[(run.findings.of(name), codes) for name, codes in columns.items()],
-        words=[*VERDICTS, "no role", "contrast"],
-        **({"first": next(iter(columns))} if columns else {}),
+        noun="column", words=[*VERDICTS, "no role", "contrast"], **first,
     )  # fmt: skip
 
 
@@ -472,35 +396,20 @@ def _codes(asked: Asked, role: str, nothing: int) -> np.ndarray:
     return codes
 
 
-def _cell(asked: Asked, row: Row) -> int:
-    """Return the number of a head, counted layer by layer."""
-    return asked.run.scores.stack.place(row.layer) * asked.run.scores.heads + int(row.head)
-
-
 def _maps(asked: Asked, framed: bool) -> HeadMaps:
-    """Return a map per role with the verdicts of the heads that hold it.
-
-    Args:
-        asked: What the run found.
-        framed: Whether neurons were asked about; heads with few have a frame.
-    """
+    """Return a map per role with the verdicts of its heads; a frame for few neurons on request."""
     maps = []
     for one in asked.roles:
-        cells = {_cell(asked, row): row for row in asked.origins.origins.where(role=one.role)}
-        few = sorted(cell for cell, row in cells.items() if row.few == FEW)
+        cells = {asked.cell(row): row for row in asked.origins.origins.where(role=one.role)}
+        few = sorted(cell for cell, row in cells.items() if row.few == records.FEW)
+        shares = {cell: share_text(row) for cell, row in cells.items()}
         name = f"{VERTICAL_COLUMN}{one.role}"
-        maps.append(
-            HeadMap(
-                name=name, title=role_title(one.role), note=f"{one.vertical} of {one.heads} vertical",
-                column=asked.run.findings.of(name), looks=CELL_LOOKS, heads=sorted(cells), framed=few,
-                values={
-                    "share": {cell: share_text(row) for cell, row in cells.items()},
-                    "few": dict.fromkeys(few, "few neurons"),
-                },
-                lines=("{head} · {title}", "vertical share {share}", "{word}{; |few}"),
-                outside=("{head} · {title}", "does not hold the role"),
-            )
-        )  # fmt: skip
+        maps.append(claims.verdict_map(
+            name, role_title(one.role), f"{one.vertical} of {one.heads} vertical",
+            ("vertical share {share}", "{word}{; |few}"), outside=("does not hold the role",),
+            column=asked.run.findings.of(name), looks=CELL_LOOKS, heads=sorted(cells), framed=few,
+            values={"share": shares, "few": dict.fromkeys(few, "few neurons")},
+        ))  # fmt: skip
     return HeadMaps(
         id="why-maps",
         maps=maps,
@@ -515,9 +424,6 @@ def _panel(asked: Asked) -> HeadPanel:
     """Return the panel of a head: its roles, each with its vertical share, neurons and removals."""
     own: dict[int, list[tuple[str, str, str, bool]]] = {}
     for row in asked.origins.origins:
-        share = f"vertical share {share_text(row)}"
-        lines = own.setdefault(_cell(asked, row), [])
-        lines.append((role_title(row.role), share, row.verdict, row.verdict == VERTICAL))
         few = row.few != UNTESTABLE
         rotated = f", {number(row.rotated)} when rotated" * few
         more = [
@@ -526,18 +432,22 @@ def _panel(asked: Asked) -> HeadPanel:
             ("found", f"{row.found:,}", "–"),
             *([("directions", f"{row.rank:,}", "–")] if row.rank >= 0 else []),
         ]
-        for test in asked.origins.knockouts.where(role=row.role, layer=row.layer, head=row.head):
-            what = "directions" if test.by == SUBSPACE else "found dimensions"
+        for test in asked.removals(row):
+            what = "directions" if test.by == records.SUBSPACE else "found dimensions"
             scored = "" if test.scored == test.role else f": {role_title(test.scored)}"
             text = f"{number(test.before)} → {damage_text(test.after, test.low, test.high)}"
             more.append((f"without {what}{scored}", text, test.verdict))
-        lines += [(*line, False) for line in more]
+        share = (
+            role_title(row.role),
+            f"vertical share {share_text(row)}",
+            row.verdict, row.verdict == VERTICAL,
+        )  # fmt: skip
+        own.setdefault(asked.cell(row), []).extend([share, *((*line, False) for line in more)])
     width = asked.run.scores.heads
     return HeadPanel(
-        own=own,
-        sentences={cell: head_sentence(asked, *divmod(cell, width)) for cell in own},
+        own=own, sentences={cell: why.head_sentence(asked, *divmod(cell, width)) for cell in own},
         sentence="This head holds no role that was asked about.",
-    )
+    )  # fmt: skip
 
 
 def _maps_for_print(asked: Asked, width: float) -> dict[str, Any]:
