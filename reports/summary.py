@@ -13,7 +13,7 @@ from headroles.kinds import kind_of
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import COLUMNS, DECISIONS, Labelling, absent_heads, stronger_roles
 from headroles.records.layers import Stack
-from headroles.records.roles import control_of, controls_of, explained_words, looks_of
+from headroles.records.roles import control_of, controls_of, explained_words, looks_of, without_wholes
 from headroles.records.rules.rule import Decision
 from headroles.reports.account import Account, account
 from headroles.reports.words import HALF, STEADY, Interval
@@ -210,6 +210,15 @@ class Summary:
     def names(self) -> list[str]:
         """Return the names of the roles."""
         return [role.sieve for role in self.roles]
+
+    @property
+    def drawn(self) -> Bool[np.ndarray, "roles layers heads"]:
+        """Return the roles to draw: one with parts is left out where the head holds one of its parts."""
+        return without_wholes(self.names, self.held)
+
+    def name(self, cell: int) -> str:
+        """Return the name of a head by its number, counted layer by layer, such as "2-8"."""
+        return self.stack.name(*divmod(cell, self.heads))
 
     def of(self, name: str, position: int) -> Float[np.ndarray, " heads"]:
         """Return one column of one sieve, layer-major."""
