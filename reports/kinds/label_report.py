@@ -504,10 +504,11 @@ def _maps(summary: Summary) -> HeadMaps:
             label=f"{title}: {listed}. Arrow keys move between heads.",
             lines=("{head} · {title}", "{mean |mean||no score}", "{word}"),
         ))  # fmt: skip
-    order = range(len(shown))
+    order = [*range(len(shown))]
+    if summary.many:
+        order.sort(key=lambda number: -summary.roles[number].tally.role)
     return HeadMaps(
-        id="map-grid", maps=shown,
-        order=sorted(order, key=lambda number: -summary.roles[number].tally.role) if summary.many else [*order],
+        id="map-grid", maps=shown, order=order,
         scale=f"darkest {peak:.2f}" if peak <= 1 else "darkest at the largest of each role",
     )  # fmt: skip
 

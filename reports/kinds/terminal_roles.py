@@ -107,10 +107,10 @@ class RoleCounts:
             held = bool(role.tally.role)
             name = Text(f"{role.code:<{mark}}", chip(console, role.tone) if held else "")
             name.append(" " * gap + set_cell_size(titles[number], title), "" if held else "dim")
-            bars = f"{bar_of(role.tally.role / heads, bar):<{bar}}"
+            bars = f"{bar_of(role.tally.role / heads, bar):<{bar}}", Style(color=_colour(console, role.tone))
             table.add_row(
                 Text.assemble(name),
-                Text.assemble(f"{role.tally.role:>{count},} ", (bars, Style(color=_colour(console, role.tone)))),
+                Text.assemble(f"{role.tally.role:>{count},} ", bars),
                 f"{places[number]:>{place}}{' ' * gap}{means[number]}",
                 *(column[number] for column in more.values()), style="" if held else "dim",
             )  # fmt: skip
@@ -191,7 +191,8 @@ def verdict_lines(summary: Summary) -> list[Named]:
     ).format(pair["with"], pair["without"])  # fmt: skip
     lines = [
         ("words", f"explained: score above the threshold, but {' or '.join(others)} accounts for it", others),
-        ("words", f"explained, for parked: the head attends there, and {TAKES}", CONTROLS[VALUES] in controls),
+        ("words", f"explained, for parked: the head attends there, and {TAKES}",
+         CONTROLS[VALUES] in controls),
         ("strong", "; ".join(strong), strong),
         ("absent", f"not, and mean within ± {ABSENT:g} of chance: {', '.join(absent)}", absent),
         ("share", f"heads that score above the threshold in under half of the units: {', '.join(few)}", few),
