@@ -158,10 +158,12 @@ def means(summary: Summary) -> Figure:
                 }))  # fmt: skip
             marks += _heads(summary, place, np.where(shown, mean, np.nan), heights, position, axis)
             chance = math.nan if np.isnan(null).all() else float(np.nanmean(null))
-            for x, line in ((chance, {"color": FAINT, "dash": "dot"}), (threshold, {"color": INK})):
-                if not math.isnan(x):
-                    stroke = line | {"width": 2}
-                    marks.append(_upright(x, level - 0.44, level + 0.24, stroke, xref=axis, yref="y"))
+            dotted = {"color": FAINT, "width": 2, "dash": "dot"}
+            marks += [
+                _upright(x, level - 0.44, level + 0.24, line, xref=axis, yref="y")
+                for x, line in ((chance, dotted), (threshold, {"color": INK, "width": 2}))
+                if not math.isnan(x)
+            ]
             numbers = Cell(number(chance), chance), Cell(exact(threshold), threshold)
             rows.append((Cell(name, len(rows)), *numbers, *_quarters(mean[shown], number)))
         if not summary.many:
