@@ -35,7 +35,7 @@ from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds.calibration import calibration
 from headroles.reports.kinds.example_heads import examples
-from headroles.reports.kinds.label import answer_of, glossary, head_sentences
+from headroles.reports.kinds.label import answer_of, glossary
 from headroles.reports.kinds.label_figures import figures
 from headroles.reports.kinds.label_pairs import expected_text, pair_sentences, pairs_of
 from headroles.reports.kinds.terminal_roles import HeadGrid, RoleCounts, span_text, verdict_lines
@@ -276,7 +276,7 @@ def report(run: Labelling) -> Report:
         "headroles report", title_of(run), answer_of(summary), all_notes(run), run.manifest, role_papers(run),
         page=partial(_page, run, summary),
         screen=partial(role_blocks, summary),
-        cell=lambda: maps_html(run, summary, head_sentences(summary)),
+        cell=lambda: maps_html(run, summary),
         facts=lambda detail: run_facts(run) if detail.verbose else (),
         prints=partial(role_prints, run),
     )  # fmt: skip
