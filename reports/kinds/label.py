@@ -44,15 +44,8 @@ BEYOND = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """The roles of one family that could be tested, over all heads.
-
-    Attributes:
-        family: One of ``FAMILIES``.
-        roles: Its roles, in their order.
-        codes: Their decisions, one row per role.
-        by_norm: Whether attention is weighted by the norms of values.
-    """
+class _Group:
+    """The roles of one family that could be tested, and the decisions on all heads, one row per role."""
 
     family: str
     roles: tuple[Role, ...]
@@ -75,9 +68,9 @@ class Group:
         """Return what a click on the sentence of the group filters by."""
         return "role" if len(self.roles) == 1 else "family"
 
-    def of(self, places: Sequence[int], by_norm: bool = False) -> "Group":
+    def of(self, places: Sequence[int], by_norm: bool = False) -> "_Group":
         """Return a group of some of its roles."""
-        return Group(
+        return _Group(
             self.family, tuple(self.roles[place] for place in places), self.codes[[*places]], by_norm
         )
 
@@ -125,7 +118,7 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
     if not summary.roles:
         return (Sentence("No sieve of this run can be a role."),)
     codes = np.stack([summary.decided(role.position) for role in summary.roles])
-    every = Group("", summary.roles, codes)
+    every = _Group("", summary.roles, codes)
     of_families = [
         [k for k, role in enumerate(every.roles) if family_of(role.sieve) == family and role.tally.tests]
         for family in role_names.FAMILIES
@@ -158,7 +151,7 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
     return (*sentences[:-1], replace(sentences[-1], rest=f"{sentences[-1].rest} {rest.text}"))
 
 
-def _sentence(group: Group, summary: Summary) -> Sentence:
+def _sentence(group: _Group, summary: Summary) -> Sentence:
     """Return how many heads hold a role of a family, and how many are explained or undetermined."""
     count, first, stack = int(group.have(ROLE).sum()), group.roles[0], summary.stack
     lead, details = f"{plural(count, 'head')} {group.does(count)}", ""
@@ -178,7 +171,7 @@ def _sentence(group: Group, summary: Summary) -> Sentence:
     return Sentence(lead, " ".join([f"{details}.", *_open(group)]), first.sieve, group.decision)
 
 
-def _sink_sentence(group: Group, others: Sequence[Group], summary: Summary) -> Sentence:
+def _sink_sentence(group: _Group, others: Sequence[_Group], summary: Summary) -> Sentence:
     """Return how many heads hold nothing but sinks; of how many another role is undetermined."""
     held = group.have(ROLE)
     only = held & ~np.any([other.have(ROLE) for other in others], axis=0) if others else np.zeros_like(held)
@@ -199,7 +192,7 @@ def _sink_sentence(group: Group, others: Sequence[Group], summary: Summary) -> S
     return Sentence(lead, " ".join([".", *texts, *_open(group)]), group.roles[0].sieve, "only")
 
 
-def _values_sentence(group: Group, place: int, summary: Summary) -> Sentence:
+def _values_sentence(group: _Group, place: int, summary: Summary) -> Sentence:
     """Return how many heads attend to sinks, and how many of them take values there."""
     attending = group.of([row for row in range(len(group.roles)) if row != place])
     held, codes, texts = attending.have(ROLE), group.codes[place], []
@@ -229,7 +222,7 @@ def _verb(count: int, words: str = "is are") -> str:
     return words.split()[count != 1]
 
 
-def _named(group: Group, summary: Summary) -> str:
+def _named(group: _Group, summary: Summary) -> str:
     """Return the roles of a family with their heads, the rarest first; a whole only where no part holds."""
     held = (group.codes == ROLE)[:, None]
     drawn = role_names.without_wholes([role.sieve for role in group.roles], held)[:, 0]
@@ -255,7 +248,7 @@ def _layers(role: Role, numbers: Sequence[int]) -> str:
     return "most in layers {} and {}".format(*sorted((numbers[first], numbers[second])))
 
 
-def _open(group: Group) -> list[str]:
+def _open(group: _Group) -> list[str]:
     """Return which roles no head holds, and how many heads without a role are explained or undetermined."""
     held, unclear, texts = group.have(ROLE), group.have(UNDETERMINED), []
     undetermined, settled = int((~held & unclear).sum()), ~held & ~unclear

@@ -245,13 +245,12 @@ def pairs(summary: Summary) -> Figure | None:
     sides, feet = names[1:], names[:-1]
     for row, first in enumerate(sides):
         for column, second in enumerate(feet[: row + 1]):
+            values: tuple[Any, ...] = (*[math.nan] * 5, False)
             if (first, second) in overlaps and not is_part(first, second):
                 pair = overlaps[first, second].found
                 hover.append(f"{plain(first)} and {plain(second)}")
                 numbers = (pair.both, pair.expected, pair.expected_low, pair.expected_high)
                 values = (doublings(pair.both, pair.expected), *numbers, is_outside(pair))
-            else:
-                values = (*[math.nan] * 5, False)
             cells.append(dict(zip(PAIRS.data, (row, column, *values), strict=True)))
     marks: list[Any] = [
         Cells(

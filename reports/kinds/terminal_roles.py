@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.style import Style
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -101,7 +101,7 @@ class RoleCounts:
         bar = max(SHORTEST, min(LONGEST, console.width - rest - title))
         table = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
         for heading in ("role", "heads", "strongest head [95 %]", *more):
-            side = "right" if heading in more else "left"
+            side: JustifyMethod = "right" if heading in more else "left"
             table.add_column(Text(heading), justify=side, no_wrap=True, vertical="bottom")
         for number, role in enumerate(roles):
             held = bool(role.tally.role)
