@@ -170,7 +170,6 @@ class Summary:
         absent: Whether a head called "not" is absent.
         combinations: Exact role sets, most frequent first.
         assessment: All results beyond the tests; None when the run did not compute it.
-        skipped: What was left out, one sentence each.
         sieves: Names of all sieves, contrasts included.
         stack: The layers by their positions.
         heads: Number of heads in a layer.
@@ -188,7 +187,6 @@ class Summary:
     absent: Bool[np.ndarray, "roles layers heads"]
     combinations: tuple[Combination, ...]
     assessment: Assessment | None
-    skipped: tuple[str, ...]
     sieves: tuple[str, ...]
     stack: Stack
     heads: int
@@ -271,7 +269,7 @@ def summarise(labelling: Labelling) -> Summary:
         account=account(labelling), decision=decision, roles=tuple(roles),
         supports=tuple(_support(labelling, place) for place in places if assessed),
         held=held, strong=strong, absent=absent, combinations=_combinations(held, names, assessed),
-        assessment=assessed, skipped=labelling.skipped, sieves=findings.sieves,
+        assessment=assessed, sieves=findings.sieves,
         stack=labelling.scores.stack, heads=heads,
         columns={name: np.asarray(grid, np.float64).reshape(shape) for name, grid in columns.items()},
         codes=np.asarray(findings.decision, np.int64).reshape(shape), precision=precision,

@@ -65,12 +65,9 @@ def figures(summary: Summary) -> tuple[Figure, ...]:
 
     Exact sets of roles are left out where there are many: hardly any two heads hold the same.
     """
-    if not summary.roles:
-        return ()
-    drawn = (
-        means(summary), p_values(summary), sensitivity(summary), layers(summary), several(summary),
-        None if summary.many else overlap(summary), pairs(summary),
-    )  # fmt: skip
+    makers: list[Callable[[Summary], Figure | None]] = [means, p_values, sensitivity, layers, several]
+    makers += [*[overlap] * (not summary.many), pairs]
+    drawn = [make(summary) for make in makers if summary.roles]
     return tuple(figure for figure in drawn if figure is not None)
 
 

@@ -52,13 +52,12 @@ def pairs_of(summary: Summary) -> dict[tuple[str, str], Pair]:
     rows = {
         (row.first, row.second, row.contrasts): row
         for row in (summary.assessment.together if summary.assessment else ())
-        if row.first in names and row.second in names
+        if {row.first, row.second} <= names
     }
     return {
         (first, second): Pair(row, rows.get((first, second, "without")))
-        for (first, second, contrasts), row in rows.items()
-        if contrasts == "with"
-    }
+        for (first, second, contrasts), row in rows.items() if contrasts == "with"
+    }  # fmt: skip
 
 
 def notable_pairs(summary: Summary) -> list[Pair]:
