@@ -24,8 +24,6 @@ PANEL_SCRIPTS = (
 )  # fmt: skip
 PANEL_STYLES = ("attention/attention.css", "cards/cards.css")
 """Scripts and style sheets of the head panel, for every page that has it."""
-HOW = "--maps 1000"
-"""A command that keeps examples."""
 SPECIAL = ("delimiter", "first")
 """First parts of the names of roles about special tokens, for runs that keep no cells."""
 BINS = 24
@@ -103,11 +101,9 @@ def cards_json(labelling: Labelling, summary: Summary) -> str:
         numbers = {name: number for number, name in enumerate(summary.names)} | {ANY_INPUT: -1}
         content |= {
             "exhibits": [
-                [
-                    numbers[exhibit.sieve], exhibit.layer * summary.heads + exhibit.head, exhibit.rank,
-                    None if np.isnan(exhibit.score) else round(exhibit.score, 6), exhibit.map,
-                ]
-                for exhibit in kept.exhibits
+                [numbers[each.sieve], each.layer * summary.heads + each.head, each.rank,
+                 None if np.isnan(each.score) else round(each.score, 6), each.map]
+                for each in kept.exhibits
             ],
             "maps": [pack(weights) for weights in kept.weights],
             "mapped": kept.places[:, 0].tolist(),
@@ -128,31 +124,29 @@ def _packed_json(content: object) -> str:
 
 def _about_specials(name: str, kept: KeptMaps | None) -> bool:
     """Return whether most of the cells of a role have special tokens as keys, or else its name says so."""
-    counted = [
-        (place, cells) for (place, own), cells in (kept.counted if kept else {}).items() if own == name
-    ]
-    if kept is None or not counted:
+    cells = [
+        (cells, kept.examples[place].special)
+        for (place, own), cells in (kept.counted.items() if kept else ()) if kept and own == name
+    ]  # fmt: skip
+    if not cells:
         return name.partition(":")[0] in SPECIAL
-    special = sum(int(cells[:, kept.examples[place].special].sum()) for place, cells in counted)
-    return 2 * special > sum(int(cells.sum()) for _, cells in counted)
+    return 2 * sum(int(own[:, special].sum()) for own, special in cells) > sum(int(c.sum()) for c, _ in cells)
 
 
 def _note(labelling: Labelling, role: Role) -> str:
     """Return what the mean is taken over where that is not every input once, and any further condition."""
-    scores, counts = labelling.scores, labelling.findings.count[role.position]
-    sentences = []
+    scores, counts, sentences = labelling.scores, labelling.findings.count[role.position], []
     if labelling.findings.rules[role.position].pooled:
         sentences.append(
             "The mean is over all cells of all inputs, each weighing the same; the bars count inputs."
         )
     elif len(set(scores.units)) < len(scores.examples):
-        groups = plural(int(counts.max()), "group")
         most = "" if (counts == counts.max()).all() else "at most "
+        groups = plural(int(counts.max()), "group")
         sentences.append(f"The mean is over {most}{groups} of inputs; the bars count inputs.")
     if role.contrast:
-        sentences.append(
-            f"The role also needs a contrast beyond {exact(role.contrast_threshold)}, not drawn here."
-        )
+        least = exact(role.contrast_threshold)
+        sentences.append(f"The role also needs a contrast beyond {least}, not drawn here.")
     return " ".join(sentences)
 
 
@@ -162,13 +156,11 @@ def _missing_sentence(labelling: Labelling) -> str:
     if kept is None and labelling.manifest.get("settings", {}).get("maps"):
         return "This run kept no examples; where it was to keep some, “What was left out” says why."
     if kept is None or not kept.limit:
-        return f"This run kept no examples; `{HOW}` keeps them."
-    if kept.left:
-        return (
-            f"{plural(kept.left, 'more example')} of this run {'was' if kept.left == 1 else 'were'} not kept "
-            f"(limit: {plural(kept.limit, 'attention map')} and the bytes that a report has room for)."
-        )
-    return ""
+        return "This run kept no examples; `--maps 1000` keeps them."
+    return (
+        f"{plural(kept.left, 'more example')} of this run {'was' if kept.left == 1 else 'were'} not kept "
+        f"(limit: {plural(kept.limit, 'attention map')} and the bytes that a report has room for)."
+    ) * bool(kept.left)
 
 
 def typical_inputs(labelling: Labelling, summary: Summary) -> tuple[KeptMaps | None, tuple[int, ...]]:
@@ -195,14 +187,13 @@ def typical_inputs(labelling: Labelling, summary: Summary) -> tuple[KeptMaps | N
     shown, former = list[TypicalInput](), list[int]()
     for cell, own in by_head.items():
         chosen = [
-            exhibit
-            for exhibit in own
-            if exhibit.sieve in places and summary.held[places[exhibit.sieve], exhibit.layer, exhibit.head]
-        ] or [exhibit for exhibit in own if exhibit.sieve == ANY_INPUT]
+            each for each in own
+            if each.sieve in places and summary.held[places[each.sieve], each.layer, each.head]
+        ] or [each for each in own if each.sieve == ANY_INPUT]  # fmt: skip
         if not chosen:
             former.append(cell)
             by_map: dict[int, TypicalInput] = {}
-            for exhibit in sorted(own, key=lambda exhibit: exhibit.rank):
+            for exhibit in sorted(own, key=lambda each: each.rank):
                 if exhibit.rank > 0:
                     by_map.setdefault(exhibit.map, exhibit)
             chosen = [
@@ -215,18 +206,14 @@ def typical_inputs(labelling: Labelling, summary: Summary) -> tuple[KeptMaps | N
     of_maps = kept.places[maps].copy()
     of_maps[:, 0] = np.searchsorted(examples, of_maps[:, 0])
     pairs = {(int(kept.places[exhibit.map, 0]), exhibit.sieve) for exhibit in shown}
-    some = replace(
-        kept,
-        examples=tuple(kept.examples[example] for example in examples),
-        places=of_maps,
-        weights=tuple(kept.weights[number] for number in maps),
-        exhibits=tuple(replace(exhibit, map=maps.index(exhibit.map)) for exhibit in shown),
-        counted={
-            (examples.index(place), name): cells
-            for (place, name), cells in kept.counted.items()
-            if (place, name) in pairs
-        },
-    )
+    counted = {
+        (examples.index(place), name): cells
+        for (place, name), cells in kept.counted.items() if (place, name) in pairs
+    }  # fmt: skip
+    exhibits = tuple(replace(exhibit, map=maps.index(exhibit.map)) for exhibit in shown)
+    weights = tuple(kept.weights[number] for number in maps)
+    inputs = tuple(kept.examples[example] for example in examples)
+    some = replace(kept, examples=inputs, places=of_maps, weights=weights, exhibits=exhibits, counted=counted)
     return some, tuple(former)
 
 

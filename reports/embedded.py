@@ -38,10 +38,7 @@ def script_json(text: str) -> str:
 
 
 def findings_json(
-    summary: Summary,
-    model: object = None,
-    verdicts: Sequence[tuple[int, np.ndarray]] = (),
-    **terms: Any,
+    summary: Summary, model: object = None, verdicts: Sequence[tuple[int, np.ndarray]] = (), **terms: Any
 ) -> str:
     """Return all findings by column: 64-bit floats, little-endian, base64.
 
@@ -60,62 +57,43 @@ def findings_json(
     """
     names = summary.names
     parts, groups = parts_of(names), key_groups(model, summary.layers, summary.heads)
-    tested = (
-        np.where(summary.codes < 0, len(DECISIONS), summary.codes)
-        .astype("u1")
-        .reshape(len(summary.sieves), -1)
-    )
+    tested = np.where(summary.codes < 0, len(DECISIONS), summary.codes).astype("u1")
     shown = tested.copy()
     for column, codes in verdicts:
         shown[column] = codes.ravel()
+
+    def column_text(column: Float[np.ndarray, "sieves heads"]) -> str:
+        first = column[:, :1]
+        same = (column == first) | (np.isnan(column) & np.isnan(first))
+        return _base64((first if same.all() else column).astype("<f8"))
+
+    roles = [
+        {
+            "sieve": role.position, "title": phrase_of(role.sieve).title, "family": family_of(role.sieve),
+            "hue": tone_of(family_of(role.sieve)),
+            "parts": [names.index(part) for part in parts.get(role.sieve, ())],
+            "count": role.tally.role, "code": role.code, "tone": role.tone, "threshold": role.threshold,
+            "contrast": summary.sieves.index(role.contrast) if role.contrast else -1,
+            "control": role.control, "verdict": role.verdict, "stronger": role.stronger,
+            "strong": np.flatnonzero(strong).tolist(), "absent": np.flatnonzero(absent).tolist(),
+        }
+        for role, strong, absent in zip(summary.roles, summary.strong, summary.absent, strict=True)
+    ]  # fmt: skip
     content = {
-        "layers": summary.stack.numbers,
-        "heads": summary.heads,
-        "sieves": summary.sieves,
-        "alpha": summary.decision.alpha,
-        "decisions": [*DECISIONS, ""],
-        "names": COLUMNS,
+        "layers": summary.stack.numbers, "heads": summary.heads, "sieves": summary.sieves,
+        "alpha": summary.decision.alpha, "decisions": [*DECISIONS, ""], "names": COLUMNS,
         "precision": summary.precision,
-        "columns": {name: _column_text(summary.columns[name]) for name in (*COLUMNS, *summary.precision)},
-        "decision": _base64(tested),
-        "shown": _base64(shown) if verdicts else "",
-        "words": [*DECISIONS, "contrast"],
-        "roles": [
-            {
-                "sieve": role.position,
-                "title": phrase_of(role.sieve).title,
-                "family": family_of(role.sieve),
-                "hue": tone_of(family_of(role.sieve)),
-                "parts": [names.index(part) for part in parts.get(role.sieve, ())],
-                "count": role.tally.role,
-                "code": role.code,
-                "tone": role.tone,
-                "threshold": role.threshold,
-                "contrast": summary.sieves.index(role.contrast) if role.contrast else -1,
-                "control": role.control,
-                "verdict": role.verdict,
-                "stronger": role.stronger,
-                "strong": np.flatnonzero(strong).tolist(),
-                "absent": np.flatnonzero(absent).tolist(),
-            }
-            for role, strong, absent in zip(summary.roles, summary.strong, summary.absent, strict=True)
-        ],
-        "shared": [] if groups is None else groups.ravel().tolist(),
-        **terms,
-    }
+        "columns": {name: column_text(summary.columns[name]) for name in (*COLUMNS, *summary.precision)},
+        "decision": _base64(tested), "shown": _base64(shown) if verdicts else "",
+        "words": [*DECISIONS, "contrast"], "roles": roles,
+        "shared": [] if groups is None else groups.ravel().tolist(), **terms,
+    }  # fmt: skip
     return script_json(json.dumps(content, separators=(",", ":")))
-
-
-def _column_text(column: Float[np.ndarray, "sieves heads"]) -> str:
-    """Return a column as base64; one value per sieve where all heads of every sieve share it."""
-    first = column[:, :1]
-    same = (column == first) | (np.isnan(column) & np.isnan(first))
-    return _base64((first if same.all() else column).astype("<f8"))
 
 
 def _base64(values: np.ndarray) -> str:
     """Return the bytes of an array as base64."""
-    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+    return base64.b64encode(values.tobytes()).decode("ascii")
 
 
 def manifest_json(manifest: Mapping[str, Any]) -> str:
@@ -163,8 +141,7 @@ def pack(array: np.ndarray) -> str:
         >>> zlib.decompress(base64.b64decode(pack(np.array([[1, 2], [3, 255]], dtype=np.uint8))))
         b'\x01\x02\x03\xff'
     """
-    raw = np.ascontiguousarray(array).tobytes()
-    return base64.b64encode(zlib.compress(raw, LEVEL)).decode("ascii")
+    return base64.b64encode(zlib.compress(array.tobytes(), LEVEL)).decode("ascii")
 
 
 def tokens_of(example: Example) -> dict[str, list[Any]]:

@@ -6,36 +6,20 @@ and heads per role, drawn by a script that can reach neither the notebook nor th
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from headroles.kinds import kind_of
-from headroles.records.findings import DECISIONS, Labelling, stronger_roles
-from headroles.records.layers import Stack
-from headroles.records.markup import (
-    counts_table,
-    escape_name,
-    fact,
-    heads_table,
-    model_name,
-    paragraph,
-)
+from headroles.records.findings import DECISIONS, Labelling
+from headroles.records.markup import counts_table, escape_name, fact, heads_table, model_name, paragraph
 from headroles.records.numbers import mean, plural
-from headroles.records.roles import (
-    control_of,
-    explained_list,
-    parts_of,
-    phrase_of,
-    role_marks,
-    without_wholes,
-)
-from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
+from headroles.records.roles import control_of, explained_list, parts_of, phrase_of
+from headroles.records.rules.rule import BOTH, FAMILIES
 from headroles.reports.document import environment, policy, template
 from headroles.reports.embedded import script_json
-from headroles.reports.summary import Summary
+from headroles.reports.kinds.label import head_sentences
+from headroles.reports.summary import Summary, summarise
 
 MOST_MARKS, MOST_HEADS = 35, 2048
 """Above these numbers of roles or heads a cell shows the number of the head's roles, not their marks."""
@@ -53,102 +37,65 @@ LEAST_CELL, MOST_CELL, TALLEST = 6, 19, 640
 """Pixels: of the side of a cell, and the most of the frame's height."""
 
 
-def maps_html(labelling: Labelling, summary: Summary, sentences: Sequence[str]) -> list[str]:
+def maps_html(labelling: Labelling, summary: Summary) -> list[str]:
     """Return the maps of the roles of a run, for notebooks.
 
     Args:
         labelling: The run.
-        summary: Its summary.
-        sentences: What each head does, layer by layer; shown where there are at most ``MOST_SENTENCES``.
+        summary: Its summary. What each head does is told of at most ``MOST_SENTENCES``.
 
     Returns:
         HTML without a script outside of the sandboxed frame; tables where there is no map, or more than
-        ``MOST_CELLS``.
+        ``MOST_CELLS``. A whole such as "delimiter" has a map only where a head holds it and none of its
+        parts. Where there are too many roles for a screen, only those that a head holds have one.
     """
-    roles = drawn_roles(summary)
-    cells = len(roles) * summary.layers * summary.heads
-    if not 0 < cells <= MOST_CELLS:
+    drawn, wholes = summary.drawn, parts_of(summary.names)
+    shown = [
+        number for number, name in enumerate(summary.names)
+        if drawn[number].any() or not (summary.many or name in wholes)
+    ]  # fmt: skip
+    heads = summary.layers * summary.heads
+    if not 0 < len(shown) * heads <= MOST_CELLS:
         return [tables_html(labelling)]
-    page = maps_page(labelling, summary, sentences if len(sentences) <= MOST_SENTENCES else ())
-    return [_frame(page, summary, len(roles))]
-
-
-def maps_page(labelling: Labelling, summary: Summary, sentences: Sequence[str]) -> str:
-    """Return one self-contained page with a map of layers × heads per role.
-
-    Args:
-        labelling: The run.
-        summary: Its summary.
-        sentences: What each head does, layer by layer; () to leave them out.
-    """
-    script, data = template("notebook/maps.js"), maps_data(labelling, summary, sentences)
-    verdicts = explained_list(summary.roles[number].control for number in drawn_roles(summary))
-    return (
-        environment()
-        .get_template("notebook/maps.html")
-        .render(
-            title=f"Roles of the heads of {summary.account.title}",
-            style=Markup(_colours() + template("notebook/maps.css")),
-            script=Markup(script),
-            policy=policy([script]),
-            parts=any(role["parts"] for role in data["roles"]),
-            bare=len(summary.roles) - len(drawn_roles(summary)) if summary.many else 0,
-            verdicts=verdicts,
-            data=Markup(script_json(json.dumps(data, ensure_ascii=False))),
-        )
-    )
-
-
-def maps_data(labelling: Labelling, summary: Summary, sentences: Sequence[str]) -> dict[str, Any]:
-    """Return what the maps draw: per role and head the mean with its interval, and the digit of its verdict.
-
-    Numbers are steps of 1/1000, heads follow each other layer by layer, separated by blanks. Ends of
-    intervals are distances from the mean. ``parts`` are the heads of a whole that hold one of its parts.
-    """
     low, high = labelling.mean_intervals()
     findings, roles = labelling.findings, []
-    drawn = without_wholes([role.sieve for role in summary.roles], summary.held)
-    for number in drawn_roles(summary):
+    for number in shown:
         role = summary.roles[number]
         center = findings.mean[role.position].ravel()
-        code = findings.decision[role.position].ravel().copy()
-        code[summary.absent[number].ravel()] = ABSENT
-        roles.append(
-            {
-                "sieve": role.sieve,
-                "title": phrase_of(role.sieve).title,
-                "mark": role.code,
-                "tone": role.tone,
-                "verdict": role.verdict,
-                "threshold": round(role.threshold, 4),
-                "mean": _steps(center),
-                "below": _steps(center - low[role.position].ravel()),
-                "above": _steps(high[role.position].ravel() - center),
-                "code": "".join(map(str, code.tolist())),
-                "parts": np.flatnonzero(summary.held[number] & ~drawn[number]).tolist(),
-            }
-        )
-    return {
-        "layers": summary.stack.numbers,
-        "heads": summary.heads,
-        "size": cell_size(summary.heads),
-        "words": [*kind_of(labelling).outcomes[:4], "", "absent"],
-        "roles": roles,
-        "sentences": [*sentences],
-    }
-
-
-def drawn_roles(summary: Summary) -> list[int]:
-    """Return the numbers of the roles that have a map.
-
-    A whole such as "delimiter" has one only where a head holds it and none of its parts. Where there are too
-    many roles for a screen, only those that a head holds have one.
-    """
-    names = [role.sieve for role in summary.roles]
-    held = [bool(heads.any()) for heads in without_wholes(names, summary.held)]
-    wholes = parts_of(names)
+        code = np.where(summary.absent[number], ABSENT, findings.decision[role.position]).ravel()
+        roles.append({
+            "sieve": role.sieve, "title": phrase_of(role.sieve).title, "mark": role.code, "tone": role.tone,
+            "verdict": role.verdict, "threshold": round(role.threshold, 4), "mean": _steps(center),
+            "below": _steps(center - low[role.position].ravel()),  # ends are distances from the mean
+            "above": _steps(high[role.position].ravel() - center),
+            "code": "".join(map(str, code.tolist())),
+            "parts": np.flatnonzero(summary.held[number] & ~drawn[number]).tolist(),
+        })  # fmt: skip
+    size = min(MOST_CELL, max(LEAST_CELL, MAP // summary.heads))
+    data = {
+        "layers": summary.stack.numbers, "heads": summary.heads, "size": size,
+        "words": [*kind_of(labelling).outcomes[:4], "", "absent"], "roles": roles,
+        "sentences": head_sentences(summary) if heads <= MOST_SENTENCES else [],
+    }  # fmt: skip
+    style, script = template("shared/page.css"), template("notebook/maps.js")
+    ends = (r"^:root {.*?^}\n", r"^@media \(prefers-color-scheme: dark\) {.*?^}\n")
+    found = (re.search(end, style, flags=re.DOTALL | re.MULTILINE) for end in ends)
+    page = environment().get_template("notebook/maps.html").render(
+        title=f"Roles of the heads of {summary.account.title}",
+        style=Markup("".join(match[0] for match in found if match) + template("notebook/maps.css")),
+        script=Markup(script),
+        policy=policy([script]),
+        parts=any(role["parts"] for role in roles),
+        bare=len(summary.roles) - len(shown) if summary.many else 0,
+        verdicts=explained_list(summary.roles[number].control for number in shown),
+        data=Markup(script_json(json.dumps(data, ensure_ascii=False))),
+    )  # fmt: skip
+    rows = -(-len(shown) // max(1, WIDTH // ((size + 2) * summary.heads + NAMES)))
+    height = min(TALLEST, REST + rows * ((size + 2) * summary.layers + TITLE))
+    document = page.replace("&", "&amp;").replace('"', "&quot;")
     return [
-        number for number, name in enumerate(names) if held[number] or not (summary.many or name in wholes)
+        f'<iframe srcdoc="{document}" sandbox="allow-scripts" title="Roles of every head, layers by heads" '
+        f'style="width:100%;height:{height}px;border:0;resize:vertical"></iframe>'
     ]
 
 
@@ -162,118 +109,53 @@ def _steps(values: np.ndarray) -> str:
     return " ".join("" if np.isnan(value) else str(round(value * STEPS)) for value in values.tolist())
 
 
-def _colours() -> str:
-    """Return the colours of the page, light and dark."""
-    style = template("shared/page.css")
-    dark = re.search(
-        r"^@media \(prefers-color-scheme: dark\) {.*?^}\n", style, flags=re.DOTALL | re.MULTILINE
-    )
-    light = re.search(r"^:root {.*?^}\n", style, flags=re.DOTALL | re.MULTILINE)
-    return "".join(found[0] for found in (light, dark) if found)
-
-
-def cell_size(heads: int) -> int:
-    """Return the side of a cell in pixels.
-
-    Example:
-        >>> cell_size(12), cell_size(64)
-        (19, 6)
-    """
-    return min(MOST_CELL, max(LEAST_CELL, MAP // heads))
-
-
-def _frame(page: str, summary: Summary, maps: int) -> str:
-    """Return a page in a sandboxed frame, as high as its maps need in a usual notebook."""
-    cell = cell_size(summary.heads) + 2
-    across = max(1, WIDTH // (cell * summary.heads + NAMES))
-    height = min(TALLEST, REST + -(-maps // across) * (cell * summary.layers + TITLE))
-    document = page.replace("&", "&amp;").replace('"', "&quot;")
-    return (
-        f'<iframe srcdoc="{document}" sandbox="allow-scripts" title="Roles of every head, layers by heads" '
-        f'style="width:100%;height:{height}px;border:0;resize:vertical"></iframe>'
-    )
-
-
 def tables_html(run: Labelling) -> str:
     """Return counts per role with its strongest head, and the roles of every head as tables.
 
     It has under 200 KB for 32 × 32 heads × 20 sieves.
     """
-    findings, outcomes, stack = run.findings, kind_of(run).outcomes, run.scores.stack
-    places, names = [findings.of(name) for name in findings.roles], [*findings.roles]
-    held, strong = findings.decision[places] == 0, stronger_roles(findings, run.decision)
-    marks, ends, rows = role_marks(names), run.mean_intervals(), []
-    for holders, place, name, mark in zip(held, places, names, marks, strict=True):
-        best = np.where(holders, findings.mean[place], np.nan)
-        cells = _counts(findings.decision[place], len(outcomes))
-        cells += _head_cells(stack, best, findings.mean[place], *(grid[place] for grid in ends))
-        rows.append((name, [*cells, *([] if _many(held) else [mark])]))
-    heads = [*outcomes, "strongest head", "mean [95 %]", *([] if _many(held) else ["mark"])]
+    summary, outcomes = summarise(run), kind_of(run).outcomes
+    held, roles, stack, decision = summary.held, summary.roles, summary.stack, run.decision
+    many = len(roles) > MOST_MARKS or (bool(roles) and held[0].size > MOST_HEADS)
+    rows = []
+    for role in roles:
+        best = role.strongest
+        text = "{} [{}, {}]".format(*map(mean, best.score)) if best else ""
+        strongest = [stack.name(best.layer, best.head) if best else "none", text]
+        rows.append((role.sieve, [*role.tally[: len(outcomes)], *strongest, *[role.code] * (not many)]))
+    stronger = [run.findings.rules[role.position].stronger for role in roles]
     told = [
-        f"{escape_name(name)}: {int(own.sum())} beyond {control_of(findings.rules[place].contrast)}, "
-        f"{int(more.sum())} of them beyond {control_of(findings.rules[place].stronger)} (+)"
-        for name, place, own, more in zip(names, places, held, strong, strict=True)
-        if findings.rules[place].stronger and own.any()
+        f"{escape_name(role.sieve)}: {role.tally.role} beyond {control_of(role.contrast)}, "
+        f"{role.tally.strong} of them beyond {control_of(second)} (+)"
+        for role, second in zip(roles, stronger, strict=True)
+        if second and role.tally.role
     ]
-    if _many(held):
-        caption = "Number of roles by layer (rows) and head"
-        cells_of = [[str(number or "") for number in row] for row in held.sum(axis=0).tolist()]
-    else:
-        caption, signs = "Roles by layer (rows) and head", [*marks, *(f"{mark}+" for mark in marks)]
-        cells_of = _mark_cells(np.concatenate([held & ~strong, strong]), signs)
-    method = _method(run.decision, findings.rules)
-    return (
-        paragraph(
-            f"<strong>{escape_name(model_name(run.manifest))}</strong>. {_inputs(run.manifest)}{method}"
-        )
-        + (paragraph(f"{'; '.join(told)}.") if told else "")
-        + counts_table("Heads by role", heads, rows)
-        + heads_table(caption, cells_of, stack.numbers)
-    )
-
-
-def _counts(decision: np.ndarray, outcomes: int) -> list[object]:
-    return [int((decision == code).sum()) for code in range(outcomes)]
-
-
-def _head_cells(stack: Stack, value: np.ndarray, *grids: np.ndarray) -> list[object]:
-    """Return the head with the largest value (layer-head), and its mean with the ends of its interval."""
-    if not np.isfinite(value).any():
-        return ["none", ""]
-    at = np.unravel_index(int(np.nanargmax(value)), value.shape)
-    center, low, high = (mean(float(grid[at])) for grid in grids)
-    return [stack.name(int(at[0]), int(at[1])), f"{center} [{low}, {high}]"]
-
-
-def _many(held: np.ndarray) -> bool:
-    return held.shape[0] > MOST_MARKS or held[0].size > MOST_HEADS if len(held) else False
-
-
-def _mark_cells(held: np.ndarray, marks: Sequence[str]) -> list[list[str]]:
-    """Return marks of the roles of every layer and head."""
-    return [
-        [" ".join(marks[role] for role in np.flatnonzero(roles).tolist()) for roles in held[:, layer].T]
-        for layer in range(held.shape[1])
-    ]
-
-
-def _method(decision: Decision, rules: Sequence[Rule]) -> str:
-    """Return test, correction, family and level as text."""
+    caption, cells = "Number of roles by layer (rows) and head", [
+        [str(number or "") for number in layer] for layer in held.sum(axis=0).tolist()
+    ]  # fmt: skip
+    if not many:
+        caption = "Roles by layer (rows) and head"
+        marks = [role.code for role in roles] + [f"{role.code}+" for role in roles]
+        both = np.concatenate([held & ~summary.strong, summary.strong])
+        cells = [
+            [" ".join(marks[role] for role in np.flatnonzero(own).tolist()) for own in both[:, layer].T]
+            for layer in range(summary.layers)
+        ]
     over = "no correction"
     if decision.correction != "none":
-        both = BOTH * any(rule.together for rule in rules)
         family = escape_name(FAMILIES.get(decision.family, decision.family))
-        over = f"{escape_name(decision.correction)} over {family}{both}"
-    return f"{escape_name(decision.test)}, {over}, alpha {decision.alpha:g}."
-
-
-def _inputs(facts: Mapping[str, Any]) -> str:
-    """Return task, source and number of inputs as text from a manifest; for a comparison from its run A."""
-    run = facts if "source" in facts else facts.get("a", {})
-    names = [fact(run, "task"), fact(run, "source", "name")]
+        together = BOTH * any(rule.together for rule in run.findings.rules)
+        over = f"{escape_name(decision.correction)} over {family}{together}"
+    names = [fact(run.manifest, "task"), fact(run.manifest, "source", "name")]
     words = [escape_name(name) for name in names if isinstance(name, str) and name]
-    for name, noun in (("examples", "input"), ("units", "unit")):
-        number = fact(facts, "counts", name)
-        if isinstance(number, int):
-            words.append(plural(number, noun))
-    return f"{', '.join(words)}. " if words else ""
+    sizes = [(fact(run.manifest, "counts", f"{noun}s"), noun) for noun in ("example", "unit")]
+    words += [plural(size, noun.replace("example", "input")) for size, noun in sizes if isinstance(size, int)]
+    inputs = f"{', '.join(words)}. " if words else ""
+    method = f"{escape_name(decision.test)}, {over}, alpha {decision.alpha:g}."
+    heads = [*outcomes, "strongest head", "mean [95 %]", *["mark"] * (not many)]
+    return (
+        paragraph(f"<strong>{escape_name(model_name(run.manifest))}</strong>. {inputs}{method}")
+        + (paragraph(f"{'; '.join(told)}.") if told else "")
+        + counts_table("Heads by role", heads, rows)
+        + heads_table(caption, cells, stack.numbers)
+    )

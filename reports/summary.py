@@ -13,7 +13,7 @@ from headroles.kinds import kind_of
 from headroles.records.assessment import Assessment, Precision
 from headroles.records.findings import COLUMNS, DECISIONS, Labelling, absent_heads, stronger_roles
 from headroles.records.layers import Stack
-from headroles.records.roles import control_of, controls_of, explained_words, looks_of
+from headroles.records.roles import control_of, controls_of, explained_words, looks_of, without_wholes
 from headroles.records.rules.rule import Decision
 from headroles.reports.account import Account, account
 from headroles.reports.words import HALF, STEADY, Interval
@@ -170,7 +170,6 @@ class Summary:
         absent: Whether a head called "not" is absent.
         combinations: Exact role sets, most frequent first.
         assessment: All results beyond the tests; None when the run did not compute it.
-        skipped: What was left out, one sentence each.
         sieves: Names of all sieves, contrasts included.
         stack: The layers by their positions.
         heads: Number of heads in a layer.
@@ -188,7 +187,6 @@ class Summary:
     absent: Bool[np.ndarray, "roles layers heads"]
     combinations: tuple[Combination, ...]
     assessment: Assessment | None
-    skipped: tuple[str, ...]
     sieves: tuple[str, ...]
     stack: Stack
     heads: int
@@ -211,6 +209,15 @@ class Summary:
         """Return the names of the roles."""
         return [role.sieve for role in self.roles]
 
+    @property
+    def drawn(self) -> Bool[np.ndarray, "roles layers heads"]:
+        """Return the roles to draw: one with parts is left out where the head holds one of its parts."""
+        return without_wholes(self.names, self.held)
+
+    def name(self, cell: int) -> str:
+        """Return the name of a head by its number, counted layer by layer, such as "2-8"."""
+        return self.stack.name(*divmod(cell, self.heads))
+
     def of(self, name: str, position: int) -> Float[np.ndarray, " heads"]:
         """Return one column of one sieve, layer-major."""
         values: np.ndarray = self.columns[name][position]
@@ -232,84 +239,58 @@ def summarise(labelling: Labelling) -> Summary:
     places = [place for place, rule in enumerate(findings.rules) if rule.role]
     names = [findings.sieves[place] for place in places]
     held, strong = findings.decision[places] == 0, stronger_roles(findings, decision)
-    absent = np.zeros_like(held)
+    absent, roles = np.zeros_like(held), []
     if assessed is not None:
         absent = absent_heads(findings, assessed.precision, decision)[places]
-    roles = []
+
+    def threshold(position: int) -> float:
+        null, rule = findings.null[position], findings.rules[position]
+        return rule.threshold if np.isnan(null).all() else float(np.nanmean(null)) + rule.margin
+
     for number, (position, look) in enumerate(zip(places, looks_of(names), strict=True)):
         rule, decided = findings.rules[position], findings.decision[position]
         counts = [(decided == code).sum() for code in range(len(DECISIONS))]
-        counts += [absent[number].sum(), strong[number].sum()]
-        roles.append(
-            Role(
-                sieve=rule.sieve,
-                position=position,
-                code=look.mark,
-                tone=look.tone,
-                symbol=look.symbol,
-                threshold=_threshold(labelling, position),
-                contrast=rule.contrast,
-                contrast_threshold=_threshold(labelling, findings.of(rule.contrast))
-                if rule.contrast
-                else math.nan,
-                tally=Tally(*map(int, counts)),
-                layers=tuple(held[number].sum(axis=1).tolist()),
-                strongest=_strongest(labelling, position),
-                together=rule.together,
-                control=controls_of(rule.weaker, rule.contrast),
-                stronger=control_of(rule.stronger) if rule.stronger in findings.sieves else "",
-                bounded=assessed is not None and not np.isnan(assessed.precision.p_absent[position]).all(),
-            )
-        )
+        roles.append(Role(
+            sieve=rule.sieve, position=position, code=look.mark, tone=look.tone, symbol=look.symbol,
+            threshold=threshold(position), contrast=rule.contrast,
+            contrast_threshold=threshold(findings.of(rule.contrast)) if rule.contrast else math.nan,
+            tally=Tally(*map(int, (*counts, absent[number].sum(), strong[number].sum()))),
+            layers=tuple(held[number].sum(axis=1).tolist()), strongest=_strongest(labelling, position),
+            together=rule.together, control=controls_of(rule.weaker, rule.contrast),
+            stronger=control_of(rule.stronger) if rule.stronger in findings.sieves else "",
+            bounded=assessed is not None and not np.isnan(assessed.precision.p_absent[position]).all(),
+        ))  # fmt: skip
     precision = tuple(field.name for field in fields(Precision)) if assessed else ()
     columns = {name: getattr(findings, name) for name in COLUMNS}
     columns |= {name: getattr(assessed.precision, name) for name in precision} if assessed else {}
-    shape = (findings.count.shape[0], findings.count.shape[1] * findings.count.shape[2])
+    sieves, layers, heads = findings.count.shape
+    shape = (sieves, layers * heads)
     return Summary(
-        account=account(labelling),
-        decision=decision,
-        roles=tuple(roles),
-        supports=_supports(labelling, places),
-        held=held,
-        strong=strong,
-        absent=absent,
-        combinations=_combinations(held, names, assessed),
-        assessment=assessed,
-        skipped=labelling.skipped,
-        sieves=findings.sieves,
-        stack=labelling.scores.stack,
-        heads=findings.count.shape[2],
+        account=account(labelling), decision=decision, roles=tuple(roles),
+        supports=tuple(_support(labelling, place) for place in places if assessed),
+        held=held, strong=strong, absent=absent, combinations=_combinations(held, names, assessed),
+        assessment=assessed, sieves=findings.sieves,
+        stack=labelling.scores.stack, heads=heads,
         columns={name: np.asarray(grid, np.float64).reshape(shape) for name, grid in columns.items()},
-        codes=np.asarray(findings.decision, np.int64).reshape(shape),
-        precision=precision,
-    )
-
-
-def _threshold(labelling: Labelling, position: int) -> float:
-    """Return θ: the chance value met in the run plus the margin; the rule's own where no score was seen."""
-    null, rule = labelling.findings.null[position], labelling.findings.rules[position]
-    return rule.threshold if np.isnan(null).all() else float(np.nanmean(null)) + rule.margin
+        codes=np.asarray(findings.decision, np.int64).reshape(shape), precision=precision,
+    )  # fmt: skip
 
 
 def _strongest(labelling: Labelling, position: int) -> Strongest | None:
     """Return the head with the largest mean among those that hold the role, the first of equals."""
-    findings, ends = labelling.findings, labelling.mean_intervals()
-    held = findings.decision[position] == 0
+    findings, rule = labelling.findings, labelling.findings.rules[position]
+    held, means = findings.decision[position] == 0, (findings.mean, *labelling.mean_intervals())
     if not held.any():
         return None
-    best = np.argmax(np.where(held, findings.mean[position], -np.inf))
-    layer, head = (int(place) for place in np.unravel_index(best, held.shape))
+    layer, head = divmod(int(np.argmax(np.where(held, findings.mean[position], -np.inf))), held.shape[1])
 
-    def interval(sieve: int) -> Interval:
-        return Interval(*(float(grid[sieve, layer, head]) for grid in (findings.mean, *ends)))
+    def interval(sieve: int, *grids: np.ndarray, less: float = 0.0) -> Interval:
+        return Interval(*(float(grid[sieve, layer, head]) - less for grid in grids))
 
-    contrast, beyond = findings.rules[position].contrast, None
-    if kind_of(labelling).baselines:
-        null = float(findings.null[position, layer, head])
-        grids = (findings.mean, findings.low, findings.high)
-        beyond = Interval(*(float(grid[position, layer, head]) - null for grid in grids))
-    score, other = interval(position), interval(findings.of(contrast)) if contrast else None
-    return Strongest(layer, head, score, other, beyond)
+    contrast = interval(findings.of(rule.contrast), *means) if rule.contrast else None
+    null, grids = float(findings.null[position, layer, head]), (findings.mean, findings.low, findings.high)
+    beyond = interval(position, *grids, less=null) if kind_of(labelling).baselines else None
+    return Strongest(layer, head, interval(position, *means), contrast, beyond)
 
 
 def _combinations(
@@ -317,8 +298,10 @@ def _combinations(
 ) -> tuple[Combination, ...]:
     """Return exact role sets of heads with a role, most frequent first, then in the order of roles."""
     expected = {role_set.roles: role_set for role_set in assessed.sets} if assessed else {}
-    columns = held.reshape(len(names), held.shape[1] * held.shape[2]).T
-    sets = Counter(tuple(np.flatnonzero(column).tolist()) for column in columns)
+    sets = Counter(
+        tuple(np.flatnonzero(column).tolist())
+        for column in held.reshape(len(names), held.shape[1] * held.shape[2]).T
+    )
     sets.pop((), None)
     combinations = []
     for roles, count in sorted(sets.items(), key=lambda pair: (-pair[1], pair[0])):
@@ -328,32 +311,24 @@ def _combinations(
     return tuple(combinations)
 
 
-def _supports(labelling: Labelling, places: list[int]) -> tuple[Support, ...]:
-    """Return stability, detectable effect and design effect of every role; none without an assessment."""
-    if labelling.assessment is None:
-        return ()
+def _support(labelling: Labelling, place: int) -> Support:
+    """Return stability, detectable effect and design effect of a role of a run with an assessment."""
+    assert labelling.assessment is not None
     precision, units = labelling.assessment.precision, labelling.scores.units
-    grouped, supports = len(set(units)) < len(units), list[Support]()
-    for place in places:
-        decided = labelling.findings.decision[place]
-        own, tested = decided == 0, decided != 3
-        stability, shares = precision.stability[place], precision.prevalence[place][own]
-        design = _known(precision.design_effect[place]) if grouped else np.array([])
-        effects, known = _known(precision.detectable[place][tested]), _known(shares)
-        supports.append(
-            Support(
-                labels=int(own.sum()),
-                steady=None if np.isnan(stability[tested]).any() else int((stability[own] >= STEADY).sum()),
-                detectable=(float(effects.min()), float(effects.max())) if effects.size else (math.nan,) * 2,
-                design=float(np.median(design)) if design.size else math.nan,
-                minority=int((shares < HALF).sum()),
-                least=float(known.min()) if known.size else math.nan,
-            )
+    decided = labelling.findings.decision[place]
+    own, tested, stability = decided == 0, decided != 3, precision.stability[place]
+    shares, effects, design = (
+        values[~np.isnan(values)]
+        for values in (
+            precision.prevalence[place][own], precision.detectable[place][tested],
+            precision.design_effect[place],
         )
-    return tuple(supports)
-
-
-def _known(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, " known"]:
-    """Return the numbers that are not NaN."""
-    known: np.ndarray = values[~np.isnan(values)]
-    return known
+    )  # fmt: skip
+    return Support(
+        labels=int(own.sum()),
+        steady=None if np.isnan(stability[tested]).any() else int((stability[own] >= STEADY).sum()),
+        detectable=(float(effects.min()), float(effects.max())) if effects.size else (math.nan,) * 2,
+        design=float(np.median(design)) if design.size and len(set(units)) < len(units) else math.nan,
+        minority=int((shares < HALF).sum()),
+        least=float(shares.min()) if shares.size else math.nan,
+    )

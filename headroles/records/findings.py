@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -426,15 +426,7 @@ class Labelling:
 
         kind = kind_of(self)
         answer = [sentence.text for sentence in kind.answer(self).sentences]
-        return labelling_text(
-            replace(self.findings, decision=kind.decided(self)),
-            self.decision,
-            self.manifest,
-            kind.outcomes,
-            len(self.skipped),
-            self.folder,
-            answer,
-        )
+        return labelling_text(self, kind.decided(self), answer)
 
     def _repr_html_(self) -> str:
         """Return the answer in sentences, and the maps of all roles or tables, for notebooks."""

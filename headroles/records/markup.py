@@ -31,19 +31,13 @@ def answer_html(answer: Answer) -> str:
         f"<li><strong>{escape(sentence.lead)}</strong>{escape(sentence.text[len(sentence.lead) :])}</li>"
         for sentence in answer.sentences
     )
-    warnings = "".join(f"<li>{escape(warning)}</li>" for warning in answer.warnings)
-    count = len(answer.warnings)
+    warnings, count = "".join(f"<li>{escape(text)}</li>" for text in answer.warnings), len(answer.warnings)
     more = (
         f'<details style="margin:.5em 0"><summary>{count} warning{"s" * (count > 1)}</summary>'
         f'<ul style="max-width:62em">{warnings}</ul></details>'
-        if warnings
-        else ""
-    )
-    return (
-        paragraph(f"<strong>{escape(answer.title)}</strong>")
-        + paragraph(escape(answer.line))
-        + f'<ul style="max-width:62em;margin:.5em 0">{items}</ul>{more}'
-    )
+    ) * bool(count)
+    title = paragraph(f"<strong>{escape(answer.title)}</strong>") + paragraph(escape(answer.line))
+    return f'{title}<ul style="max-width:62em;margin:.5em 0">{items}</ul>{more}'
 
 
 def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[object]]]) -> str:
@@ -54,16 +48,9 @@ def counts_table(caption: str, heads: Sequence[str], rows: Sequence[tuple[str, S
         heads: Titles of the columns after the first.
         rows: Name and cells of each sieve.
     """
-    parts = [TABLE, f"{CAPTION}{escape(caption)}</caption>", '<thead style="text-align:right"><tr><td></td>']
-    parts += [f"<th>{escape(head)}</th>" for head in heads]
-    parts.append('</tr></thead><tbody style="text-align:right">')
-    for name, cells in rows[:MOST_ROWS]:
-        markup = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
-        parts.append(f"<tr><th>{escape_name(name)}</th>{markup}</tr>")
-    parts.append("</tbody></table>")
     left = len(rows) - MOST_ROWS
     more = paragraph(f"{left} more rows are left out here; .frame() has them all.") if left > 0 else ""
-    return _scrollable(caption, "".join(parts)) + more
+    return _table(caption, heads, rows[:MOST_ROWS], ' style="text-align:right"') + more
 
 
 def heads_table(caption: str, cells: Iterable[Iterable[str]], layers: Sequence[int]) -> str:
@@ -74,21 +61,23 @@ def heads_table(caption: str, cells: Iterable[Iterable[str]], layers: Sequence[i
         cells: Plain text per layer and head; a dot replaces empty text.
         layers: Position of each layer.
     """
-    rows = [[escape(cell) or "·" for cell in row] for row in cells]
-    numbers = "".join(f"<th>{head}</th>" for head in range(len(rows[0]) if rows else 0))
-    parts = [
-        TABLE,
-        f"{CAPTION}{escape(caption)}</caption>",
-        f"<thead><tr><td></td>{numbers}</tr></thead><tbody>",
-    ]
-    for layer, row in zip(layers, rows, strict=True):
-        parts.append(f"<tr><th>{layer}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>")
-    return _scrollable(caption, "".join([*parts, "</tbody></table>"]))
+    rows = [(layer, [cell or "·" for cell in row]) for layer, row in zip(layers, cells, strict=True)]
+    return _table(caption, range(len(rows[0][1]) if rows else 0), rows)
 
 
-def _scrollable(label: str, table: str) -> str:
-    """Wrap a table so that it scrolls by itself where the notebook is narrower, by keyboard too."""
-    return f"{SCROLLED.format(escape(label))}{table}</div>"
+def _table(
+    caption: str, heads: Iterable[object], rows: Iterable[tuple[object, Iterable[object]]], style: str = ""
+) -> str:
+    """Return a table that scrolls by itself where the notebook is narrower, by keyboard too."""
+    titles = "".join(f"<th>{escape(str(head))}</th>" for head in heads)
+    lines = "".join(
+        f"<tr><th>{escape_name(name)}</th>{''.join(f'<td>{escape(str(cell))}</td>' for cell in cells)}</tr>"
+        for name, cells in rows
+    )
+    return (
+        f"{SCROLLED.format(escape(caption))}{TABLE}{CAPTION}{escape(caption)}</caption><thead{style}><tr>"
+        f"<td></td>{titles}</tr></thead><tbody{style}>{lines}</tbody></table></div>"
+    )
 
 
 def paragraph(markup: str) -> str:

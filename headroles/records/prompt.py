@@ -14,7 +14,7 @@ import numpy as np
 
 from headroles.errors import UnknownName
 from headroles.records.brief import MOST_LINES, brief_lines, sentence_lines
-from headroles.records.markup import counts_table, escape_name, model_name, paragraph
+from headroles.records.markup import counts_table, escape_name, fact, model_name, paragraph
 from headroles.records.numbers import mean
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headroles.records.comparison import Comparison
-    from headroles.records.findings import Findings, Labelling
+    from headroles.records.findings import Labelling
     from headroles.records.replication import Replication
 
 MOST_ROLES = 10
@@ -34,15 +34,39 @@ MOST_HEADS = 12
 TABLES = '.roles["name"], .head(layer, head), .to_pandas(), .to_xarray()'
 """What a run offers at the prompt."""
 CHANGES = ("changed", "equivalent", "undetermined", "untestable")
-HEAD_AXES = ("sieve", "layer", "head")
-SCORE_AXES = ("sieve", "input", "layer", "head")
-INPUT_AXES = ("sieve", "input")
+ENDS = ("mean", "low", "high")
+"""Columns of a mean with its interval."""
 Place = tuple[int, int]
 """Layer and head, both from 0."""
 
 
+class Evidence:
+    """What has one row per test in ``evidence``."""
+
+    evidence: pd.DataFrame
+    __slots__ = ()
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per role that was tested, or per head of the run, with the evidence.
+
+        Columns: ``sieve`` and its ``title`` in plain words, or ``layer`` and ``head``; ``verdict``, ``mean``
+        with the ends ``low`` and ``high`` of its 95 % interval, ``threshold``, ``contrast`` and
+        ``contrast_threshold`` (NaN without a contrast), and ``q``.
+        """
+        return self.evidence.copy()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the same as ``frame``."""
+        return self.frame()
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return the rows by the names of their columns, each with its mean as ``text``."""
+        rows = [{str(name): value for name, value in row.items()} for row in self.evidence.to_dict("records")]
+        return [row | {"text": "{} [{}, {}]".format(*(mean(row[k]) for k in ENDS))} for row in rows]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Head:
+class Head(Evidence):
     """One head of a run.
 
     Attributes:
@@ -52,7 +76,7 @@ class Head:
         sentence: What the head does, in one plain sentence.
         roles: Names of the roles that it holds, the strongest first.
         link: Place of the head in the report; "" where the run has no report on this machine.
-        evidence: One row per role that was tested. See ``frame``.
+        evidence: One row per role that was tested: the roles of the head first, then by mean. See ``frame``.
     """
 
     layer: int
@@ -63,32 +87,19 @@ class Head:
     link: str
     evidence: pd.DataFrame
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per role that was tested, the roles of the head first, then by mean.
-
-        Columns: ``sieve``, ``title`` in plain words, ``verdict``, ``mean`` with the ends ``low`` and ``high``
-        of its 95 % interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN without a contrast),
-        and ``q``.
-        """
-        return self.evidence.copy()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the same as ``frame``."""
-        return self.frame()
-
     def __repr__(self) -> str:
         """Return the sentence, and a line per role, in at most 20 lines."""
-        rows = _rows(self.evidence)
         facts = [("report", self.link)] if self.link else []
-        facts += [(row["sieve"], f"{row['verdict']}, {_mean_text(row)}") for row in rows]
+        facts += [(row["sieve"], f"{row['verdict']}, {row['text']}") for row in self._rows()]
         return brief_lines(self._title(), facts, [self.sentence])
 
     def _repr_html_(self) -> str:
         """Return the sentence and the evidence as a table, for notebooks."""
-        rows = [
-            (row["sieve"], [row["verdict"], _mean_text(row), mean(row["threshold"]), _contrast_text(row)])
-            for row in _rows(self.evidence)
-        ]
+        rows = []
+        for row in self._rows():
+            contrast = f"{mean(row['contrast'])} ({mean(row['contrast_threshold'])})"
+            cells = [row["verdict"], row["text"], mean(row["threshold"])]
+            rows.append((row["sieve"], [*cells, "" if np.isnan(row["contrast"]) else contrast]))
         heads = ["verdict", "mean [95 %]", "threshold", "contrast (threshold)"]
         summary = paragraph(f"<strong>{escape_name(self._title())}</strong>. {escape(self.sentence)}")
         link = paragraph(f"In the report: <code>{escape(self.link)}</code>") if self.link else ""
@@ -99,14 +110,14 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RoleHeads:
+class RoleHeads(Evidence):
     """The heads of a run, tested for one role.
 
     Attributes:
         sieve: Name of the role.
         heads: Layer and head of every head that holds it, the strongest first.
         counts: Heads per verdict, the role first; verdicts without a head are left out.
-        evidence: One row per head. See ``frame``.
+        evidence: One row per head, by layer and head. See ``frame``.
     """
 
     sieve: str
@@ -124,44 +135,27 @@ class RoleHeads:
         """Return layer and head with the largest mean of those with the role; None without one."""
         return self.heads[0] if self.heads else None
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per head of the run, by layer and head.
-
-        Columns: ``layer``, ``head``, ``verdict``, ``mean`` with the ends ``low`` and ``high`` of its 95 %
-        interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN without a contrast), and ``q``.
-        """
-        return self.evidence.copy()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the same as ``frame``."""
-        return self.frame()
-
     def __repr__(self) -> str:
         """Return counts and the strongest heads, in at most 20 lines."""
-        facts = [("counts", self._counts_text()), *((name, text) for name, text in self._lines())]
         left = len(self.heads) - MOST_HEADS
-        facts += [("…", f"{left} more (.heads)")] if left > 0 else []
+        more = [("…", f"{left} more (.heads)")] if left > 0 else []
+        facts = [("counts", self._counts_text()), *self._lines(), *more]
         return brief_lines(f"{self.sieve}: {self.title}", facts)
 
     def _repr_html_(self) -> str:
         """Return counts, and the strongest heads as a table, for notebooks."""
-        summary = paragraph(
-            f"<strong>{escape_name(self.sieve)}</strong>: {escape_name(self.title)}. {self._counts_text()}."
-        )
-        if not self.heads:
-            return summary
-        caption = "Heads with the role, the strongest first"
-        return summary + counts_table(
-            caption, ["mean [95 %]"], [(name, [text]) for name, text in self._lines()]
-        )
+        names = f"<strong>{escape_name(self.sieve)}</strong>: {escape_name(self.title)}"
+        rows = [(name, [text]) for name, text in self._lines()]
+        table = counts_table("Heads with the role, the strongest first", ["mean [95 %]"], rows)
+        return paragraph(f"{names}. {self._counts_text()}.") + table * bool(rows)
 
     def _counts_text(self) -> str:
         return ", ".join(f"{number} {verdict}" for verdict, number in self.counts.items()) or "no head"
 
     def _lines(self) -> list[tuple[str, str]]:
         """Return the strongest heads with their means."""
-        rows = {(row["layer"], row["head"]): row for row in _rows(self.evidence)}
-        return [(f"{layer}-{head}", _mean_text(rows[layer, head])) for layer, head in self.heads[:MOST_HEADS]]
+        texts = {(row["layer"], row["head"]): row["text"] for row in self._rows()}
+        return [("{}-{}".format(*place), texts[place]) for place in self.heads[:MOST_HEADS]]
 
 
 class RoleMap(Mapping[str, RoleHeads]):
@@ -182,7 +176,7 @@ class RoleMap(Mapping[str, RoleHeads]):
         """
         if sieve not in self:
             raise UnknownName("role of this run", sieve, self)
-        return _role_heads(self._run.evidence(), sieve, _first_outcome(self._run))
+        return self._heads(sieve, self._run.evidence())
 
     def __contains__(self, sieve: object) -> bool:
         """Return whether the run tested a role."""
@@ -204,23 +198,30 @@ class RoleMap(Mapping[str, RoleHeads]):
 
     def __repr__(self) -> str:
         """Return the number of heads with each role, in at most 20 lines."""
-        return brief_lines(f"Roles of {len(self)} sieves", [*self._counts().items()])
+        return brief_lines(f"Roles of {len(self)} sieves", self._counts())
 
     def _repr_html_(self) -> str:
         """Return the number of heads with each role as a table, for notebooks."""
-        rows = [(name, [phrase_of(name).title, text]) for name, text in self._counts().items()]
+        rows = [(name, [phrase_of(name).title, text]) for name, text in self._counts()]
         return counts_table("Heads with the role", ["in words", "heads"], rows)
 
-    def _counts(self) -> dict[str, str]:
+    def _counts(self) -> list[tuple[str, str]]:
         """Return the number of heads with each role and the strongest one as text."""
-        evidence, first = self._run.evidence(), _first_outcome(self._run)
-        roles = {sieve: _role_heads(evidence, sieve, first) for sieve in self}
-        return {
-            sieve: f"{len(role.heads)}, strongest {'{}-{}'.format(*role.strongest)}"
-            if role.strongest
-            else "none"
-            for sieve, role in roles.items()
-        }
+        evidence, lines = self._run.evidence(), []
+        for sieve in self:
+            heads = self._heads(sieve, evidence).heads
+            lines.append((sieve, f"{len(heads)}, strongest {'{}-{}'.format(*heads[0])}" if heads else "none"))
+        return lines
+
+    def _heads(self, sieve: str, evidence: pd.DataFrame) -> RoleHeads:
+        """Return the heads of one role from the evidence of the run."""
+        table = evidence[evidence["sieve"] == sieve].drop(columns="sieve").reset_index(drop=True)
+        first = outcomes_of(self._run)[0]
+        held = table[table["verdict"] == first].sort_values("mean", ascending=False, kind="stable")
+        heads = tuple(zip(held["layer"].astype(int).tolist(), held["head"].astype(int).tolist(), strict=True))
+        counts = table["verdict"].value_counts()
+        ordered = sorted(counts.index, key=lambda verdict: (verdict != first, -counts[verdict]))
+        return RoleHeads(sieve, heads, {str(verdict): int(counts[verdict]) for verdict in ordered}, table)
 
 
 def head_of(run: Labelling, layer: int, head: int, sentence: str, link: str) -> Head:
@@ -235,93 +236,43 @@ def head_of(run: Labelling, layer: int, head: int, sentence: str, link: str) -> 
     """
     table = run.evidence()
     table = table[(table["layer"] == layer) & (table["head"] == head)]
-    first = _first_outcome(run)
-    order = (table["verdict"] != first).to_numpy().astype(int), -table["mean"].fillna(-np.inf).to_numpy()
-    table = table.iloc[np.lexsort(order[::-1])].drop(columns=["layer", "head"]).reset_index(drop=True)
+    other = table["verdict"] != outcomes_of(run)[0]
+    order = np.lexsort((-table["mean"].fillna(-np.inf).to_numpy(), other.to_numpy().astype(int)))
+    roles = tuple(table["sieve"].iloc[order][~other.iloc[order]])
+    table = table.iloc[order].drop(columns=["layer", "head"]).reset_index(drop=True)
     table.insert(1, "title", [phrase_of(sieve).title for sieve in table["sieve"]])
-    roles = tuple(table["sieve"][table["verdict"] == first])
     return Head(layer, head, model_name(run.manifest), sentence, roles, link, table)
 
 
-def _first_outcome(run: Labelling) -> str:
-    """Return the word for a head with a role."""
+def outcomes_of(run: Labelling) -> tuple[str, ...]:
+    """Return the decisions of a run in words, that of a head with a role first."""
     from headroles.kinds import kind_of
 
-    return kind_of(run).outcomes[0]
+    return kind_of(run).outcomes
 
 
-def _role_heads(evidence: pd.DataFrame, sieve: str, first: str) -> RoleHeads:
-    """Return the heads of one role from the evidence of a run.
-
-    Args:
-        evidence: Of the run.
-        sieve: The role.
-        first: The verdict of a head with the role.
-    """
-    table = evidence[evidence["sieve"] == sieve].drop(columns="sieve").reset_index(drop=True)
-    held = table[table["verdict"] == first].sort_values("mean", ascending=False, kind="stable")
-    counts = table["verdict"].value_counts()
-    ordered = sorted(counts.index, key=lambda verdict: (verdict != first, -counts[verdict]))
-    return RoleHeads(
-        sieve,
-        tuple((int(layer), int(head)) for layer, head in zip(held["layer"], held["head"], strict=True)),
-        {str(verdict): int(counts[verdict]) for verdict in ordered},
-        table,
-    )
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table by the names of its columns."""
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
-
-
-def _mean_text(row: Mapping[str, Any]) -> str:
-    """Return the mean of a row with its interval as text."""
-    low, high = mean(row["low"]), mean(row["high"])
-    return f"{mean(row['mean'])} [{low}, {high}]"
-
-
-def _contrast_text(row: Mapping[str, Any]) -> str:
-    """Return the contrast of a row and its threshold as text; "" without a contrast."""
-    if np.isnan(row["contrast"]):
-        return ""
-    return f"{mean(row['contrast'])} ({mean(row['contrast_threshold'])})"
-
-
-def labelling_text(
-    findings: Findings,
-    decision: Decision,
-    manifest: Mapping[str, Any],
-    outcomes: Sequence[str],
-    notes: int,
-    folder: str | None,
-    answer: Sequence[str],
-) -> str:
+def labelling_text(run: Labelling, decided: np.ndarray, answer: Sequence[str]) -> str:
     """Return a run as text: model, inputs, decision, the answer, and counts of heads per role.
 
     Args:
-        findings: Findings of the run.
-        decision: Test, correction and level that judged it.
-        manifest: The run's manifest; missing facts are left out.
-        outcomes: The decisions in words, in their order.
-        notes: Number of notes on what was left out.
-        folder: Folder of the run; None where it is not known, or nothing was written.
+        run: The run; facts that its manifest lacks are left out.
+        decided: Decision of every sieve, layer and head, as the run shows it.
         answer: What the run found, in sentences. Roles have the lines that these leave.
     """
-    source, counts = manifest.get("source") or {}, manifest.get("counts") or {}
-    inputs = [str(name) for name in (manifest.get("task"), source.get("name")) if name]
+    source, counts = run.manifest.get("source") or {}, run.manifest.get("counts") or {}
+    inputs = [str(name) for name in (run.manifest.get("task"), source.get("name")) if name]
     inputs += [
         f"{counts[name]:,} {name}" for name in ("examples", "units") if isinstance(counts.get(name), int)
     ]
-    facts = {"model": _model(manifest), "inputs": ", ".join(inputs), "decision": _decision(decision)}
+    facts = {"model": _model(run.manifest), "inputs": ", ".join(inputs), "decision": _decision(run.decision)}
+    words = outcomes_of(run)
     rows = {
-        rule.sieve: _counts(findings.decision[place], outcomes)
-        for place, rule in enumerate(findings.rules)
-        if rule.role
-    }
-    left_out = f"{notes} on what was left out (.skipped)" if notes else ""
-    after = {"notes": left_out, "folder": folder or "", "more": TABLES}
-    return _text(f"Labelling of {_heads(findings.decision)}", facts, rows, "role", after, answer)
+        rule.sieve: _counts(decided[place], words)
+        for place, rule in enumerate(run.findings.rules) if rule.role
+    }  # fmt: skip
+    left_out = f"{len(run.skipped)} on what was left out (.skipped)" if run.skipped else ""
+    after = {"notes": left_out, "folder": run.folder or "", "more": TABLES}
+    return _text(f"Labelling of {_heads(decided)}", facts, rows, "role", after, answer)
 
 
 def comparison_text(comparison: Comparison, answer: Sequence[str]) -> str:
@@ -334,10 +285,8 @@ def comparison_text(comparison: Comparison, answer: Sequence[str]) -> str:
     differences = comparison.differences
     facts = {f"run {name.upper()}": _model(comparison.manifest.get(name)) for name in ("a", "b")}
     facts["decision"] = f"{_decision(comparison.decision)}; within ± {comparison.bound:g} is equivalent"
-    rows = {
-        rule.sieve: _counts(outcome, CHANGES)
-        for rule, outcome in zip(differences.rules, differences.outcome, strict=True)
-    }
+    found = zip(differences.rules, differences.outcome, strict=True)
+    rows = {rule.sieve: _counts(outcome, CHANGES) for rule, outcome in found}
     after = {"tables": ".to_pandas(), .labels(), .by_layer(), .by_role()"}
     return _text(f"Comparison of {_heads(differences.outcome)}", facts, rows, "sieve", after, answer)
 
@@ -354,24 +303,12 @@ def replication_text(found: Replication) -> str:
 
 
 def _text(
-    title: str,
-    before: Mapping[str, str],
-    rows: Mapping[str, str],
-    noun: str,
-    after: Mapping[str, str],
-    answer: Sequence[str] = (),
-    most: int = MOST_LINES,
-) -> str:
-    """Return a result as text: facts, as many rows as there is room for, and further facts; "" is none.
+    title: str, before: Mapping[str, str], rows: Mapping[str, str], noun: str, after: Mapping[str, str],
+    answer: Sequence[str] = (), most: int = MOST_LINES,
+) -> str:  # fmt: skip
+    """Return a result as text: the answer, facts, as many rows as there is room for, and further facts.
 
-    Args:
-        title: The first line.
-        before: Facts by name, above the rows.
-        rows: Text of each row by name.
-        noun: What a row is, in the singular.
-        after: Facts by name, below the rows.
-        answer: Sentences above all facts.
-        most: Most lines of rows, the one that counts those left out included.
+    Facts without a text are left out; rows have ``most`` lines, the one that counts those left out included.
     """
     above, below = ([(name, text) for name, text in facts.items() if text] for facts in (before, after))
     room = min(most, MOST_LINES - 1 - len(sentence_lines(answer)) - len(above) - len(below))
@@ -388,14 +325,12 @@ def _counts(codes: np.ndarray, words: Sequence[str]) -> str:
 
 
 def _heads(codes: np.ndarray) -> str:
-    layers, heads = codes.shape[1:]
-    return f"{layers} layers × {heads} heads"
+    return "{} layers × {} heads".format(*codes.shape[1:])
 
 
 def _model(manifest: Any) -> str:
     """Return the name of a run's model; "" where it is not known."""
-    model = manifest.get("model") if isinstance(manifest, Mapping) else None
-    return str(model.get("name") or "") if isinstance(model, Mapping) else ""
+    return str(fact(manifest, "model", "name") or "")
 
 
 def _decision(decision: Decision) -> str:
@@ -406,39 +341,27 @@ def dataset_of(run: Labelling) -> xr.Dataset:
     """Return scores and findings of a run as a dataset. ``Labelling.to_xarray`` says what it holds."""
     import xarray as xr
 
-    scores, findings = run.scores, run.findings
-    rows = [scores.sieves.index(name) for name in findings.sieves]
-    table = run.frame()
-    shape = findings.count.shape
+    scores, findings, decision = run.scores, run.findings, run.decision
+    rows, shape = [scores.sieves.index(name) for name in findings.sieves], findings.count.shape
     variables: dict[str, Any] = {
-        "score": (SCORE_AXES, scores.values[rows]),
-        "chance": (INPUT_AXES, scores.null[rows]),
-        "queries": (INPUT_AXES, scores.cells[rows]),
+        "score": (("sieve", "input", "layer", "head"), scores.values[rows]),
+        "chance": (("sieve", "input"), scores.null[rows]),
+        "queries": (("sieve", "input"), scores.cells[rows]),
     }
-    for name in table.columns.drop(["sieve", "layer", "head"]):
-        values = table[name].to_numpy()
-        variables[name] = (
-            HEAD_AXES,
-            (values.astype(str) if values.dtype == object else values).reshape(shape),
-        )
+    for name, column in run.frame().drop(columns=["sieve", "layer", "head"]).items():
+        values = column.to_numpy()
+        values = values.astype(str) if values.dtype == object else values
+        variables[str(name)] = (("sieve", "layer", "head"), values.reshape(shape))
     coordinates: dict[str, Any] = {
-        "sieve": np.array(findings.sieves, dtype=str),
-        "input": np.array(scores.examples, dtype=str),
-        "layer": scores.stack.positions,
-        "head": np.arange(shape[2]),
+        "sieve": np.array(findings.sieves, dtype=str), "input": np.array(scores.examples, dtype=str),
+        "layer": scores.stack.positions, "head": np.arange(shape[2]),
         "role": ("sieve", np.array([rule.role for rule in findings.rules])),
-        "unit": ("input", np.array(scores.units, dtype=str)),
-        "tokens": ("input", scores.tokens),
-    }
+        "unit": ("input", np.array(scores.units, dtype=str)), "tokens": ("input", scores.tokens),
+    }  # fmt: skip
     facts = {
-        "model": _model(run.manifest) or None,
-        "task": run.manifest.get("task"),
-        "headroles": run.manifest.get("headroles"),
-        "test": run.decision.test,
-        "correction": run.decision.correction,
-        "family": run.decision.family,
-        "alpha": run.decision.alpha,
-        "folder": run.folder,
-    }
+        "model": _model(run.manifest) or None, "task": run.manifest.get("task"),
+        "headroles": run.manifest.get("headroles"), "test": decision.test, "correction": decision.correction,
+        "family": decision.family, "alpha": decision.alpha, "folder": run.folder,
+    }  # fmt: skip
     stated = {name: value for name, value in facts.items() if isinstance(value, str | float)}
     return xr.Dataset(variables, coords=coordinates, attrs=stated)

@@ -19,12 +19,10 @@ class NotebookRun(RunKind):
     def notebook(self, labelling: Labelling) -> str:
         """Return the answer and the maps of all roles."""
         from headroles.reports.cell import notebook_html
-        from headroles.reports.kinds.label import head_sentences
         from headroles.reports.notebook import maps_html
         from headroles.reports.summary import summarise
 
-        summary = summarise(labelling)
-        maps = maps_html(labelling, summary, head_sentences(summary))
+        maps = maps_html(labelling, summarise(labelling))
         return notebook_html(self.answer(labelling), maps, self.report_path(labelling))
 
     def head_sentence(self, labelling: Labelling, layer: int, head: int) -> str:

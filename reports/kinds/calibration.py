@@ -20,8 +20,7 @@ TITLE = "How often such decisions are wrong"
 SIDES = ("role", "not")
 HEADER = (
     "units", "label", "some heads above the threshold: false", "worst for",
-    "every head at the threshold: runs with a false one",
-    "worst for",
+    "every head at the threshold: runs with a false one", "worst for",
 )  # fmt: skip
 
 
@@ -38,55 +37,50 @@ def calibration(summary: Summary) -> Fold:
     It says the units of this run, the range of errors, the worst kind of scores, and what was not simulated.
     Its table has every simulated number of units, roles and nots separately.
     """
-    decision, data = summary.decision, _data()
+    decision, data, account = summary.decision, _data(), summary.account
     rates = data["tests"].get(decision.test, {}).get(decision.correction)
-    correction = "no correction" if decision.correction == "none" else decision.correction
-    name = f"{decision.test} with {correction}"
+    name = f"{decision.test} with {'no correction' if decision.correction == 'none' else decision.correction}"
     if rates is None:
         return Fold(TITLE, [Text(f"The error rates of {name} were not simulated.", "")], "calibration")
-    tested = {
-        role.sieve: counts
+    tested = [
+        (int(counts.min()), role.sieve)
         for role in summary.roles
         if (counts := summary.of("count", role.position)[~np.isnan(summary.of("p", role.position))]).size
-    }
-    least, fewest = min(((int(counts.min()), sieve) for sieve, counts in tested.items()), default=(0, ""))
-    most = max((int(counts.min()) for counts in tested.values()), default=0)
+    ]
+    (least, fewest), most = min(tested, default=(0, "")), max((count for count, _ in tested), default=0)
     units = nearest_simulated(least, data["units"])
-    known = rates[str(units)]
+    known = {
+        setting: [rates[str(units)][f"{setting}, {side}"] for side in SIDES] for setting in ("mixed", "null")
+    }
     here = f"{least:,}" if least == most else f"between {least:,} ({isolate(fewest)}) and {most:,}"
-    further = ""
+    further = f"; {units} is the next smaller number simulated" * (least > units)
     if least < units:
         further = f"; {units} is the smallest number simulated, and errors can be more frequent with fewer"
-    elif least > units:
-        further = f"; {units} is the next smaller number simulated"
-    mixed = _runs(known, "mixed")
-    if decision.correction in SHARES:
-        role, no_role = (known[f"mixed, {side}"] for side in SIDES)
-        mixed = (
-            f"{_range(role)} of the roles were false (most with {role[3]}) and {_range(no_role)} of the nots "
-            f"(most with {no_role[3]})"
-        )
-    parts = [
-        f"How often {name} errs was simulated with one sieve’s heads and {data['scores']} kinds of scores, "
-        f"made and real, at a level of {share(data['alpha'])}.",
-        f"The roles here have {here} units{further}.",
-        f"Where some heads lie above the threshold, {mixed}.",
-        f"Where every head lies exactly at the threshold, {_runs(known, 'null')}.",
-    ]
-    if decision.alpha != data["alpha"]:
-        parts.append(f"The level of this run, {decision.alpha:g}, was not simulated.")
+    runs = "{} of the runs had a false role (most with {}) and {} a false not (most with {})"
+    shares = "{} of the roles were false (most with {}) and {} of the nots (most with {})"
+    mixed, null = (
+        form.format(*(part for rate in known[setting] for part in (_range(rate), rate[3])))
+        for form, setting in ((shares if decision.correction in SHARES else runs, "mixed"), (runs, "null"))
+    )
     joint = decision.family != "sieve" or any(role.together for role in summary.roles)
-    if joint and decision.correction != "none":
-        parts.append("Families other than the heads of one sieve were not simulated.")
-    if any(role.contrast for role in summary.roles):
-        parts.append("Roles with a contrast, for which two tests must agree, were not part of it.")
-    if summary.account.statistic == "accuracy":
-        parts.append("Scores were simulated as means over units; accuracies pooled over items were not.")
-    elif summary.account.statistic not in ("selectivity", "score"):
-        kind = isolate(summary.account.statistic)
-        parts.append(f"The real scores among them are selectivities; those of this run are not ({kind}).")
-    if least < max(ENOUGH_FOR_NOT, data["units"][0]):
-        parts.append(f"“Not” needs at least {ENOUGH_FOR_NOT} units, whatever its error.")
+    parts = [
+        (f"How often {name} errs was simulated with one sieve’s heads and {data['scores']} kinds of scores, "
+         f"made and real, at a level of {share(data['alpha'])}.", True),
+        (f"The roles here have {here} units{further}.", True),
+        (f"Where some heads lie above the threshold, {mixed}.", True),
+        (f"Where every head lies exactly at the threshold, {null}.", True),
+        (f"The level of this run, {decision.alpha:g}, was not simulated.", decision.alpha != data["alpha"]),
+        ("Families other than the heads of one sieve were not simulated.",
+         joint and decision.correction != "none"),
+        ("Roles with a contrast, for which two tests must agree, were not part of it.",
+         any(role.contrast for role in summary.roles)),
+        ("Scores were simulated as means over units; accuracies pooled over items were not.",
+         account.statistic == "accuracy"),
+        ("The real scores among them are selectivities; those of this run are not "
+         f"({isolate(account.statistic)}).", account.statistic not in ("accuracy", "selectivity", "score")),
+        (f"“Not” needs at least {ENOUGH_FOR_NOT} units, whatever its error.",
+         least < max(ENOUGH_FOR_NOT, data["units"][0])),
+    ]  # fmt: skip
     rows = []
     for number in data["units"]:
         for side in SIDES:
@@ -96,7 +90,8 @@ def calibration(summary: Summary) -> Fold:
     return Fold(
         TITLE,
         [
-            Text(" ".join(parts), "lead"), Grid(Sheet(TITLE, HEADER, tuple(rows))),
+            Text(" ".join(text for text, there in parts if there), "lead"),
+            Grid(Sheet(TITLE, HEADER, tuple(rows))),
             Text("From the least to the most false labels over kinds of scores and ties between heads. Every "
                  "head at the threshold is the worst case; real heads mostly lie far from it."),
         ],
@@ -112,15 +107,6 @@ def nearest_simulated(units: int, simulated_units: list[int]) -> int:
         [20, 50, 128]
     """
     return max((number for number in simulated_units if number <= units), default=min(simulated_units))
-
-
-def _runs(known: Mapping[str, Any], setting: str) -> str:
-    """Return the shares of runs with a false role and with a false not."""
-    role, no_role = (known[f"{setting}, {side}"] for side in SIDES)
-    return (
-        f"{_range(role)} of the runs had a false role (most with {role[3]}) and {_range(no_role)} "
-        f"a false not (most with {no_role[3]})"
-    )
 
 
 def _range(errors: list[Any]) -> str:

@@ -35,7 +35,6 @@ from headroles.reports.kinds.clusters import (
     counted_roles,
     roles_text,
 )
-from headroles.reports.kinds.label import head_sentences
 from headroles.reports.kinds.label_report import (
     role_blocks,
     role_papers,
@@ -106,7 +105,7 @@ def report(run: Labelling) -> Report:
         {name: papers[name] for name in ("roles", "heads", "clusters", "findings")},
         page=partial(_page, clustered),
         screen=partial(_screen, clustered),
-        cell=lambda: maps_html(run, clustered.summary, head_sentences(clustered.summary)),
+        cell=lambda: maps_html(run, clustered.summary),
         facts=lambda detail: run_facts(run) if detail.verbose else (),
         prints=lambda width: {**prints(clustered), **role_prints(run, width)},
         brief=True,

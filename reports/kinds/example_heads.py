@@ -14,23 +14,9 @@ from headroles.records.kept_maps import KeptMaps, TypicalInput
 from headroles.records.layers import Stack
 from headroles.records.numbers import plural
 from headroles.records.roles import phrase_of
+from headroles.reports import pictures
 from headroles.reports.drawing import Figure, tone
-from headroles.reports.pictures import (
-    EDGE,
-    ROW,
-    SIZE,
-    SNUG,
-    Panel,
-    heading,
-    join_panels,
-    line_group,
-    shorten,
-    strongest_pair,
-    token_column,
-    units_of,
-    values_of,
-    width_of,
-)
+from headroles.reports.pictures import EDGE, ROW, SNUG, width_of
 from headroles.reports.prints import SVG, palette, pixels
 from headroles.reports.summary import Role, Summary
 
@@ -67,22 +53,17 @@ def examples(labelling: Labelling, summary: Summary, width: float) -> Figure | N
     panels = [_panel(kept, exhibit, stack, palette()[tone(role.tone)[6:-1]]) for role, exhibit in chosen]
     across = max(panel.across for panel in panels)
     panels = [replace(panel, across=across) for panel in panels]
-    widest = width / 25.4 * 72 * SIZE / LETTERS
-    picture = join_panels([("", panels)], f"{width:g}mm", widest)
-    box = picture.partition('viewBox="0 0 ')[2].partition('"')[0]
-    across, down = map(float, box.split())
+    widest = width / 25.4 * 72 * pictures.SIZE / LETTERS
+    picture = pictures.join_panels([("", panels)], f"{width:g}mm", widest)
+    across, down = map(float, picture.partition('viewBox="0 0 ')[2].partition('"')[0].split())
     source = f"data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}"
     sentence = f"The strongest head of {plural(len(chosen), 'role')}, on the input with its highest score."
     image = {"source": source, "xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 1, "sizey": 1}
     layout = {
-        "height": pixels(width) * (down / across),
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-        "meta": {"sentence": sentence, SVG: picture},
-        "xaxis": {"visible": False},
-        "yaxis": {"visible": False},
-        "showlegend": False,
-        "images": [image | {"sizing": "stretch"}],
-    }
+        "height": pixels(width) * (down / across), "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        "meta": {"sentence": sentence, SVG: picture}, "xaxis": {"visible": False},
+        "yaxis": {"visible": False}, "showlegend": False, "images": [image | {"sizing": "stretch"}],
+    }  # fmt: skip
     return {"data": [], "layout": layout}
 
 
@@ -111,12 +92,11 @@ def _chosen(labelling: Labelling, summary: Summary) -> list[tuple[Role, TypicalI
         if question not in best or best[question][0] < above:
             best[question] = (above, number, strongest)
     furthest = sorted(best.values(), key=lambda row: -row[0])[:MOST_ROLES]
-    return [
-        (summary.roles[number], exhibit) for _, number, exhibit in sorted(furthest, key=lambda row: row[1])
-    ]
+    furthest.sort(key=lambda row: row[1])
+    return [(summary.roles[number], exhibit) for _, number, exhibit in furthest]
 
 
-def _panel(kept: KeptMaps, exhibit: TypicalInput, stack: Stack, colour: str) -> Panel:
+def _panel(kept: KeptMaps, exhibit: TypicalInput, stack: Stack, colour: str) -> pictures.Panel:
     """Return one head on one input: lines from words to those they attend to, as strong as the weight.
 
     Weights between words are sums over the pieces attended to, averaged over the pieces that attend. Lines
@@ -128,41 +108,39 @@ def _panel(kept: KeptMaps, exhibit: TypicalInput, stack: Stack, colour: str) -> 
     example, weights = kept.examples[place], kept.weights[exhibit.map][None] / 255
     cells = kept.counted.get((place, exhibit.sieve))
     with_specials = cells is None or bool(cells[:, example.special].any())
-    units = units_of(example, "words", with_specials, with_specials or not example.special[0])
-    values = values_of(weights, [units, units])[0]
-    counted = values if cells is None else values_of(weights * cells, [units, units])[0]
+    units = pictures.units_of(example, "words", with_specials, with_specials or not example.special[0])
+    values = pictures.values_of(weights, [units, units])[0]
+    counted = values if cells is None else pictures.values_of(weights * cells, [units, units])[0]
     size = min(MOST_ROWS, len(units))
     starts = _best_stretches(counted, size)
     stretch = np.s_[starts[0] : starts[0] + size, starts[1] : starts[1] + size]
     of_role = counted[stretch]
     rest = np.maximum(values[stretch] - of_role, 0.0)
-    sides = [
-        [replace(unit, text=shorten(unit.text, LONGEST_WORD)) for unit in units[start : start + size]]
-        for start in starts
-    ]
+    short = [replace(unit, text=pictures.shorten(unit.text, LONGEST_WORD)) for unit in units]
+    sides = [short[start : start + size] for start in starts]
     wide = [max((width_of(unit.text) for unit in side), default=0.0) * SNUG for side in sides]
     left, right, top = EDGE + wide[0], EDGE + wide[0] + APART, EDGE + 3 * ROW
     frame = (left + 4, right - 4, top + ROW)
     phrase = phrase_of(exhibit.sieve)
-    title = shorten(phrase.title, LONGEST_TITLE)
+    title = pictures.shorten(phrase.title, LONGEST_TITLE)
     where = f"layer {stack.numbers[exhibit.layer]}, head {exhibit.head}"
     spans = dict.fromkeys(f"{start + 1}–{start + size}" for start in starts)
     part = f"words {' → '.join(spans)} of {len(units)}" if size < len(units) else ""
     marked = [np.flatnonzero((own > 0).any(axis=1)).tolist() for own in (of_role, of_role.T)]
     marked = [places if 2 * len(places) <= size else [] for places in marked]
     parts = [
-        *heading(title, where, part, fill=colour),
-        line_group("other attention", rest, frame, GREY),
-        line_group("what the role counts", of_role, frame, colour),
-        token_column("", sides[0], left, top, "end", marked[0], colour),
-        token_column("", sides[1], right, top, "start", marked[1], colour),
+        *pictures.heading(title, where, part, fill=colour),
+        pictures.line_group("other attention", rest, frame, GREY),
+        pictures.line_group("what the role counts", of_role, frame, colour),
+        pictures.token_column("", sides[0], left, top, "end", marked[0], colour),
+        pictures.token_column("", sides[1], right, top, "start", marked[1], colour),
     ]
     across = max(right + wide[1], EDGE + max(map(width_of, (title, where, part))) * SNUG) + EDGE
     name = stack.name(exhibit.layer, exhibit.head)
     words = f"Head {name} {phrase.one}: score {exhibit.score:.2f} on this input."
     if of_role.size and of_role.max() > 0:
-        words += f" Strongest: {strongest_pair(of_role, sides)}"
-    return Panel(across, top + ROW * (1 + size) + EDGE, parts, f"{title}, {where}", words)
+        words += f" Strongest: {pictures.strongest_pair(of_role, sides)}"
+    return pictures.Panel(across, top + ROW * (1 + size) + EDGE, parts, f"{title}, {where}", words)
 
 
 def _best_stretches(values: Float[np.ndarray, "units units"], size: int) -> tuple[int, int]:

@@ -7,27 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headroles.records.layers import Stack
-from headroles.records.numbers import (
-    exact,
-    isolate,
-    join_names,
-    mean,
-    plural,
-    share,
-)
-from headroles.records.roles import (
-    CLASS,
-    CONTROLS,
-    FAMILIES,
-    TAKES,
-    VALUES,
-    explained_list,
-    family_of,
-    parts_of,
-    phrase_of,
-    without_wholes,
-)
+from headroles.records import roles as role_names
+from headroles.records.numbers import exact, isolate, join_names, mean, plural, share
+from headroles.records.roles import CONTROLS, TAKES, VALUES, family_of, phrase_of
 from headroles.reports.answer import Answer, Sentence
 from headroles.reports.summary import Role, Summary
 from headroles.reports.words import ABSENT, POWER, STEADY, error_rate, promise
@@ -53,7 +35,7 @@ LISTED = frozenset({"syntax", "other"})
 SINKS = {"delimiter": "special tokens", "first": "the first token", "punctuation": "punctuation"}
 """Where sinks park attention, by the first part of their names."""
 BEYOND = {
-    CONTROLS[CLASS]: (
+    CONTROLS[role_names.CLASS]: (
         " Distance, nearness, frequency, the length of the sentence, and the classes of both words and of "
         "those beside them do not explain it. Rules over the classes of a clause, and of single words, may."
     )
@@ -62,15 +44,8 @@ BEYOND = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """The roles of one family that could be tested, over all heads.
-
-    Attributes:
-        family: One of ``FAMILIES``.
-        roles: Its roles, in their order.
-        codes: Their decisions, one row per role.
-        by_norm: Whether attention is weighted by the norms of values.
-    """
+class _Group:
+    """The roles of one family that could be tested, and the decisions on all heads, one row per role."""
 
     family: str
     roles: tuple[Role, ...]
@@ -83,19 +58,42 @@ class Group:
         return found
 
     @property
-    def held(self) -> Bool[np.ndarray, " heads"]:
-        """Return which heads hold any role of the family."""
-        return self.have(ROLE)
-
-    @property
     def valued(self) -> int | None:
         """Return the place of a role of sinks whose values were tested (parked); None without one."""
         places = (place for place, role in enumerate(self.roles) if role.control == CONTROLS[VALUES])
         return next(places, None) if self.family == "sinks" else None
 
-    def of(self, places: Sequence[int]) -> "Group":
-        """Return a group of some of its roles, by attention."""
-        return Group(self.family, tuple(self.roles[place] for place in places), self.codes[[*places]])
+    @property
+    def decision(self) -> str:
+        """Return what a click on the sentence of the group filters by."""
+        return "role" if len(self.roles) == 1 else "family"
+
+    def of(self, places: Sequence[int], by_norm: bool = False) -> "_Group":
+        """Return a group of some of its roles."""
+        return _Group(
+            self.family, tuple(self.roles[place] for place in places), self.codes[[*places]], by_norm
+        )
+
+    def does(self, count: int) -> str:
+        """Return what so many heads of the family do; of a family of one role, what the role says."""
+        if len(self.roles) == 1 and (self.family != "sinks" or self.valued is not None):
+            return _phrase(self.roles[0].sieve, count)
+        words = TAKES_FROM if self.by_norm and self.family == "sinks" else WHOLES[self.family]
+        return words[count != 1].format(self.places())
+
+    def places(self) -> str:
+        """Return what the roles of sinks attend to, those that a head holds where any is held."""
+        found = [role for role in self.roles if role.tally.role] or self.roles
+        return " or ".join(dict.fromkeys(SINKS.get(role.sieve.partition(":")[0], "") for role in found))
+
+    def counts(self) -> str:
+        """Return how many heads hold the most frequent roles of the family, wholes left out."""
+        wholes = role_names.parts_of([role.sieve for role in self.roles])
+        own = [role for role in self.roles if role.tally.role and role.sieve not in wholes]
+        own.sort(key=lambda role: -role.tally.role)
+        return ", ".join(
+            f"{role.tally.role:,} {_phrase(role.sieve, role.tally.role)}" for role in own[:NAMED]
+        )
 
 
 def answer_of(summary: Summary) -> Answer:
@@ -107,17 +105,12 @@ def answer_of(summary: Summary) -> Answer:
     Returns:
         Title, line, at most five sentences, and the warnings of the run. All counts are those of the summary.
     """
-    heads = summary.layers * summary.heads
+    heads, facts = summary.layers * summary.heads, [isolate(fact) for fact in summary.account.facts]
     model = f" of {isolate(summary.account.model)}" if summary.account.model else ""
     do = f"do the {heads:,} heads{model}" if heads != 1 else f"does the head{model}"
-    facts = [isolate(fact) for fact in summary.account.facts]
     roles, words = plural(len(summary.roles), "role"), filter(None, [summary.stack.words])
-    return Answer(
-        title=f"What {do} do?",
-        line=" · ".join([*facts, *words, roles, error_rate(summary.decision)]),
-        sentences=_sentences(summary),
-        warnings=summary.account.warnings,
-    )
+    line = " · ".join([*facts, *words, roles, error_rate(summary.decision)])
+    return Answer(f"What {do} do?", line, _sentences(summary), summary.account.warnings)
 
 
 def _sentences(summary: Summary) -> tuple[Sentence, ...]:
@@ -125,178 +118,148 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
     if not summary.roles:
         return (Sentence("No sieve of this run can be a role."),)
     codes = np.stack([summary.decided(role.position) for role in summary.roles])
-    groups = []
-    for family in FAMILIES:
-        places = [
-            place
-            for place, role in enumerate(summary.roles)
-            if family_of(role.sieve) == family and role.tally.tests
-        ]
-        if places:
-            roles = tuple(summary.roles[place] for place in places)
-            groups.append(Group(family, roles, codes[places], summary.account.by_norm))
+    every = _Group("", summary.roles, codes)
+    of_families = [
+        [k for k, role in enumerate(every.roles) if family_of(role.sieve) == family and role.tally.tests]
+        for family in role_names.FAMILIES
+    ]
+    groups = [
+        replace(every.of(places, summary.account.by_norm), family=family)
+        for family, places in zip(role_names.FAMILIES, of_families, strict=True)
+        if places
+    ]
     sentences = [
-        _values_sentence(group, summary)
-        if group.valued is not None
+        _values_sentence(group, group.valued, summary)
+        if group.valued is not None and len(group.roles) > 1
         else _sink_sentence(group, [other for other in groups if other is not group], summary)
-        if group.family == "sinks"
+        if group.family == "sinks" and group.valued is None
         else _sentence(group, summary)
         for group in groups
     ]
-    rest = _without_role(codes, summary)
+    without, texts = ~every.have(ROLE), []
+    count, unclear = int(without.sum()), int((without & every.have(UNDETERMINED)).sum())
+    if unclear:
+        texts.append(f"{_part(unclear, count)} may hold one (undetermined).")
+    silent = [isolate(role.sieve) for role in summary.roles if not role.tally.tests]
+    if silent:
+        listed = join_names(silent) if len(silent) <= NAMED else f"{len(silent):,} roles"
+        texts.append(f"Could not be tested: {listed}.")
+    holds = f"{plural(count, 'head')} {_verb(count, 'holds hold')} no role"
+    rest = Sentence(holds if count else "Every head holds a role", " ".join([".", *texts]), "", "none")
     if len(sentences) < MOST:
         return (*sentences, rest)
     return (*sentences[:-1], replace(sentences[-1], rest=f"{sentences[-1].rest} {rest.text}"))
 
 
-def _sentence(group: Group, summary: Summary) -> Sentence:
+def _sentence(group: _Group, summary: Summary) -> Sentence:
     """Return how many heads hold a role of a family, and how many are explained or undetermined."""
-    count, first = int(group.held.sum()), group.roles[0]
-    if count:
-        lead = f"{plural(count, 'head')} {_does(group, count)}"
-    else:
-        names = [isolate(phrase_of(role.sieve).title) for role in group.roles]
-        none = _does(group, 1)
-        if group.family == "other" and len(names) > 1:  # these have nothing in common, so they are named
-            listed = f"holds the role {', '.join(names[:-1])} or {names[-1]}"
-            none = listed if len(names) <= NAMED else "holds another role"
+    count, first, stack = int(group.have(ROLE).sum()), group.roles[0], summary.stack
+    lead, details = f"{plural(count, 'head')} {group.does(count)}", ""
+    if not count:
+        titles, none = [isolate(phrase_of(role.sieve).title) for role in group.roles], group.does(1)
+        if group.family == "other" and len(titles) > 1:  # these have nothing in common, so they are named
+            listed = f"holds the role {', '.join(titles[:-1])} or {titles[-1]}"
+            none = listed if len(titles) <= NAMED else "holds another role"
         lead = f"No head {none}"
-    details = ""
-    if count and len(group.roles) == 1:
-        best, stack = first.strongest, summary.stack
-        parts = _layers(first, stack)
+    elif len(group.roles) == 1:
+        parts, best = [_layers(first, stack.numbers)], first.strongest
         parts += [f"strongest {stack.name(best.layer, best.head)} ({mean(best.score.mean)})"] if best else []
-        details = "".join(f", {part}" for part in parts)
-    elif count:
-        texts = _named(group, summary) if group.family in LISTED else _counts(group)
-        details = f": {', '.join(texts)}" if texts else ""
-    rest = " ".join([f"{details}.", *_open(group)])
-    return Sentence(lead, rest, first.sieve, "role" if len(group.roles) == 1 else "family")
+        details = "".join(f", {part}" for part in parts if part)
+    else:
+        texts = _named(group, summary) if group.family in LISTED else group.counts()
+        details = f": {texts}" if texts else ""
+    return Sentence(lead, " ".join([f"{details}.", *_open(group)]), first.sieve, group.decision)
 
 
-def _sink_sentence(group: Group, others: Sequence[Group], summary: Summary) -> Sentence:
+def _sink_sentence(group: _Group, others: Sequence[_Group], summary: Summary) -> Sentence:
     """Return how many heads hold nothing but sinks; of how many another role is undetermined."""
-    held = group.held
-    only = held & ~np.any([other.held for other in others], axis=0) if others else np.zeros_like(held)
+    held = group.have(ROLE)
+    only = held & ~np.any([other.have(ROLE) for other in others], axis=0) if others else np.zeros_like(held)
     if not only.any():
         return _sentence(group, summary)
     unclear = np.any([other.have(UNDETERMINED) for other in others], axis=0)
     count, open_heads, all_sinks = int(only.sum()), int((only & unclear).sum()), int(held.sum())
     texts = [f"{_part(open_heads, count)} may hold another role (undetermined)."] if open_heads else []
-    counts = ", ".join(_counts(group)) if len(group.roles) > 1 else ""
+    counts = group.counts() if len(group.roles) > 1 else ""
     if all_sinks != count:
-        parks = "takes relatively more" if group.by_norm else "parks attention"
-        park = "take relatively more" if group.by_norm else "park attention"
-        does = f"{plural(all_sinks, 'head')} {parks if all_sinks == 1 else park}"
-        texts.append(f"In all, {does} there{': ' if counts else ''}{counts}.")
+        does = f"{_verb(all_sinks, 'takes take')} relatively more" if group.by_norm else (
+            f"{_verb(all_sinks, 'parks park')} attention"
+        )  # fmt: skip
+        texts.append(f"In all, {plural(all_sinks, 'head')} {does} there{': ' if counts else ''}{counts}.")
     elif counts:
         texts.append(f"{counts}.")
-    lead = f"{count:,} of {plural(only.size, 'head')} only {_does(group, count)}"
+    lead = f"{count:,} of {plural(only.size, 'head')} only {group.does(count)}"
     return Sentence(lead, " ".join([".", *texts, *_open(group)]), group.roles[0].sieve, "only")
 
 
-def _values_sentence(group: Group, summary: Summary) -> Sentence:
+def _values_sentence(group: _Group, place: int, summary: Summary) -> Sentence:
     """Return how many heads attend to sinks, and how many of them take values there."""
-    place = group.valued
-    if place is None or len(group.roles) == 1:
-        return _sentence(group, summary)
     attending = group.of([row for row in range(len(group.roles)) if row != place])
-    held, codes = attending.held, group.codes[place]
+    held, codes, texts = attending.have(ROLE), group.codes[place], []
     count = int(held.sum())
     if not count:
         return _sentence(group.of([place]), summary)
     parked, taking, unclear = (
         int((held & (codes == code)).sum()) for code in (ROLE, EXPLAINED, UNDETERMINED)
     )
-    texts = []
     if parked:
-        its, take = ("its", "it takes") if parked == 1 else ("their", "they take")
         texts.append(
-            f"{_part(parked, count)} {_is(parked)} parked: relative to {its} other values, {take} hardly "
-            f"more there than elsewhere."
+            f"{_part(parked, count)} {_verb(parked)} parked: relative to {_verb(parked, 'its their')} other "
+            f"values, {'it takes' if parked == 1 else 'they take'} hardly more there than elsewhere."
         )
     if taking:
-        takes = "takes" if taking == 1 else "take"
-        texts.append(f"{_part(taking, count)} {takes} relatively more there.")
-    texts += [f"{_part(unclear, count)} {_is(unclear)} undetermined."] if unclear else []
+        texts.append(f"{_part(taking, count)} {_verb(taking, 'takes take')} relatively more there.")
+    texts += [f"{_part(unclear, count)} {_verb(unclear)} undetermined."] if unclear else []
     other = int((~held & (codes == ROLE)).sum())
-    texts += [f"{plural(other, 'other head')} {_is(other)} parked, too."] if other else []
-    attend = f"{'attends' if count == 1 else 'attend'} to {' or '.join(_places(attending))}"
-    lead, sole = f"{count:,} of {plural(held.size, 'head')} {attend}", len(attending.roles) == 1
-    rest, first = " ".join([".", *texts]), attending.roles[0].sieve
-    return Sentence(lead, rest, first, "role" if sole else "family")
+    texts += [f"{plural(other, 'other head')} {_verb(other)} parked, too."] if other else []
+    attend = f"{_verb(count, 'attends attend')} to {attending.places()}"
+    lead, sieve = f"{count:,} of {plural(held.size, 'head')} {attend}", attending.roles[0].sieve
+    return Sentence(lead, " ".join([".", *texts]), sieve, attending.decision)
 
 
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+def _verb(count: int, words: str = "is are") -> str:
+    """Return the first of two words for one, the second for others."""
+    return words.split()[count != 1]
 
 
-def _does(group: Group, count: int) -> str:
-    """Return what so many heads of a family do; of a family of one role, what the role says."""
-    if len(group.roles) == 1 and (group.family != "sinks" or group.valued is not None):
-        return _phrase(group.roles[0].sieve, count)
-    words = TAKES_FROM if group.by_norm and group.family == "sinks" else WHOLES[group.family]
-    return words[count != 1].format(" or ".join(_places(group)))
-
-
-def _places(group: Group) -> list[str]:
-    """Return what the roles of sinks attend to, those that a head holds where any is held."""
-    found = [role for role in group.roles if role.tally.role] or group.roles
-    return list(dict.fromkeys(SINKS.get(role.sieve.partition(":")[0], "") for role in found))
-
-
-def _counts(group: Group) -> list[str]:
-    """Return how many heads hold the most frequent roles of a family, wholes left out."""
-    wholes = parts_of([role.sieve for role in group.roles])
-    own = [role for role in group.roles if role.tally.role and role.sieve not in wholes]
-    own.sort(key=lambda role: -role.tally.role)
-    return [f"{role.tally.role:,} {_phrase(role.sieve, role.tally.role)}" for role in own[:NAMED]]
-
-
-def _named(group: Group, summary: Summary) -> list[str]:
+def _named(group: _Group, summary: Summary) -> str:
     """Return the roles of a family with their heads, the rarest first; a whole only where no part holds."""
-    drawn = without_wholes([role.sieve for role in group.roles], (group.codes == ROLE)[:, None])[:, 0]
+    held = (group.codes == ROLE)[:, None]
+    drawn = role_names.without_wholes([role.sieve for role in group.roles], held)[:, 0]
     places = sorted(np.flatnonzero(drawn.any(axis=1)).tolist(), key=lambda place: int(drawn[place].sum()))
     texts = []
     for place in places[:NAMED]:
-        cells = np.flatnonzero(drawn[place]).tolist()
-        heads = [summary.stack.name(*divmod(cell, summary.heads)) for cell in cells]
+        heads = [summary.name(cell) for cell in np.flatnonzero(drawn[place]).tolist()]
         title = isolate(phrase_of(group.roles[place].sieve).title)
         texts.append(f"{title} {join_names(heads) if len(heads) <= NAMED else plural(len(heads), 'head')}")
-    return texts
+    return ", ".join(texts)
 
 
-def _layers(role: Role, stack: Stack) -> list[str]:
-    """Return the one or two layers that have over half of a role's heads; empty where none stand out."""
+def _layers(role: Role, numbers: Sequence[int]) -> str:
+    """Return the one or two layers that have over half of a role's heads; "" where none stand out."""
     counts, total = np.array(role.layers), role.tally.role
     if total < 4 or len(counts) < 4:
-        return []
+        return ""
     first, second, third = np.argsort(-counts, kind="stable")[:3].tolist()
     if counts[first] > total / 2:
-        return [f"{'all' if counts[first] == total else 'most'} in layer {stack.numbers[first]}"]
+        return f"{'all' if counts[first] == total else 'most'} in layer {numbers[first]}"
     if counts[second] == counts[third] or counts[first] + counts[second] <= total / 2:
-        return []
-    return ["most in layers {} and {}".format(*sorted((stack.numbers[first], stack.numbers[second])))]
+        return ""
+    return "most in layers {} and {}".format(*sorted((numbers[first], numbers[second])))
 
 
-def _open(group: Group) -> list[str]:
+def _open(group: _Group) -> list[str]:
     """Return which roles no head holds, and how many heads without a role are explained or undetermined."""
-    held, texts = group.held, []
-    undetermined = int((~held & group.have(UNDETERMINED)).sum())
-    settled = ~held & ~group.have(UNDETERMINED)
+    held, unclear, texts = group.have(ROLE), group.have(UNDETERMINED), []
+    undetermined, settled = int((~held & unclear).sum()), ~held & ~unclear
     explained = int((settled & group.have(EXPLAINED)).sum())
     counted = ((group.codes == EXPLAINED) & settled).any(axis=1)
-    controls = dict.fromkeys(
-        part
-        for role, some in zip(group.roles, counted, strict=True)
-        if some
-        for part in role.control.split(" or ")
-    )
+    controls = [role.control for role, some in zip(group.roles, counted, strict=True) if some]
     heads = "other head" if held.any() else "head"
-    if explained and controls.keys() == {CONTROLS[VALUES]}:
-        texts.append(f"{plural(explained, heads)} {'takes' if explained == 1 else 'take'} values there.")
+    if explained and {*controls} == {CONTROLS[VALUES]}:
+        texts.append(f"{plural(explained, heads)} {_verb(explained, 'takes take')} values there.")
     elif explained:
-        verdicts = explained_list(controls)
+        verdicts = role_names.explained_list(controls)
         texts.append(f"{verdicts[:1].upper()}{verdicts[1:]}: {plural(explained, heads)}.")
     if undetermined:
         texts.append(f"Undetermined: {f'{undetermined:,}' if texts else plural(undetermined, heads)}.")
@@ -305,21 +268,6 @@ def _open(group: Group) -> list[str]:
         many = f"{len(missing):,} of {len(group.roles):,} roles"
         texts.insert(0, f"Not found: {', '.join(missing) if len(missing) <= NAMED else many}.")
     return texts
-
-
-def _without_role(codes: Int[np.ndarray, "roles heads"], summary: Summary) -> Sentence:
-    """Return how many heads hold no role, and which roles could not be tested."""
-    held, texts = (codes == ROLE).any(axis=0), []
-    count = int((~held).sum())
-    holds = f"{plural(count, 'head')} {'holds' if count == 1 else 'hold'} no role"
-    unclear = int((~held & (codes == UNDETERMINED).any(axis=0)).sum())
-    if unclear:
-        texts.append(f"{_part(unclear, count)} may hold one (undetermined).")
-    silent = [isolate(role.sieve) for role in summary.roles if not role.tally.tests]
-    if silent:
-        names = join_names(silent) if len(silent) <= NAMED else f"{len(silent):,} roles"
-        texts.append(f"Could not be tested: {names}.")
-    return Sentence(holds if count else "Every head holds a role", " ".join([".", *texts]), "", "none")
 
 
 def _phrase(sieve: str, count: int) -> str:
@@ -342,21 +290,18 @@ def head_sentences(summary: Summary) -> tuple[str, ...]:
         Sentences such as "2-8 looks from adjectives to their noun and at neighbouring tokens; 2 of its 3
         roles are stable." A role with parts is left out where the head holds one of its parts.
     """
-    cells = summary.layers * summary.heads
-    drawn = without_wholes(summary.names, summary.held).reshape(len(summary.roles), cells)
-    sentences = []
+    cells, sentences = summary.layers * summary.heads, []
+    drawn = summary.drawn.reshape(len(summary.roles), cells)
     for cell in range(cells):
-        own = sorted(
-            (summary.roles[place] for place in np.flatnonzero(drawn[:, cell]).tolist()),
-            key=lambda role: role.tally.role,
-        )
+        own = [summary.roles[place] for place in np.flatnonzero(drawn[:, cell]).tolist()]
+        own.sort(key=lambda role: role.tally.role)
         text = _without(summary, cell)
         if own:
             text = acts_text([phrase_of(role.sieve).one for role in own[:NAMED]])
             more = len(own) - NAMED
             text += f", and has {more} more role{'s' * (more > 1)}" if more > 0 else ""
             text += _stability(summary, cell, own)
-        sentences.append(f"{summary.stack.name(*divmod(cell, summary.heads))} {text}.")
+        sentences.append(f"{summary.name(cell)} {text}.")
     return tuple(sentences)
 
 
@@ -382,16 +327,16 @@ def _stability(summary: Summary, cell: int, roles: Sequence[Role]) -> str:
     if "stability" not in summary.columns:
         return ""
     values = np.array([summary.of("stability", role.position)[cell] for role in roles])
+    steady, count = int((values >= STEADY).sum()), len(roles)
     if np.isnan(values).any():
         return ""
-    steady, count = int((values >= STEADY).sum()), len(roles)
     if count == 1:
         return f"; the role is {'' if steady else 'not '}stable"
     if steady == count:
         return f"; {'both' if count == 2 else f'all {count}'} roles are stable"
     if not steady:
         return f"; {'neither role is' if count == 2 else f'none of its {count} roles is'} stable"
-    return f"; {steady} of its {count} roles {_is(steady)} stable"
+    return f"; {steady} of its {count} roles {_verb(steady)} stable"
 
 
 def _without(summary: Summary, cell: int) -> str:
@@ -414,7 +359,7 @@ def _without(summary: Summary, cell: int) -> str:
     elif side == "above" and role.control:
         reason += f" but not beyond {role.control}"
     others = sum(codes[other.position] == UNDETERMINED for other in tested if other is not role)
-    more = f"; {plural(others, 'other role')} {_is(others)} undetermined" * bool(others)
+    more = f"; {plural(others, 'other role')} {_verb(others)} undetermined" * bool(others)
     title = isolate(phrase_of(role.sieve).title)
     return f"holds no role: its {which} is {mean(score)} for {title}, {reason}{more}"
 

@@ -10,11 +10,11 @@ from jaxtyping import Float
 from headroles.records.assessment import MIDDLE, NEAR, count_extreme_p
 from headroles.records.numbers import exact, isolate, join_names, number, p_text, percent_text, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
-from headroles.records.table import Cell, Row, Sheet, Table, counted
+from headroles.records.table import MISSING, Cell, Sheet, Table, counted
 from headroles.reports import drawing
 from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, plain, shortened, tone
 from headroles.reports.kinds.label_pairs import MARGIN, overlap, pairs
-from headroles.reports.marks import (
+from headroles.reports.marks import (  # fmt: skip
     Axis,
     Cells,
     Entry,
@@ -26,6 +26,7 @@ from headroles.reports.marks import (
     Shape,
     Trace,
     layers_axis,
+    ticks,
 )
 from headroles.reports.summary import Role, Summary
 from headroles.reports.words import CAPTION, extremes_sentence, layers_sentence, middle_sentence
@@ -64,12 +65,9 @@ def figures(summary: Summary) -> tuple[Figure, ...]:
 
     Exact sets of roles are left out where there are many: hardly any two heads hold the same.
     """
-    if not summary.roles:
-        return ()
-    drawn = (
-        means(summary), p_values(summary), sensitivity(summary), layers(summary), several(summary),
-        None if summary.many else overlap(summary), pairs(summary),
-    )  # fmt: skip
+    makers: list[Callable[[Summary], Figure | None]] = [means, p_values, sensitivity, layers, several]
+    makers += [*[overlap] * (not summary.many), pairs]
+    drawn = [make(summary) for make in makers if summary.roles]
     return tuple(figure for figure in drawn if figure is not None)
 
 
@@ -78,7 +76,7 @@ def look_of(role: Role) -> Look:
     return Look(role.tone, SYMBOLS[role.symbol])
 
 
-def switches(summary: Summary) -> list[tuple[int, Look, str]]:
+def _switches(summary: Summary) -> list[tuple[int, Look, str]]:
     """Return number, look and name of every role, whose traces a reader can switch on and off."""
     return [(place, look_of(role), role.sieve) for place, role in enumerate(summary.roles)]
 
@@ -113,6 +111,11 @@ def _spread(size: int) -> Float[np.ndarray, " heads"]:
     return steps
 
 
+def _upright(x: float, low: float, high: float, line: Mapping[str, Any], **refs: str) -> Shape:
+    """Return a stroke in a row."""
+    return Shape({"type": "line", **refs, "line": line, "x0": x, "x1": x, "y0": low, "y1": high})
+
+
 def _quarters(values: Float[np.ndarray, " heads"], write: Callable[[float], str]) -> list[Cell]:
     """Return minimum, quartiles and maximum; NaN where there are no values."""
     found = np.quantile(values, QUARTERS).tolist() if values.size else [math.nan] * len(QUARTERS)
@@ -121,21 +124,19 @@ def _quarters(values: Float[np.ndarray, " heads"], write: Callable[[float], str]
 
 def _rows_axis(names: Sequence[str], **settings: Any) -> Axis:
     """Return an axis whose rows bear the names of roles, the first on top."""
-    size = len(names)
-    ticks = {"tickmode": "array", "tickvals": [*range(size)], "ticktext": [*map(plain, reversed(names))]}
-    return Axis("", {"range": [-0.6, size - 0.4], "showgrid": False, **(settings or ticks)})
+    own = settings or ticks(range(len(names)), map(plain, reversed(names)))
+    return Axis("", {"range": [-0.6, len(names) - 0.4], "showgrid": False, **own})
 
 
 def means(summary: Summary) -> Figure:
     """Draw the means, one row per role: score on the left, contrast on the right, threshold and chance."""
-    roles, size = summary.roles, len(summary.roles)
+    roles, size, rows, marks = summary.roles, len(summary.roles), list[tuple[Cell, ...]](), list[Any]()
     split = any(role.contrast for role in roles)
-    rows, marks = list[tuple[Cell, ...]](), list[Any]()
     ends = ("mean_low", "mean_high") if "mean_low" in summary.columns else ("low", "high")
     for place, role in enumerate(roles):
-        level, own = float(size - 1 - place), summary.of("mean", role.position)
-        strength = np.where(summary.decided(role.position) == 0, own, -np.inf)
-        best = np.argsort(-strength, kind="stable")[:STRONGEST]
+        level = float(size - 1 - place)
+        strength = np.where(summary.decided(role.position) == 0, summary.of("mean", role.position), -np.inf)
+        best = [k for k in np.argsort(-strength, kind="stable")[:STRONGEST] if strength[k] > -np.inf]
         halves = [(role.sieve, "x", role.threshold)]
         halves += [(role.contrast, "x2", role.contrast_threshold)] if role.contrast else []
         for name, axis, threshold in halves:
@@ -143,7 +144,7 @@ def means(summary: Summary) -> Figure:
             mean, null, q, low, high = (summary.of(key, position) for key in ("mean", "null", "q", *ends))
             shown = ~(np.isnan(mean) | np.isnan(q))
             heights = level + (_spread(mean.size) if summary.many else 0.85 * _spread(mean.size) - 0.13)
-            drawn = [k for k in best if strength[k] > -np.inf and not math.isnan(low[k] + high[k])]
+            drawn = [k for k in best if not math.isnan(low[k] + high[k])]
             if drawn:
                 marks.append(Trace({
                     "type": "scatter", "mode": "lines", "name": "intervals", "xaxis": axis,
@@ -152,33 +153,27 @@ def means(summary: Summary) -> Figure:
                     "line": {"color": tone(role.tone), "width": 1.5}, "hoverinfo": "skip",
                     "meta": {"role": place},
                 }))  # fmt: skip
-            places = np.where(shown, mean, np.nan)
-            marks += _heads(summary, place, places, heights, position=position, axis=axis)
+            marks += _heads(summary, place, np.where(shown, mean, np.nan), heights, position, axis)
             chance = math.nan if np.isnan(null).all() else float(np.nanmean(null))
             dotted = {"color": FAINT, "width": 2, "dash": "dot"}
             marks += [
-                Shape({"type": "line", "xref": axis, "yref": "y", "line": line, "x0": x, "x1": x,
-                       "y0": level - 0.44, "y1": level + 0.24})
+                _upright(x, level - 0.44, level + 0.24, line, xref=axis, yref="y")
                 for x, line in ((chance, dotted), (threshold, {"color": INK, "width": 2}))
                 if not math.isnan(x)
-            ]  # fmt: skip
-            ends_of_row = Cell(number(chance), chance), Cell(exact(threshold), threshold)
-            rows.append((Cell(name, len(rows)), *ends_of_row, *_quarters(mean[shown], number)))
-    second: dict[str, Axis] = {}
-    if split:
-        parts = (control_of(role.contrast).split(" or ") for role in roles if role.contrast)
-        controls = sorted({control for each in parts for control in each} - {""})
-        title = "beyond " + "\nor ".join(controls) if controls else "contrast"
-        if controls == [CONTROLS[VALUES]]:
-            title = "minus the score by norm"
-        settings = {"showline": True, "nticks": 4, "domain": [0.64, 1], "anchor": "y"}
-        second = {"xaxis2": Axis(title, settings)}
-    if not summary.many:
-        for place, role in enumerate(roles):
+            ]
+            numbers = Cell(number(chance), chance), Cell(exact(threshold), threshold)
+            rows.append((Cell(name, len(rows)), *numbers, *_quarters(mean[shown], number)))
+        if not summary.many:
             title, name = (shortened(text) for text in (phrase_of(role.sieve).title, role.sieve))
             marks.append(Note(name if title == name else f"{title} ({name})", {
-                "color": INK, **AT_SIDE, "y": size - 1 - place + 0.37, "yref": "y", "yanchor": "middle",
+                "color": INK, **AT_SIDE, "y": level + 0.37, "yref": "y", "yanchor": "middle",
             }))  # fmt: skip
+    parts = (control_of(role.contrast).split(" or ") for role in roles if role.contrast)
+    controls = sorted({control for each in parts for control in each} - {""})
+    title = "beyond " + "\nor ".join(controls) if controls else "contrast"
+    if controls == [CONTROLS[VALUES]]:
+        title = "minus the score by norm"
+    second = Axis(title, {"showline": True, "nticks": 4, "domain": [0.64, 1], "anchor": "y"})
     header = ("mean of", "by chance", "threshold", "lowest", *BETWEEN, "highest")
     return Figure(
         "means", "Means and thresholds",
@@ -192,22 +187,20 @@ def means(summary: Summary) -> Figure:
                {"showline": True, "nticks": 6, "domain": [0, 0.58 if split else 1]}),
         y=_rows_axis(summary.names) if summary.many
         else _rows_axis(summary.names, showticklabels=False, ticks=""),
-        axes=second, height=84 + (CLOSE if summary.many else STEP) * size,
+        axes={"xaxis2": second} if split else {}, height=84 + (CLOSE if summary.many else STEP) * size,
         layout={} if summary.many else {"margin": {**MARGIN, "b": 60}},
         numbers=Sheet("Means and thresholds", header, tuple(rows)),
-        switches=switches(summary) if summary.many else (),
+        switches=_switches(summary) if summary.many else (),
         legend=(*FILLED, Entry("threshold", INK, line="solid"), Entry("by chance", FAINT, line="dot")),
     )  # fmt: skip
 
 
 def p_values(summary: Summary) -> Figure:
     """Draw every head's p before correction, one row per role, with the level and the correction's cut."""
-    roles, decision, size = summary.roles, summary.decision, len(summary.roles)
+    roles, decision, rows, marks = summary.roles, summary.decision, [], list[Any]()
     corrected, level = decision.correction != "none", -math.log10(decision.alpha)
-    rows, marks = [], list[Any]()
-    known = np.concatenate([summary.of("p", role.position) for role in roles])
     for place, role in enumerate(roles):
-        at, p = float(size - 1 - place), summary.of("p", role.position)
+        at, p = float(len(roles) - 1 - place), summary.of("p", role.position)
         strength = -np.log10(np.maximum(p, SMALLEST))
         hover = "<br>p %{customdata[5]}"
         marks += _heads(summary, place, strength, at + _spread(p.size), position=role.position, more=hover)
@@ -215,10 +208,7 @@ def p_values(summary: Summary) -> Figure:
         largest = float(held.max()) if held.size else math.nan
         if not math.isnan(largest):
             x = -math.log10(max(largest, SMALLEST))
-            marks.append(Shape({
-                "type": "line", "x0": x, "x1": x, "y0": at - 0.42, "y1": at + 0.42,
-                "line": {"color": INK, "width": 2},
-            }))  # fmt: skip
+            marks.append(_upright(x, at - 0.42, at + 0.42, {"color": INK, "width": 2}))
         near = count_extreme_p(p)
         counts = (near.tests, int((p <= decision.alpha).sum()), role.tally.role)
         part = f"{near.near} ({percent_text(near.share)})" if near.tests else "–"
@@ -231,76 +221,59 @@ def p_values(summary: Summary) -> Figure:
         Note(f"p = {decision.alpha:g}",
              {"color": ACCENT, "x": level, "y": 1, "yref": "paper", "yanchor": "bottom"}),
     ]  # fmt: skip
-    ticks = list(range(0, round(-math.log10(SMALLEST)) + 1, 2))
+    powers = range(0, round(-math.log10(SMALLEST)) + 1, 2)
     tests, found = sum(role.tally.tests for role in roles), sum(role.tally.role for role in roles)
-    largest_p = "largest p left by the correction" if corrected else "largest p of a role"
     header = (
-        "p of", "heads tested", f"p ≤ {decision.alpha:g}", "roles", largest_p, "smallest", *BETWEEN,
+        "p of", "heads tested", f"p ≤ {decision.alpha:g}", "roles",
+        "largest p left by the correction" if corrected else "largest p of a role", "smallest", *BETWEEN,
         "largest", f"near 0 or 1 ({NEAR:g})",
     )  # fmt: skip
+    known = np.concatenate([summary.of("p", role.position) for role in roles])
+    capped = int((known < SMALLEST).sum())
+    verb = "is" if capped == 1 else "are"
+    caption = [
+        "Dashed: the level before correction. Solid: the largest p that the correction leaves as a role "
+        f"({decision.correction}). Between the two: significant before correction only."
+        if corrected else "Dashed: the level; nothing corrects it here. Solid: the largest p of a role.",
+        "Each layer is corrected by itself, so some heads beyond the solid stroke hold no role."
+        if corrected and decision.family == "layer" else "",
+        "With a contrast, p is the larger of the two tests." if any(role.contrast for role in roles) else "",
+        f"{plural(capped, 'value')} of p below {SMALLEST:g} {verb} drawn at {SMALLEST:g}." if capped else "",
+    ]  # fmt: skip
     return Figure(
         "p-values", "p values",
         f"p of {plural(tests, 'test')}, one row per role and one mark per head, on a logarithmic axis; "
         f"{found:,} of them are roles, filled. {extremes_sentence(count_extreme_p(known))}".strip(),
-        _p_caption(summary, int((known < SMALLEST).sum())), marks=marks,
+        " ".join(filter(None, caption)), marks=marks,
         x=Axis("p, smaller to the right", {
-            "showline": True, "tickmode": "array", "tickvals": ticks,
-            "ticktext": ["1", *(f"10<sup>−{tick}</sup>" for tick in ticks[1:])],
-            "range": [-0.3, ticks[-1] + 0.4],
+            "showline": True, **ticks(powers, ["1", *(f"10<sup>−{power}</sup>" for power in powers[1:])]),
+            "range": [-0.3, powers[-1] + 0.4],
         }),
-        y=_rows_axis(summary.names), height=100 + (CLOSE if summary.many else SMALL_STEP) * size,
+        y=_rows_axis(summary.names), height=100 + (CLOSE if summary.many else SMALL_STEP) * len(roles),
         layout={"margin": {"l": 56, "r": 16, "t": 28, "b": 52}},
-        numbers=Sheet("p values", header, tuple(rows)), switches=switches(summary),
+        numbers=Sheet("p values", header, tuple(rows)), switches=_switches(summary),
         legend=(*FILLED, Entry("largest p of a role", INK, line="solid")),
     )  # fmt: skip
 
 
-def _p_caption(summary: Summary, capped: int) -> str:
-    """Return how to read the figure of p values, of which so many are drawn at the smallest."""
-    decision = summary.decision
-    parts = ["Dashed: the level; nothing corrects it here. Solid: the largest p of a role."]
-    if decision.correction != "none":
-        parts = [
-            "Dashed: the level before correction. Solid: the largest p that the correction leaves as a role "
-            f"({decision.correction}). Between the two: significant before correction only."
-        ]
-        if decision.family == "layer":
-            parts.append(
-                "Each layer is corrected by itself, so some heads beyond the solid stroke hold no role."
-            )
-    if any(role.contrast for role in summary.roles):
-        parts.append("With a contrast, p is the larger of the two tests.")
-    if capped:
-        verb = "is" if capped == 1 else "are"
-        parts.append(f"{plural(capped, 'value')} of p below {SMALLEST:g} {verb} drawn at {SMALLEST:g}.")
-    return " ".join(parts)
-
-
 def _counts(title: str, header: Iterable[str], rows: Iterable[tuple[str, Iterable[int | None]]]) -> Sheet:
     """Return a table of counts by row; a dash where there is none."""
-    lines = tuple(
-        (
-            Cell(name, place),
-            *(Cell("–" if n is None else str(n), math.nan if n is None else n) for n in counts),
-        )
+    return Sheet(title, tuple(header), tuple(
+        (Cell(name, place), *(MISSING if count is None else Cell(str(count), count) for count in counts))
         for place, (name, counts) in enumerate(rows)
-    )
-    return Sheet(title, tuple(header), lines)
+    ))  # fmt: skip
 
 
 def sensitivity(summary: Summary) -> Figure | None:
     """Draw the heads that keep each role at other margins and levels; None where none were tried."""
-    names, alpha, title = summary.names, summary.decision.alpha, "Sensitivity to margin and alpha"
+    roles, names, alpha = summary.roles, summary.names, summary.decision.alpha
     tried = [row for row in (summary.assessment.moved if summary.assessment else ()) if row.sieve in names]
     if not tried:
         return None
-    margins = {role.sieve: float(summary.of("margin", role.position)[0]) for role in summary.roles}
+    title = "Sensitivity to margin and alpha"
+    margins = {role.sieve: float(summary.of("margin", role.position)[0]) for role in roles}
     used = {"margin": sorted({*margins.values()}), "alpha": [alpha]}
     values = {name: sorted({row.value for row in tried if row.convention == name}) for name in used}
-    powers = [f"{value:g}" if f"{value:e}".startswith("1.000000e") else "" for value in values["alpha"]]
-    ticks = {
-        "type": "log", "tickmode": "array", "tickvals": values["alpha"], "ticktext": powers, "tickangle": 0
-    }  # fmt: skip
     heads = {(row.convention, row.value, row.sieve): row.heads for row in tried}
     rows = []
     for convention, tolerance in (("margin", 1e-6), ("alpha", 0.0)):
@@ -309,48 +282,45 @@ def sensitivity(summary: Summary) -> Figure | None:
             text = exact(value) if convention == "margin" else f"{value:g}"
             counts = [heads.get((convention, value, name)) for name in names]
             rows.append((f"{convention} {text}{' (used)' * is_used}", counts))
+    at_used = {
+        row.sieve: row.heads for row in tried
+        if row.convention == "margin" and math.isclose(row.value, margins[row.sieve], abs_tol=1e-6)
+    }  # fmt: skip
+    differing = [
+        f"{isolate(role.sieve)} ({at_used[role.sieve]} against {role.tally.role})"
+        for role in roles if at_used.get(role.sieve, role.tally.role) != role.tally.role
+    ]  # fmt: skip
     caption = (
         "Margin and alpha are conventions. Contrasts keep their margins. Each point is decided with a "
         "correction of its own."
     )
-    at_used = {
-        row.sieve: row.heads
-        for row in tried
-        if row.convention == "margin" and math.isclose(row.value, margins[row.sieve], abs_tol=1e-6)
-    }
-    differing = [
-        f"{isolate(role.sieve)} ({at_used[role.sieve]} against {role.tally.role})"
-        for role in summary.roles
-        if at_used.get(role.sieve, role.tally.role) != role.tally.role
-    ]
     if differing:
         caption += (
             " The curve is drawn with another test or correction, so it differs from the verdict at the "
             f"margin used: {join_names(differing)}."
         )
-    known = {row.sieve for row in tried}
+    known, legend, most = {row.sieve for row in tried}, dict[Look, Entry](), max(row.heads for row in tried)
+    for role in roles if summary.many else ():  # roles of one group look alike
+        look, group = look_of(role), role.sieve.partition(":")
+        name = f"{group[0]}:…" if group[1] else f"{role.code}  {role.sieve}"
+        legend.setdefault(look, Entry(plain(name), look.colour, look.symbol))
 
     def drawn(key: str, convention: str, sentence: str, settings: Mapping[str, Any], **more: Any) -> Figure:
-        points = {
-            role.sieve: sorted((row.value, row.heads) for row in tried
-                               if (row.sieve, row.convention) == (role.sieve, convention))
-            for role in summary.roles
-        }  # fmt: skip
         hover = f"%{{fullData.name}}<br>{convention} %{{x}}, heads: %{{y}}<extra></extra>"
         marks = list[Any]()
-        for place, role in enumerate(summary.roles):
-            x, y = ([point[axis] for point in points[role.sieve]] for axis in (0, 1))
+        for place, role in enumerate(roles):
+            x = [value for value in values[convention] if (convention, value, role.sieve) in heads]
+            y = [heads[convention, value, role.sieve] for value in x]
             number = place if role.sieve in known else -1
             marks.append(Line(x, y, role.sieve, look_of(role), hover, number=number, size=7))
         for value in used[convention]:
             at = math.log10(value) if convention == "alpha" else value
             where = {"color": ACCENT, "x": at, "y": 1, "yref": "paper", "yanchor": "bottom"}
             marks += [Rule(value, dash="dash", colour=ACCENT, width=1), Note(f"used: {value:g}", where)]
-        most = max(max(row.heads for row in tried), 1)
         return Figure(
             key, title, sentence, caption, marks=marks, x=Axis(convention, {"showline": True, **settings}),
-            y=Axis("heads with the role", {"range": [0, most * 1.06]}), height=300,
-            layout={"margin": {"l": 48, "r": 12, "t": 28, "b": 52}}, legend=_groups(summary), **more,
+            y=Axis("heads with the role", {"range": [0, max(most, 1) * 1.06]}), height=300,
+            layout={"margin": {"l": 48, "r": 12, "t": 28, "b": 52}}, legend=[*legend.values()], **more,
         )  # fmt: skip
 
     sentence = (
@@ -358,22 +328,12 @@ def sensitivity(summary: Summary) -> Figure | None:
         f"and other levels (used: {alpha:g})."
     )
     beside = "Number of heads that hold each role as the level alpha moves."
+    powers = [f"{value:g}" if f"{value:e}".startswith("1.000000e") else "" for value in values["alpha"]]
+    logarithmic = {"type": "log", **ticks(values["alpha"], powers), "tickangle": 0}
     return drawn(
         "sensitivity", "margin", sentence, {}, numbers=_counts(title, ("moved to", *names), rows),
-        beside=drawn("sensitivity-alpha", "alpha", beside, ticks),
+        beside=drawn("sensitivity-alpha", "alpha", beside, logarithmic),
     )  # fmt: skip
-
-
-def _groups(summary: Summary) -> list[Entry]:
-    """Return the legend of many roles by their groups, which look alike; [] for few, which stand by name."""
-    if not summary.many:
-        return []
-    found: dict[Look, Entry] = {}
-    for role in summary.roles:
-        look, group = look_of(role), role.sieve.partition(":")
-        name = f"{group[0]}:…" if group[1] else f"{role.code}  {role.sieve}"
-        found.setdefault(look, Entry(plain(name), look.colour, look.symbol))
-    return [*found.values()]
 
 
 def layers(summary: Summary) -> Figure:
@@ -393,23 +353,20 @@ def layers(summary: Summary) -> Figure:
     if summary.many:
         cells = [
             {"row": row, "column": column, "heads": count}
-            for row, role in enumerate(roles)
-            for column, count in enumerate(role.layers)
-        ]
-        ticks = drawing.layer_ticks(stack, 1 if summary.layers <= 16 else 4, by_place=True)
+            for row, role in enumerate(roles) for column, count in enumerate(role.layers)
+        ]  # fmt: skip
         names = [plain(name) for name in summary.names]
         hover = "%{hovertext}<br>layer %{customdata[1]}, heads: %{customdata[2]}<extra></extra>"
-        shades = ("var(--panel)", "var(--tone-0)")
         settings = {
             "size": 11, "layers": stack, "along": "x",
             "hovertext": [name for name in names for _ in range(summary.layers)],
         }  # fmt: skip
         return Figure(
             rows=BY_LAYER.rows(cells),
-            marks=[Cells("row", "column", "heads", shades, (0, max(tallest, 1)), "layers", hover,
-                         text=lambda row: str(row.heads or ""), settings=settings)],
-            x=Axis("layer", ticks),
-            y=Axis("", {"tickmode": "array", "tickvals": [*range(size)], "ticktext": names}),
+            marks=[Cells("row", "column", "heads", ("var(--panel)", "var(--tone-0)"), (0, max(tallest, 1)),
+                         "layers", hover, text=lambda row: str(row.heads or ""), settings=settings)],
+            x=Axis("layer", drawing.layer_ticks(stack, 1 if summary.layers <= 16 else 4, by_place=True)),
+            y=Axis("", ticks(range(size), names)),
             height=80 + CLOSE * size, layout={"margin": MARGIN}, **shared,
         )  # fmt: skip
     marks, axes = list[Any](), {}
@@ -451,9 +408,13 @@ def several(summary: Summary) -> Figure | None:
     if not rows:
         return None
     marks, axes = list[Any](), {}
-    parts = (("", "Roles a head", (0.58, 1.0)), ("2", "Heads with two or more roles, %", (0.0, 0.42)))
-    for part, (axis, title, domain) in enumerate(parts):
-        ends = ends_of(rows, part)
+    layers = [row for row in map(vars, rows) if row["scope"] not in ("all", MIDDLE)]
+    parts = (
+        ("mean", 1, "", "Roles a head", (0.58, 1.0)),
+        ("several", 100, "2", "Heads with two or more roles, %", (0.0, 0.42)),
+    )
+    for name, factor, axis, title, domain in parts:
+        ends = [tuple(factor * row[key] for key in (name, f"{name}_low", f"{name}_high")) for row in layers]
         top = max(high for _, _, high in ends) or 1
         axes[f"yaxis{axis}"] = Axis(
             "", {"domain": [*domain], "range": [-0.06 * top, 1.15 * top], "nticks": 4, "anchor": "x"}
@@ -475,11 +436,3 @@ def several(summary: Summary) -> Figure | None:
         CAPTION, rows, marks, x=_whole_layers(summary), axes=axes, height=300,
         layout={"margin": {"l": 56, "r": 16, "t": 24, "b": 48}}, numbers=rows.sheet(),
     )  # fmt: skip
-
-
-def ends_of(rows: Iterable[Row], part: int) -> list[tuple[float, float, float]]:
-    """Return values of layers with their ends: roles a head (0), or per cent of heads with several (1)."""
-    layers = [row for row in rows if row.scope not in ("all", MIDDLE)]
-    if part == 0:
-        return [(row.mean, row.mean_low, row.mean_high) for row in layers]
-    return [(100 * row.several, 100 * row.several_low, 100 * row.several_high) for row in layers]

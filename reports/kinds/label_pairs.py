@@ -12,7 +12,7 @@ from headroles.records.table import Cell, Column, Row, Sheet, Table, counted
 from headroles.reports import drawing
 from headroles.reports.drawing import ACCENT, FAINT, RULE, SOFT, SYMBOLS, plain, set_axis, tone
 from headroles.reports.drawing import Figure as PlotlyFigure
-from headroles.reports.marks import Axis, Cells, Entry, Figure, Note
+from headroles.reports.marks import Axis, Cells, Entry, Figure, Note, ticks
 from headroles.reports.summary import Combination, Summary
 
 MOST = 5
@@ -24,6 +24,7 @@ BARS = 150
 MARGIN = {"l": 12, "r": 12, "t": 8, "b": 48}
 REACH = 2.0
 """Doublings, or halvings, at the ends of the scale of pairs."""
+CHANCE = "by chance [95\u00a0% range]"
 PAIRS = Table("", "Pairs of roles", "two roles", (
     counted("row", "Place of the first role."), counted("column", "Place of the second."),
     Column("doublings", "Doublings from the number by chance to the shared one; NaN where not drawn."),
@@ -51,13 +52,12 @@ def pairs_of(summary: Summary) -> dict[tuple[str, str], Pair]:
     rows = {
         (row.first, row.second, row.contrasts): row
         for row in (summary.assessment.together if summary.assessment else ())
-        if row.first in names and row.second in names
+        if {row.first, row.second} <= names
     }
     return {
         (first, second): Pair(row, rows.get((first, second, "without")))
-        for (first, second, contrasts), row in rows.items()
-        if contrasts == "with"
-    }
+        for (first, second, contrasts), row in rows.items() if contrasts == "with"
+    }  # fmt: skip
 
 
 def notable_pairs(summary: Summary) -> list[Pair]:
@@ -97,30 +97,29 @@ def expected_text(shared: Row | Combination) -> str:
     return with_range(*map(count_text, (shared.expected, shared.expected_low, shared.expected_high)))
 
 
-def overlap_texts(pair: Row) -> tuple[str, str, str]:
-    """Return shared heads, their share of the first role's, and those by chance, with their ranges."""
-    both = with_range(str(pair.both), count_text(pair.both_low), count_text(pair.both_high))
-    return both, with_range(*map(share, (pair.share, pair.share_low, pair.share_high))), expected_text(pair)
-
-
 def pair_sentences(summary: Summary) -> list[str]:
     """Return the most notable pairs in words, with and without the contrasts."""
     sentences = []
     for found, bare in notable_pairs(summary)[:MOST]:
         name, other = isolate(found.first), isolate(found.second)
-        text, (_, part, by_chance) = f"No head is {name}.", overlap_texts(found)
+        text = f"No head is {name}."
         if found.heads_first:
             text = (
-                f"Of {plural(found.heads_first, name + ' head')}, {found.both} ({part}) "
-                f"{'is' if found.both == 1 else 'are'} also {other}; by chance {by_chance} would be."
+                f"Of {plural(found.heads_first, name + ' head')}, {found.both} ({_part(found)}) "
+                f"{'is' if found.both == 1 else 'are'} also {other}; "
+                f"by chance {expected_text(found)} would be."
             )
         if bare is not None:
-            _, part, by_chance = overlap_texts(bare)
-            shared = f"of {bare.heads_first}, {bare.both} ({part}); by chance {by_chance}"
+            shared = f"of {bare.heads_first}, {bare.both} ({_part(bare)}); by chance {expected_text(bare)}"
             alone = shared if bare.heads_first else f"no head is {name}"
             text += f" Without the contrast beyond distance: {alone}."
         sentences.append(text)
     return sentences
+
+
+def _part(pair: Row) -> str:
+    """Return the share of the first role's heads that two roles share, with its interval."""
+    return with_range(*map(share, (pair.share, pair.share_low, pair.share_high)))
 
 
 def overlap(summary: Summary) -> Figure:
@@ -134,9 +133,9 @@ def overlap(summary: Summary) -> Figure:
     sets: dict[tuple[int, ...], Combination] = {}
     for role_set in summary.combinations:
         roles = tuple(role for role in role_set.roles if not wholes.get(role, set()) & {*role_set.roles})
-        heads = role_set.heads + (sets[roles].heads if roles in sets else 0)
-        alone = roles == role_set.roles and roles not in sets
-        sets[roles] = role_set if alone else Combination(roles, heads)
+        alike = sets.get(roles)
+        heads = role_set.heads + (alike.heads if alike else 0)
+        sets[roles] = role_set if roles == role_set.roles and not alike else Combination(roles, heads)
     drawn = sorted(sets.values(), key=lambda role_set: (-role_set.heads, role_set.roles))
     shown = drawn[:MOST_SETS]
     expects = bool(shown) and not any(math.isnan(role_set.expected) for role_set in shown)
@@ -144,25 +143,24 @@ def overlap(summary: Summary) -> Figure:
     bare = int((~summary.held.any(axis=0)).sum())
     multiple = sum(role_set.heads for role_set in drawn if len(role_set.roles) > 1)
     limit = f" The {MOST_SETS} most frequent of {len(drawn)} sets are drawn." * (len(drawn) > MOST_SETS)
-    if expects:
-        limit += " Red: heads by chance, with labels shuffled within each layer; "
-        limit += "whisker: 95\u00a0% of the shuffles."
+    limit += (
+        " Red: heads by chance, with labels shuffled within each layer; whisker: 95\u00a0% of the shuffles."
+    ) * expects
+    header = ("exactly these roles", "heads", CHANCE)[: 3 if known else 2]
     lines = tuple(
         (
             Cell(" + ".join(summary.names[role] for role in role_set.roles), place),
-            Cell(str(role_set.heads), role_set.heads),
-            *([Cell(expected_text(role_set), role_set.expected)] if known else []),
-        )
+            Cell(str(role_set.heads), role_set.heads), Cell(expected_text(role_set), role_set.expected),
+        )[: len(header)]
         for place, role_set in enumerate(summary.combinations)
-    )
-    header = ("exactly these roles", "heads", *(("by chance [95\u00a0% range]",) if known else ()))
+    )  # fmt: skip
     return Figure(
         "overlap", "Roles together",
         f"{plural(multiple, 'head')} of {summary.held[0].size} hold several roles.",
         "A bar counts the heads with exactly the roles dotted below it. "
         f"{plural(bare, 'head')} without a role {'are' if bare != 1 else 'is'} not drawn.{limit}",
         plot=lambda: _sets_figure(summary, shown, expects), numbers=Sheet("Roles together", header, lines),
-        legend=[Entry("by chance [95\u00a0% range]", ACCENT, "cross-thin-open")] if expects else (),
+        legend=[Entry(CHANCE, ACCENT, "cross-thin-open")] if expects else (),
     )  # fmt: skip
 
 
@@ -183,17 +181,17 @@ def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) 
         hovertext=[" + ".join(names[role] for role in role_set.roles) for role_set in drawn],
         hovertemplate="%{hovertext}<br>heads: %{y}<extra></extra>",
     )  # fmt: skip
-    tallest = max((float(role_set.heads) for role_set in drawn), default=1.0)
     if expects:
         ends = [(role_set.expected, role_set.expected_low, role_set.expected_high) for role_set in drawn]
-        marker = {"symbol": "line-ew-open", "size": 12, "color": ACCENT, "line": {"width": 2}}
         drawing.add_scatter(
             figure, x=[place + 0.42 for place in range(size)], y=[value for value, _, _ in ends],
-            mode="markers", marker=marker,
+            mode="markers",
+            marker={"symbol": "line-ew-open", "size": 12, "color": ACCENT, "line": {"width": 2}},
             error_y=drawing.error_bars(ends, color=ACCENT, thickness=1.2, width=0),
             hoverinfo="skip", name="by chance",
         )  # fmt: skip
-    tallest = max([tallest, *(each.expected_high for each in drawn if not math.isnan(each.expected_high))])
+    heights = [high for each in drawn for high in (float(each.heads), each.expected_high)]
+    tallest = max((height for height in heights if not math.isnan(height)), default=1.0)
     whole: Mapping[str, Any] = {"dtick": 1} if tallest <= 5 else {}
     set_axis(figure, "yaxis", title="heads", range=[0, tallest * 1.18], domain=[cut + 0.02, 1], **whole)
     level = {role: len(members) - 1 - place for place, role in enumerate(members)}
@@ -210,16 +208,15 @@ def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) 
         yaxis="y2", mode="lines", line={"color": FAINT, "width": 2}, hoverinfo="skip",
     )  # fmt: skip
     for place in members:
-        role = summary.roles[place]
-        columns = [column for column, role_set in enumerate(drawn) if place in role_set.roles]
+        role, columns = summary.roles[place], [k for k, own in enumerate(drawn) if place in own.roles]
         drawing.add_scatter(
             figure, x=columns, y=[level[place]] * len(columns), yaxis="y2", mode="markers",
             name=names[place], hoverinfo="name",
             marker={"size": 11, "color": tone(role.tone), "symbol": SYMBOLS[role.symbol]},
         )  # fmt: skip
     set_axis(
-        figure, "yaxis2", tickmode="array", tickvals=[*level.values()], showgrid=False,
-        ticktext=[*names.values()], range=[-0.6, max(len(members), 1) - 0.4], domain=[0, cut], anchor="x",
+        figure, "yaxis2", **ticks(level.values(), names.values()), showgrid=False,
+        range=[-0.6, max(len(members), 1) - 0.4], domain=[0, cut], anchor="x",
     )  # fmt: skip
     set_axis(
         figure, "xaxis", showticklabels=False, ticks="", showgrid=False, anchor="y2",
@@ -243,22 +240,17 @@ def pairs(summary: Summary) -> Figure | None:
         limit = f" The {len(names)} roles of the most notable pairs are drawn."
     outliers = sum(is_outside(pair.found) for pair in notable)
     listed = notable[:MOST_PAIRS] if summary.many else overlaps.values()
-    cells, hover, nan = [], [], math.nan
+    cells, hover = [], []
     sides, feet = names[1:], names[:-1]
     for row, first in enumerate(sides):
         for column, second in enumerate(feet[: row + 1]):
-            place = {"row": row, "column": column}
-            if (first, second) not in overlaps or is_part(first, second):
-                cells.append(place | dict.fromkeys(("doublings", "both", "expected", "low", "high"), nan)
-                             | {"outside": False})  # fmt: skip
-                continue
-            pair = overlaps[first, second].found
-            hover.append(f"{plain(first)} and {plain(second)}")
-            cells.append(place | {
-                "doublings": doublings(pair.both, pair.expected), "both": pair.both,
-                "expected": pair.expected,
-                "low": pair.expected_low, "high": pair.expected_high, "outside": is_outside(pair),
-            })  # fmt: skip
+            values: tuple[Any, ...] = (*[math.nan] * 5, False)
+            if (first, second) in overlaps and not is_part(first, second):
+                pair = overlaps[first, second].found
+                hover.append(f"{plain(first)} and {plain(second)}")
+                numbers = (pair.both, pair.expected, pair.expected_low, pair.expected_high)
+                values = (doublings(pair.both, pair.expected), *numbers, is_outside(pair))
+            cells.append(dict(zip(PAIRS.data, (row, column, *values), strict=True)))
     marks: list[Any] = [
         Cells(
             "row", "column", "doublings", ("var(--tone-0)", "var(--panel)", "var(--tone-1)"), (-REACH, REACH),
@@ -277,10 +269,6 @@ def pairs(summary: Summary) -> Figure | None:
         marks.append(Note("no head is shared", {"x": 0.5, "xref": "paper", "y": 0.5, "yref": "paper"}))
     codes = {role.sieve: f"<b>{role.code}</b>" for role in summary.roles}
 
-    def axis(texts: Sequence[str], **settings: Any) -> Axis:
-        ticks = {"tickmode": "array", "tickvals": [*range(len(texts))], "ticktext": texts, "ticks": ""}
-        return Axis("", {**ticks, **settings})
-
     return Figure(
         "pairs", "Pairs of roles",
         "Heads that two roles share, against the number by chance (labels shuffled within layers).",
@@ -288,8 +276,9 @@ def pairs(summary: Summary) -> Figure | None:
         f"95\u00a0% of the shuffles ({outliers} of {plural(len(notable), 'pair')}).{limit} Not drawn: a "
         "role with its own part. Heads are not a sample, so nothing is tested.",
         PAIRS.rows(cells), marks,
-        x=axis([codes[name] for name in feet], tickangle=0),
-        y=axis([f"{plain(name)}  {codes[name]}" for name in sides]),
+        x=Axis("", ticks(range(len(feet)), (codes[name] for name in feet)) | {"ticks": "", "tickangle": 0}),
+        y=Axis("", ticks(range(len(sides)), (f"{plain(name)}  {codes[name]}" for name in sides))
+               | {"ticks": ""}),
         height=80 + 26 * max(len(sides), 1), layout={"margin": MARGIN},
         numbers=TOGETHER.rows(vars(row) for pair in listed for row in pair if row is not None).sheet(),
     )  # fmt: skip

@@ -14,8 +14,8 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import count as count_text
 from headroles.records.numbers import mean, plural, share, two_decimals
 from headroles.records.numbers import number as digits_of
-from headroles.records.roles import explained_list, family_of, parts_of, phrase_of, tone_of, without_wholes
-from headroles.records.table import (
+from headroles.records.roles import explained_list, family_of, parts_of, phrase_of, tone_of
+from headroles.records.table import (  # fmt: skip
     COUNT,
     ENDS,
     HEAD,
@@ -28,41 +28,23 @@ from headroles.records.table import (
     Table,
     chance,
     counted,
+    interval_ends,
 )
+from headroles.reports import report as blocks
 from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds.calibration import calibration
 from headroles.reports.kinds.example_heads import examples
-from headroles.reports.kinds.label import (
-    answer_of,
-    glossary,
-    head_sentences,
-)
+from headroles.reports.kinds.label import answer_of, glossary
 from headroles.reports.kinds.label_figures import figures
 from headroles.reports.kinds.label_pairs import expected_text, pair_sentences, pairs_of
-from headroles.reports.kinds.terminal_roles import HeadGrid, RoleCounts, support_lines, verdict_lines
+from headroles.reports.kinds.terminal_roles import HeadGrid, RoleCounts, span_text, verdict_lines
 from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_of
-from headroles.reports.marks import Figure
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import P_VALUES, caption, families_of, findings_table, inputs_text, p_row
 from headroles.reports.print_maps import maps, matrix
 from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
-from headroles.reports.report import (
-    Block,
-    Detail,
-    Drawing,
-    Fold,
-    Grid,
-    Named,
-    Numbers,
-    Page,
-    Paper,
-    Points,
-    Report,
-    Section,
-    Text,
-    Words,
-)
+from headroles.reports.report import Detail, Drawing, Fold, Grid, Named, Paper, Report, Section, Text, Words
 from headroles.reports.summary import Role, Summary, Support, summarise
 from headroles.reports.words import ABSENT, CAPTION, POWER, RELABELLINGS, STEADY, middle_sentence
 
@@ -76,18 +58,9 @@ def _only_with(name: str, fact: str) -> Callable[[Row], Cell]:
     return lambda row: Cell(f"{getattr(row, name):,}", getattr(row, name)) if getattr(row, fact) else MISSING
 
 
-def _strongest(row: Row) -> Cell:
-    if row.layer is None:
-        return Cell("none", math.nan)
-    return Cell(f"{row.layer}-{row.head}", row.layer + row.head / 1000)
-
-
 def _interval_columns(name: str, meaning: str, heading: str) -> tuple[Column, ...]:
     ends = ("low", "high") if name == "mean" else (f"{name}_low", f"{name}_high")
-    return (
-        Column(name, meaning, float, f"{heading} {ENDS}", mean, ends),
-        Column(ends[0], "Lower end of its 95 % interval."), Column(ends[1], "Upper end."),
-    )  # fmt: skip
+    return Column(name, meaning, float, f"{heading} {ENDS}", mean, ends), *interval_ends(*ends)
 
 
 ROLES = Table("", "Roles", "a role", (
@@ -97,8 +70,9 @@ ROLES = Table("", "Roles", "a role", (
             cell=lambda row: Cell(f"{row.heads}/{row.tested}", row.heads)),
     Column("layer", "Layer of the head with the largest mean; none without a role.", "int | None",
            within=COUNT),
-    Column("head", "This head.", "int | None", "strongest head", cell=_strongest, short="strongest\nhead",
-           within=COUNT),
+    Column("head", "This head.", "int | None", "strongest head", short="strongest\nhead",
+           within=COUNT, cell=lambda row: Cell("none", math.nan) if row.layer is None
+           else Cell(f"{row.layer}-{row.head}", row.layer + row.head / 1000)),
     *_interval_columns("mean", "Its mean.", "its mean"),
     *_interval_columns("contrast", "Mean of its contrast.", "contrast"),
     Column("threshold", "Mean chance value plus the margin.", float, "threshold", "{:.3f}".format),
@@ -143,30 +117,26 @@ VERDICT = Column("verdict", "The verdict of the run.", str, "verdict")
 
 def roles_table(summary: Summary) -> Table:
     """Return one line per role: heads by decision, the strongest head, and stable labels."""
-    supports = summary.supports or (None,) * len(summary.roles)
-    return ROLES.rows(_row(summary, *pair) for pair in zip(summary.roles, supports, strict=True))
-
-
-def _row(summary: Summary, role: Role, firmness: Support | None) -> dict[str, Any]:
-    head, tally = role.strongest, role.tally
-    place = head.layer * summary.heads + head.head if head else -1
-    known = firmness is not None and firmness.steady is not None
-    row: dict[str, Any] = {
-        "role": role.sieve, "heads": tally.role, "tested": tally.tests, "not": tally.not_role,
-        "undetermined": tally.undetermined, "untestable": tally.untestable, "threshold": role.threshold,
-        "layer": summary.stack.numbers[head.layer] if head else None, "head": head.head if head else None,
-        "q": summary.of("q", role.position)[place] if head else math.nan, "explained": tally.explained,
-        "absent": tally.absent, "strong": tally.strong, "contrast_threshold": role.contrast_threshold,
-        "steady": firmness.steady if firmness and known else 0,
-        "labels": firmness.labels if firmness and known else 0,
-        "has_contrast": bool(role.contrast), "has_bounds": bool(role.bounded),
-        "has_second": bool(role.stronger),
-    }  # fmt: skip
-    values = (head.score, head.contrast, head.beyond) if head else (None,) * 3
-    for name, value in zip(("mean", "contrast", "difference"), values, strict=True):
-        ends = ("low", "high") if name == "mean" else (f"{name}_low", f"{name}_high")
-        row |= dict(zip((name, *ends), value or (math.nan,) * 3, strict=True))
-    return row
+    rows = []
+    for role, firmness in zip(summary.roles, summary.supports or (None,) * len(summary.roles), strict=True):
+        head, tally = role.strongest, role.tally
+        known = firmness if firmness is not None and firmness.steady is not None else None
+        row: dict[str, Any] = tally._asdict() | {
+            "role": role.sieve, "heads": tally.role, "tested": tally.tests, "not": tally.not_role,
+            "layer": summary.stack.numbers[head.layer] if head else None,
+            "head": head.head if head else None, "threshold": role.threshold,
+            "q": summary.of("q", role.position)[head.layer * summary.heads + head.head] if head else math.nan,
+            "contrast_threshold": role.contrast_threshold,
+            "steady": known.steady if known else 0, "labels": known.labels if known else 0,
+            "has_contrast": bool(role.contrast), "has_bounds": role.bounded,
+            "has_second": bool(role.stronger),
+        }  # fmt: skip
+        values = (head.score, head.contrast, head.beyond) if head else (None,) * 3
+        for name, value in zip(("mean", "contrast", "difference"), values, strict=True):
+            ends = ("low", "high") if name == "mean" else (f"{name}_low", f"{name}_high")
+            row |= dict(zip((name, *ends), value or (math.nan,) * 3, strict=True))
+        rows.append(row)
+    return ROLES.rows(rows)
 
 
 def roles_sheet(summary: Summary, only: Iterable[str], width: str = "") -> Sheet:
@@ -189,11 +159,12 @@ def roles_sheet(summary: Summary, only: Iterable[str], width: str = "") -> Sheet
 
 def _there(summary: Summary, names: Iterable[str]) -> list[str]:
     """Return the columns that some role has."""
-    roles = summary.roles
+    contrast = any(role.contrast for role in summary.roles)
     there = {
-        "explained": any(role.contrast for role in roles), "contrast": any(role.contrast for role in roles),
-        "absent": any(role.bounded for role in roles), "strong": any(role.stronger for role in roles),
-        "difference": any(role.strongest and role.strongest.beyond for role in roles),
+        "explained": contrast, "contrast": contrast,
+        "absent": any(role.bounded for role in summary.roles),
+        "strong": any(role.stronger for role in summary.roles),
+        "difference": any(role.strongest and role.strongest.beyond for role in summary.roles),
         "steady": any(firmness.steady is not None for firmness in summary.supports),
     }  # fmt: skip
     return [name for name in names if there.get(name, True)]
@@ -201,43 +172,39 @@ def _there(summary: Summary, names: Iterable[str]) -> list[str]:
 
 def verdict_sheet(summary: Summary) -> Sheet:
     """Return the columns of ``roles_table`` that a page shows."""
-    names = (
+    return roles_sheet(summary, (
         "heads", "strong", "explained", "not", "absent", "undetermined", "untestable", "threshold", "head",
         "mean", "difference", "steady",
-    )  # fmt: skip
-    return roles_sheet(summary, names)
+    ))  # fmt: skip
 
 
 def values_table(summary: Summary) -> Table:
     """Return scores by attention and by norm-weighted attention, and the verdict, of every head by role."""
     drops = summary.assessment.drops if summary.assessment else VALUES
-    places, verdicts = {role.sieve: role for role in summary.roles}, []
+    roles, verdicts = {role.sieve: role for role in summary.roles}, []
     for row in drops:
-        role = places[row.sieve]
-        code = int(summary.decided(role.position)[row.layer * summary.heads + row.head])
-        words = {0: "parked", 4: role.verdict}
-        verdicts.append(words.get(code) or DECISIONS[code])
+        code = int(summary.decided(roles[row.sieve].position)[row.layer * summary.heads + row.head])
+        verdicts.append({0: "parked", 4: roles[row.sieve].verdict}.get(code) or DECISIONS[code])
     return drops.numbered(summary.stack).extended(VERDICT, verdicts)
 
 
 def heads_table(run: Labelling, summary: Summary) -> Table:
     """Return the roles of every head, and the largest of their effects."""
-    shared = key_groups(run.manifest.get("model"), summary.layers, summary.heads)
-    groups = None if shared is None else shared.ravel().tolist()
-    rows = []
+    groups, rows = key_groups(run.manifest.get("model"), summary.layers, summary.heads), []
     for place in range(summary.layers * summary.heads):
         layer, head = divmod(place, summary.heads)
         roles = [role for number, role in enumerate(summary.roles) if summary.held[number, layer, head]]
         effects = [float(summary.of("effect", role.position)[place]) for role in roles]
-        best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else -1
-        name, effect = (roles[best].sieve, effects[best]) if best >= 0 else ("", math.nan)
-        names = ";".join(role.sieve for role in roles)
-        rows.append(
-            {"layer": summary.stack.numbers[layer], "head": head, "roles": names, "strongest": name}
-            | {"effect": effect, "kv_group": groups[place] if groups else 0}
-        )
+        best = int(np.nanargmax(effects)) if np.isfinite(effects).any() else None
+        rows.append({
+            "layer": summary.stack.numbers[layer], "head": head,
+            "roles": ";".join(role.sieve for role in roles),
+            "strongest": "" if best is None else roles[best].sieve,
+            "effect": math.nan if best is None else effects[best],
+            "kv_group": 0 if groups is None else groups[layer, head],
+        })  # fmt: skip
     table = HEADS.rows(rows)
-    return table if groups else table.kept([name for name in table.data if name != "kv_group"])
+    return table.kept([name for name in table.data if groups is not None or name != "kv_group"])
 
 
 def role_papers(run: Labelling) -> dict[str, Callable[[], Paper]]:
@@ -253,8 +220,15 @@ def role_papers(run: Labelling) -> dict[str, Callable[[], Paper]]:
         second = "its difference to the baseline, " if probes else contrast
         columns = [name for name in IN_FILES if probes or name not in DIFFERENCE]
         shown = ("tested", "strong", "explained", "absent", "head", "mean", "contrast", "difference")
+        stronger = " and ".join(sorted({role.stronger for role in summary.roles} - {""}))
+        parts = [
+            *[f"; strong heads beyond {stronger}, too"] * bool(stronger),
+            *["; explained heads, above the threshold with a contrast below its margin"] * bool(contrast),
+            *[f"; absent heads, with a mean within ± {ABSENT:g} of chance"]
+            * any(role.bounded for role in summary.roles),
+        ]
         text = (
-            f": heads with each role, of those tested{_parts_text(summary)}; of the head with the role and "
+            f": heads with each role, of those tested{''.join(parts)}; of the head with the role and "
             "the largest mean, this mean with its 95\u00a0% interval (not adjusted for selection), "
             f"{second}and q. Means are tested against the threshold"
         )
@@ -270,129 +244,120 @@ def role_papers(run: Labelling) -> dict[str, Callable[[], Paper]]:
         )
         return Paper(table, noted("Roles of every attention head", text))
 
-    def several() -> Paper:
-        assert assessed is not None
-        words = f". {CAPTION} {middle_sentence(assessed.several)}".rstrip(" .")
-        return Paper(assessed.several, noted("Number of roles a head", words))
-
     def p_values() -> Paper:
         findings = run.findings
         p = {name: findings.p[findings.of(name)].ravel() for name in findings.roles}
-        every = {"all roles": np.concatenate([*p.values()] or [np.empty(0)])}
+        p["all roles"] = np.concatenate([*p.values()] or [np.empty(0)])
         text = ", over the heads of each role; with a contrast, p is the larger of the two tests"
-        table = P_VALUES.rows(p_row(*pair) for pair in (*p.items(), *every.items()))
+        table = P_VALUES.rows(p_row(*pair) for pair in p.items())
         return Paper(table, noted("P values before correction that lie near 0 or 1", text))
 
     def values() -> Paper:
-        table = values_table(summarise(run))
-        names = [column.name for column in VALUES.columns]
         text = (
             "Mean scores of heads by attention, and by attention weighted by the norms of the values it moves"
             f"{inputs_text(run.manifest)}, with the mean difference over units and its 95\u00a0% interval."
         )
-        return Paper(table, text, digits=names)
+        digits = [column.name for column in VALUES.columns]
+        return Paper(values_table(summarise(run)), text, digits=digits)
 
-    return {
-        "roles": roles,
-        "heads": heads,
-        **({"several": several} if assessed and assessed.several else {}),
-        "p-values": p_values,
-        **({"values": values} if assessed and assessed.drops else {}),
-        "findings": partial(findings_table, run),
-    }
-
-
-def _parts_text(summary: Summary) -> str:
-    """Return the meaning of the columns of strong, explained and absent heads, where the run has them."""
-    stronger = sorted({role.stronger for role in summary.roles if role.stronger})
-    texts = [f"strong heads beyond {' and '.join(stronger)}, too"] if stronger else []
-    if any(role.contrast for role in summary.roles):
-        texts.append("explained heads, above the threshold with a contrast below its margin")
-    if any(role.bounded for role in summary.roles):
-        texts.append(f"absent heads, with a mean within ± {ABSENT:g} of chance")
-    return "".join(f"; {text}" for text in texts)
+    papers: dict[str, Callable[[], Paper]] = {"roles": roles, "heads": heads}
+    if assessed and assessed.several:
+        words = f". {CAPTION} {middle_sentence(assessed.several)}".rstrip(" .")
+        papers["several"] = lambda: Paper(assessed.several, noted("Number of roles a head", words))
+    papers["p-values"] = p_values
+    papers |= {"values": values} if assessed and assessed.drops else {}
+    return papers | {"findings": partial(findings_table, run)}
 
 
 def report(run: Labelling) -> Report:
     """Return the report of a run of sieves."""
     summary = summarise(run)
     return Report(
-        "headroles report",
-        title_of(run),
-        answer_of(summary),
-        all_notes(run),
-        run.manifest,
-        role_papers(run),
+        "headroles report", title_of(run), answer_of(summary), all_notes(run), run.manifest, role_papers(run),
         page=partial(_page, run, summary),
         screen=partial(role_blocks, summary),
-        cell=lambda: maps_html(run, summary, head_sentences(summary)),
+        cell=lambda: maps_html(run, summary),
         facts=lambda detail: run_facts(run) if detail.verbose else (),
         prints=partial(role_prints, run),
-    )
+    )  # fmt: skip
 
 
 def role_prints(run: Labelling, width: float) -> Mapping[str, Any]:
     """Draw the matrix, the maps of roles and examples of heads for print, of a width in millimetres."""
     summary = summarise(run)
-    made = {
-        "matrix": matrix(summary, width),
-        "maps": maps(summary, width),
-        "examples": examples(run, summary, width),
-    }
-    return {name: figure for name, figure in made.items() if figure is not None}
+    drawn = matrix(summary, width), maps(summary, width), examples(run, summary, width)
+    made = zip(("matrix", "maps", "examples"), drawn, strict=True)
+    return {name: figure for name, figure in made if figure is not None}
 
 
 def run_facts(run: Labelling) -> list[Named]:
     """Return model, inputs, parser and test of a run, as lines of a terminal."""
     facts, parser = run.manifest, run.manifest.get("parser")
-    lines = account_lines(run)
-    if parser:
-        lines.append(Named("parser", f"{parser['name']} {parser.get('version', '')}".rstrip(), ""))
-    elif facts.get("source", {}).get("trees") == "gold":
-        lines.append(Named("parser", "none: the file's gold trees", ""))
-    return [*lines, Named("tested", describe_test(run.decision, facts.get("preset")), "")]
+    gold = facts.get("source", {}).get("trees") == "gold"
+    name = (
+        f"{parser['name']} {parser.get('version', '')}".rstrip() if parser else "none: the file's gold trees"
+    )
+    return [
+        *account_lines(run), *[Named("parser", name, "")] * bool(parser or gold),
+        Named("tested", describe_test(run.decision, facts.get("preset")), ""),
+    ]  # fmt: skip
 
 
 def role_blocks(summary: Summary, detail: Detail) -> list[Any]:
     """Return counts of all roles, and what else is asked for of them, as blocks of a terminal."""
     if not summary.roles:
         return []
-    blocks: list[Any] = [RoleCounts(summary), *([HeadGrid(summary)] if detail.grid else [])]
+    shown: list[Any] = [RoleCounts(summary), *[HeadGrid(summary)] * detail.grid]
     if detail.verbose:
         untestable = ["untestable"] * any(role.tally.untestable for role in summary.roles)
         names = ["heads", "explained", "not", "undetermined", *untestable, "steady", "head", "mean"]
-        blocks += [
-            Grid(roles_sheet(summary, [*names, "contrast"], "narrow")),
-            *(Named(*line) for line in (*verdict_lines(summary), *support_lines(summary))),
-        ]
-    return blocks
+        shown += [Grid(roles_sheet(summary, [*names, "contrast"], "narrow")), *verdict_lines(summary)]
+    return shown
 
 
-def _page(run: Labelling, summary: Summary) -> Page:
+def _page(run: Labelling, summary: Summary) -> blocks.Page:
     """Return sections and data of the page."""
     files, roles = files_of(run), summary.roles
-    steady = bool((~np.isnan(summary.columns.get("stability", np.array([])))).any())
-    drawn = {figure.key: figure for figure in figures(summary)}
+    known = {
+        name for name in ("stability", "bayes_factor")
+        if not np.isnan(summary.columns.get(name, np.array([]))).all()
+    }  # fmt: skip
+    contrast, steady = any(role.contrast for role in roles), "stability" in known
     precision = ["precision.csv"] * bool(summary.precision)
-    warning = [Section("published", "", "", [Drawing("label/warnings.html")])]
-    return Page(
+    columns = [
+        ("mean", "The mean score over units, with its 95 % interval. Intervals are not adjusted for "
+         "selection.", True),
+        ("contrast", "What the head shows beyond distance or position. A role needs both, mean and contrast. "
+         "Rows of contrasts stand under the decision “contrast”.", contrast),
+        ("effect", "(mean − threshold) / standard deviation.", True),
+        ("stability", "The probability that a fresh sample of as many units gives the role. It is no "
+         "probability of being true.", steady),
+        ("hedges g", "The effect corrected for few units, with its 95 % interval.", precision),
+        ("detectable", f"The smallest effect that a t test of these units finds with power {POWER}.",
+         precision),
+        ("BF10", "Evidence against a mean of exactly the threshold, by a two-sided Bayes factor. A head far "
+         "below has a large one, too.", "bayes_factor" in known),
+    ]  # fmt: skip
+    warning = Section("published", "", "", [Drawing("label/warnings.html")])
+    return blocks.Page(
         answer_of(summary).title,
         [
-            *(warning if summary.account.preset == "published" else []),
+            *[warning] * (summary.account.preset == "published"),
             Section("maps", "", "", [
                 Drawing("label/maps.html", _matrix(summary) | {"steady": steady}, [_maps(summary)])
             ]),
             Section("heads", "Heads", "Heads", [Drawing("label/heads.html")]),
-            *(_evidence(summary, drawn) if roles else []),
+            *(_evidence(summary) if roles else []),
             Section("findings", "All numbers", "All numbers", [
                 Text("One row per role and head. q is p adjusted for the number of tests"
-                     f"{_CONTRAST * any(role.contrast for role in roles)}.", "lead"),
+                     f"{'; where a role has a contrast, q is of both tests together' * contrast}.", "lead"),
                 Text("This table, the plots and the downloads need JavaScript. The answer and the numbers "
                      "behind each figure do not.", "warning"),
-                Numbers(
+                blocks.Numbers(
                     "local 2-9", ["findings.csv", "labels.csv", *precision, *files, "run.json"],
                     caption(run, "Findings", families_of(run)), "Role", stable=steady, choice=True,
-                    blocks=[Words(_columns(summary, steady), "What the columns mean", "")],
+                    blocks=[Words([(term, meaning) for term, meaning, there in columns if there],
+                                  "What the columns mean", "")],
                 ),
             ]),
             *last_sections(run),
@@ -408,30 +373,6 @@ def _page(run: Labelling, summary: Summary) -> Page:
         scripts=("label/matrix.js", *PANEL_SCRIPTS, "label/heads.js"),
         styles=("label/page.css", *PANEL_STYLES),
     )  # fmt: skip
-
-
-_CONTRAST = "; where a role has a contrast, q is of both tests together"
-
-
-def _columns(summary: Summary, steady: bool) -> list[tuple[str, str]]:
-    """Return what the columns of all numbers mean."""
-    contrast = any(role.contrast for role in summary.roles)
-    bayes = bool((~np.isnan(summary.columns.get("bayes_factor", np.array([])))).any())
-    known = [
-        ("mean", "The mean score over units, with its 95 % interval. Intervals are not adjusted for "
-         "selection.", True),
-        ("contrast", "What the head shows beyond distance or position. A role needs both, mean and contrast. "
-         "Rows of contrasts stand under the decision “contrast”.", contrast),
-        ("effect", "(mean − threshold) / standard deviation.", True),
-        ("stability", "The probability that a fresh sample of as many units gives the role. It is no "
-         "probability of being true.", steady),
-        ("hedges g", "The effect corrected for few units, with its 95 % interval.", summary.precision),
-        ("detectable", f"The smallest effect that a t test of these units finds with power {POWER}.",
-         summary.precision),
-        ("BF10", "Evidence against a mean of exactly the threshold, by a two-sided Bayes factor. A head far "
-         "below has a large one, too.", bayes),
-    ]  # fmt: skip
-    return [(term, meaning) for term, meaning, there in known if there]
 
 
 def support_sentence(firmness: Support, contrast: bool) -> str:
@@ -454,10 +395,8 @@ def support_sentence(firmness: Support, contrast: bool) -> str:
             stable = f"{'all' if steady else 'none of the'} {labels} labels are stable"
         gives = f"a fresh sample gives {'it' if labels == 1 else 'each'} again with probability ≥"
         parts.append(f"{stable}: {gives} {100 * STEADY:g}\u00a0%")
-    low, high = map(two_decimals, firmness.detectable)
-    if low != "–":
-        effects = low if low == high else f"{low} to {high}"
-        parts.append(f"smallest detectable effect {effects}{' (of the score)' if contrast else ''}")
+    if effects := span_text(firmness.detectable):
+        parts.append(f"smallest detectable effect {effects}{' (of the score)' * contrast}")
     if not math.isnan(firmness.design):
         parts.append(f"median design effect {two_decimals(firmness.design)}")
     if firmness.minority:
@@ -468,24 +407,21 @@ def support_sentence(firmness: Support, contrast: bool) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _evidence(summary: Summary, drawn: Mapping[str, Figure]) -> list[Section]:
+def _evidence(summary: Summary) -> list[Section]:
     """Return how sure the roles are, where they lie, and which go together."""
-
-    def of(key: str) -> list[Block]:
-        return [drawn[key]] if key in drawn else []
-
-    supports = [
+    drawn = {figure.key: [figure] for figure in figures(summary)}
+    firm = [
         (role.sieve, support_sentence(firmness, bool(role.contrast)))
         for role, firmness in zip(summary.roles, summary.supports, strict=False)
     ]
-    known = {row.sieve: row for row in (summary.assessment.depth if summary.assessment else ())}
-    depth = DEPTH.rows(vars(known[role.sieve]) for role in summary.roles if role.sieve in known)
+    depth = {row["sieve"]: row for row in map(vars, summary.assessment.depth if summary.assessment else ())}
     told = pair_sentences(summary)
-    table = [Drawing("label/pairs.html", {"pairs": pairs_of(summary), "by_chance": _by_chance})]
-    left = Text("Pairs that share no head are left out here; together.csv has all.")
+    pairs: blocks.Block = Text("Pairs that share no head are left out here; together.csv has all.") if (
+        summary.many
+    ) else Drawing("label/pairs.html", {"pairs": pairs_of(summary), "by_chance": _by_chance})  # fmt: skip
     return [
         Section("sure", "How sure", "How sure", [
-            *of("means"),
+            *drawn["means"],
             Text("Roles by decision", "heading"),
             Grid(verdict_sheet(summary), "beyond"),
             Fold("Scores by attention and by norm", [
@@ -496,16 +432,16 @@ def _evidence(summary: Summary, drawn: Mapping[str, Figure]) -> list[Section]:
                 Grid(values_table(summary)),
             ]),
             Words(glossary(summary)),
-            *([Words([pair for pair in supports if pair[1]], "How firm the labels of each role are", "")]
-              if supports else []),
-            Fold("How counts move with margin and alpha", of("sensitivity")),
-            Fold("p values", of("p-values")),
+            *[Words([each for each in firm if each[1]], "How firm the labels of each role are", "")]
+            * bool(firm),
+            Fold("How counts move with margin and alpha", drawn.get("sensitivity", [])),
+            Fold("p values", drawn["p-values"]),
             calibration(summary),
         ]),
         Section("depth", "Depth", "Depth", [
-            *of("layers"), *of("several"),
+            *drawn["layers"], *drawn.get("several", []),
             Fold("Trend over depth", [
-                Grid(depth),
+                Grid(DEPTH.rows(depth[name] for name in summary.names if name in depth)),
                 Text("Trend: the correlation of depth with the share of a layer's heads that hold the role. "
                      "Below 0, the role becomes rarer towards the last layer; above 0, more frequent. "
                      f"Thirds: shares of the role's heads. Intervals: {RELABELLINGS} resamples of the "
@@ -514,10 +450,9 @@ def _evidence(summary: Summary, drawn: Mapping[str, Figure]) -> list[Section]:
             ]),
         ]),
         Section("together", "Overlap", "Overlap", [
-            *of("overlap"),
-            *([Fold("Pairs of roles", [
-                *of("pairs"), *([Points(told)] if told else []), *([left] if summary.many else table),
-            ])] if "pairs" in drawn else []),
+            *drawn.get("overlap", []),
+            *([Fold("Pairs of roles", [*drawn["pairs"], *[blocks.Points(told)] * bool(told), pairs])]
+              if "pairs" in drawn else []),
         ]),
     ]  # fmt: skip
 
@@ -549,44 +484,33 @@ def _matrix(summary: Summary) -> dict[str, Any]:
 
 def _maps(summary: Summary) -> HeadMaps:
     """Return a map per role that together fit the window; scores of the calibrated kind share one scale."""
-    size = summary.layers * summary.heads
-    means = [
-        summary.of("mean", role.position) - np.nan_to_num(summary.of("null", role.position))
+    peaks = [
+        largest_of(summary.of("mean", role.position) - np.nan_to_num(summary.of("null", role.position)))
         for role in summary.roles
     ]
-    peaks = [largest_of(beyond) for beyond in means]
-    peak = max(peaks, default=0.0)
-    held = summary.held.reshape(len(summary.roles), size)
-    drawn = without_wholes(summary.names, summary.held).reshape(held.shape)
-    shown = []
+    peak, drawn, shown = max(peaks, default=0.0), summary.drawn, []
     for number, role in enumerate(summary.roles):
-        strong, absent = summary.strong[number].ravel(), summary.absent[number].ravel()
-        whole = held[number] & ~drawn[number]
-        codes = np.select([whole & strong, whole, strong, absent], [7, 6, 5, 8], 0)
-        names = [
-            summary.stack.name(*divmod(cell, summary.heads)) for cell in np.flatnonzero(held[number]).tolist()
-        ]
-        count = plural(role.tally.role, "head")
-        listed = count if role.tally.role > MOST_NAMED else ", ".join(names) or "no head"
-        shown.append(
-            HeadMap(
-                name=role.sieve, title=phrase_of(role.sieve).title, note=count, column=role.position,
-                shade=BEYOND, largest=peak if peak <= 1 else peaks[number], looks=_looks(role),
-                codes={int(cell): int(codes[cell]) for cell in np.flatnonzero(codes)},
-                tone=tone_of(family_of(role.sieve)),
-                label=f"{phrase_of(role.sieve).title}: {listed}. Arrow keys move between heads.",
-                lines=("{head} · {title}", "{mean |mean||no score}", "{word}"),
-            )
-        )  # fmt: skip
-    order = range(len(shown))
+        held, strong = summary.held[number].ravel(), summary.strong[number].ravel()
+        whole = held & ~drawn[number].ravel()
+        codes = np.select([whole & strong, whole, strong, summary.absent[number].ravel()], [7, 6, 5, 8], 0)
+        title, count = phrase_of(role.sieve).title, plural(role.tally.role, "head")
+        names = ", ".join(map(summary.name, np.flatnonzero(held).tolist())) or "no head"
+        listed = count if role.tally.role > MOST_NAMED else names
+        shown.append(HeadMap(
+            name=role.sieve, title=title, note=count, column=role.position, shade=BEYOND,
+            largest=peak if peak <= 1 else peaks[number], looks=_looks(role),
+            codes={int(cell): int(codes[cell]) for cell in np.flatnonzero(codes)},
+            tone=tone_of(family_of(role.sieve)),
+            label=f"{title}: {listed}. Arrow keys move between heads.",
+            lines=("{head} · {title}", "{mean |mean||no score}", "{word}"),
+        ))  # fmt: skip
+    order = [*range(len(shown))]
+    if summary.many:
+        order.sort(key=lambda number: -summary.roles[number].tally.role)
     return HeadMaps(
-        id="map-grid",
-        maps=shown,
-        order=sorted(order, key=lambda number: -summary.roles[number].tally.role)
-        if summary.many
-        else [*order],
+        id="map-grid", maps=shown, order=order,
         scale=f"darkest {peak:.2f}" if peak <= 1 else "darkest at the largest of each role",
-    )
+    )  # fmt: skip
 
 
 def _looks(role: Role) -> tuple[CellLook, ...]:
