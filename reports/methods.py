@@ -9,7 +9,7 @@ facts in them do. Lines that begin with blanks go on the line above.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
@@ -147,11 +147,12 @@ def _inputs(manifest: Mapping[str, Any]) -> str:
         drawn = f"{number:,} of {rows:,} {what}" if isinstance(rows, int) else f"{number:,} {what} at most"
     longest, cut = _part(manifest, "tokenizer").get("max_length"), counts.get("truncated")
     known = isinstance(cut, int) and bool(longest)
-    told = isinstance(tokens, int) and (tokens or kind != "scores")
     return _said(
         "inputs",
         examples=plural(counts["examples"], "input"), task=isolate(str(manifest.get("task") or "")),
-        source=", ".join(facts), tokens=plural(tokens, "token") if told else "",
+        source=", ".join(facts),
+        tokens=plural(tokens, "token")
+        if isinstance(tokens, int) and (tokens or kind != "scores") else "",
         units=plural(units, "independent unit") if isinstance(units, int) else "",
         drawn=drawn if first is None else "", first=drawn if first is not None else "",
         seed=str(settings.get("seed", "")), groups=kept.get("groups") if kept.get("mode") == "moments" else 0,
@@ -173,7 +174,7 @@ def _roles(run: Labelling) -> str:
     parts = [f"{null} and {margin} for {_names(names)}" for (null, margin), names in levels.items()]
     by_name = {rule.sieve: rule for rule in findings.rules}
 
-    def groups(field: str) -> Iterable[tuple[str, float, list[str]]]:
+    def groups(field: str) -> list[tuple[str, float, list[str]]]:
         found: dict[tuple[str, float], list[str]] = {}
         for rule in rules:
             if (column := by_name.get(getattr(rule, field))) is not None:
