@@ -9,13 +9,7 @@ from headroles.addresses import last_name
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import exact, isolate, plural
 from headroles.records.rules.rule import BOTH, FAMILIES, Decision
-from headroles.reports.words import (
-    correction_words,
-    interval_name,
-    layers_read,
-    uses_resamples,
-    words_of_test,
-)
+from headroles.reports import words
 
 DECISION = "how it was decided"
 PUBLISHED = "The preset 'published'"
@@ -102,25 +96,25 @@ def account(labelling: Labelling) -> Account:
     """
     manifest, scores, assessment = labelling.manifest, labelling.scores, labelling.assessment
     known = {path: value for path, value in _leaves(manifest) if value not in (None, "", [], ())}
-    first = [
-        (group, term, tuple(path.split(".")))
+    first = {
+        tuple(path.split(".")): (group, term)
         for group, entries in MAIN.items()
         for term, path in entries.items()
-    ]
-    main = [_line(group, term, known[path]) for group, term, path in first if path in known]
-    size = Line("model", "size", f"{layers_read(scores.stack)} × {plural(scores.heads, 'head')}")
+    }
+    main = [_line(*named, known[path]) for path, named in first.items() if path in known]
+    size = Line("model", "size", f"{words.layers_read(scores.stack)} × {plural(scores.heads, 'head')}")
     main.insert(next((k for k, line in enumerate(main) if line.group == "inputs"), len(main)), size)
     if "parser" in manifest and manifest["parser"] is None:
         main.append(Line("parser", "name", "none"))
-    elsewhere = {path for _, _, path in first} | ELSEWHERE
     rest = (
         _line(path[0], " · ".join(path[1:]) or path[0], value)
         for path, value in known.items()
-        if path not in elsewhere and path[0] != "notes" and path[:2] not in PROBES
+        if path not in first.keys() | ELSEWHERE and path[0] != "notes" and path[:2] not in PROBES
     )
     name, preset = known.get(("model", "name")), str(manifest.get("preset") or "")
     statistic, notes = str(manifest.get("statistic") or "score"), known.get(("notes",), ())
     listed = [str(note) for note in (notes if isinstance(notes, list | tuple) else [notes])]
+    told = [note for note in listed if preset != "published" or not note.startswith(PUBLISHED)]
     return Account(
         title=f"What the attention heads{'' if name is None else f' of {isolate(str(name))}'} do",
         command=str(manifest.get("command") or ""),
@@ -128,10 +122,7 @@ def account(labelling: Labelling) -> Account:
         preset=preset,
         main=(*main, *_rules(labelling.findings, labelling.decision)),
         rest=tuple(rest),
-        warnings=(
-            *(note for note in listed if preset != "published" or not note.startswith(PUBLISHED)),
-            *(assessment.remarks if assessment else ()),
-        ),
+        warnings=(*told, *(assessment.remarks if assessment else ())),
         model="" if name is None else last_name(str(name)),
         facts=_facts(known),
         by_norm=known.get(("model", "weights")) == "norm",
@@ -177,14 +168,14 @@ def _rules(findings: Findings, decision: Decision) -> list[Line]:
         texts += [f"{margin} for {listed}"] if margin != usual else []
     together = any(rule.together for rule in findings.rules)
     lines = {
-        "test": words_of_test(decision.test),
-        "correction": correction_words(decision.test, decision.correction),
+        "test": words.words_of_test(decision.test),
+        "correction": words.correction_words(decision.test, decision.correction),
         "family": FAMILIES.get(decision.family, decision.family) + BOTH * together,
         "alpha": f"{decision.alpha:g}, for every decision by itself",
         "margin": "; ".join(texts),
-        "interval": f"95\u00a0% of the mean: {interval_name(decision)}",
+        "interval": f"95\u00a0% of the mean: {words.interval_name(decision)}",
     }
-    if uses_resamples(decision):
+    if words.uses_resamples(decision):
         lines["resamples"] = f"{decision.resamples:,}, seed {decision.seed}"
     return [Line(DECISION, term, text) for term, text in lines.items()]
 
@@ -195,12 +186,11 @@ def _facts(known: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
     if known.get(("source", "kind")) == "file":
         source = last_name(str(source))
     examples, units = (known.get(("counts", noun)) for noun in ("examples", "units"))
-    stopped, all_units = (known.get(("until", name)) for name in ("stopped", "of_units"))
+    stopped, norms = known.get(("until", "stopped")), known.get(("model", "weights")) == "norm"
     facts = [str(name) for name in (task, source) if name is not None]
     facts += [plural(examples, "input")] if isinstance(examples, int) else []
     if stopped:
-        facts.append(f"stopped at {units:,} of {all_units:,} units")
+        facts.append(f"stopped at {units:,} of {known['until', 'of_units']:,} units")
     elif isinstance(units, int) and units != examples:
         facts.append(plural(units, "unit"))
-    facts += ["no early stop"] if stopped is False else []
-    return (*facts, *(["attention weighted by norms"] if known.get(("model", "weights")) == "norm" else []))
+    return (*facts, *["no early stop"] * (stopped is False), *["attention weighted by norms"] * norms)

@@ -160,31 +160,26 @@ def error_rate(decision: Decision, unit: str = "role", claims: str = "labels", c
 def promise(decision: Decision) -> str:
     """Return which error rate the correction controls."""
     level = f"{100 * decision.alpha:g}\u00a0%"
-    scope = {"run": "this run's tests", "layer": "one sieve's heads in one layer"}.get(
-        decision.family, "one sieve's heads"
-    )
+    family = {"run": "this run's tests", "layer": "one sieve's heads in one layer"}
+    scope = family.get(decision.family, "one sieve's heads")
     if decision.correction == "none":
         return (
             f"Nothing was corrected: of heads exactly at the threshold, {level} become a role by chance, in "
-            f"every sieve."
+            "every sieve."
         )
     if decision.correction.startswith("fdr"):
         return (
-            f"Within a family ({scope}), at most {level} of the roles are expected to be false "
-            f"and, separately, at most {level} of the nots, of the explained heads and of the absent heads."
+            f"Within a family ({scope}), at most {level} of the roles are expected to be false and, "
+            f"separately, at most {level} of the nots, of the explained heads and of the absent heads."
         )
     return (
-        f"Within a family ({scope}), the chance of even one false role is at most {level} "
-        f"and, separately, that of a false not, of a falsely explained head and of a falsely absent head."
+        f"Within a family ({scope}), the chance of even one false role is at most {level} and, separately, "
+        "that of a false not, of a falsely explained head and of a falsely absent head."
     )
 
 
 def layers_sentence(rows: Table) -> str:
-    """Return how many roles heads hold, in a sentence.
-
-    Args:
-        rows: Those of one run, all layers first.
-    """
+    """Return how many roles heads hold, in a sentence; ``rows`` are those of one run, all layers first."""
     whole = rows[0]
     held = with_range(*map(two_decimals, (whole.mean, whole.mean_low, whole.mean_high)))
     several = with_range(*map(share, (whole.several, whole.several_low, whole.several_high)))
@@ -197,25 +192,17 @@ def middle_row(rows: Table) -> Row | None:
 
 
 def middle_sentence(rows: Table) -> str:
-    """Return whether the middle layers have most heads with several roles; "" where they were not compared.
-
-    Args:
-        rows: Those of one run.
-    """
+    """Return whether the middle layers of a run have most heads with several roles; "" where unknown."""
     row = middle_row(rows)
     if row is None:
         return ""
     p = p_text(row.p)
+    surplus = with_range(*map(points, (row.several, row.several_low, row.several_high)))
     return (
-        f"Middle third of layers less the others: {surplus_text(row)} percentage points of such heads "
+        f"Middle third of layers less the others: {surplus} percentage points of such heads "
         f"({middle_verdict(row)}, p {'' if p.startswith('<') else '= '}{p} over inputs). "
         f"Of all choices of as many layers, {share(row.reference)} have a surplus at least as large."
     )
-
-
-def surplus_text(row: Row) -> str:
-    """Return the surplus of the middle layers in percentage points, with its interval."""
-    return with_range(*map(points, (row.several, row.several_low, row.several_high)))
 
 
 def points(value: float) -> str:
@@ -224,11 +211,7 @@ def points(value: float) -> str:
 
 
 def middle_verdict(row: Row) -> str:
-    """Return what the inputs say about the surplus of the middle layers, in a few words.
-
-    Args:
-        row: That of the middle layers; the interval, two-sided, decides.
-    """
+    """Return what the two-sided interval says about the surplus of the middle layers, in a few words."""
     if row.several_low > 0:
         return "a surplus"
     return "a deficit" if row.several_high < 0 else "undetermined"
@@ -259,11 +242,13 @@ def visible_pieces(example: Example) -> tuple[str, ...]:
     letters = set("".join(pieces))
     if not (letters & {"Ġ", "Ċ"} and letters <= BYTES.keys()):
         return example.tokens
-    shown = []
-    for token, special in zip(example.tokens, example.special, strict=True):
-        text = token if special else bytes(map(BYTES.__getitem__, token)).decode(errors="backslashreplace")
-        shown.append(token if special else text.replace(" ", "▁").replace("\n", "⏎"))
-    return tuple(shown)
+
+    def visible(piece: str) -> str:
+        text = bytes(map(BYTES.__getitem__, piece)).decode(errors="backslashreplace")
+        return text.replace(" ", "▁").replace("\n", "⏎")
+
+    marked = zip(example.tokens, example.special, strict=True)
+    return tuple(token if special else visible(token) for token, special in marked)
 
 
 def _bytes() -> dict[str, int]:

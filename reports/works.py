@@ -14,7 +14,7 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
-from headroles.reports.methods import correction_work, methods_sentences
+from headroles.reports.methods import correction_work, paragraph
 from headroles.stats.decision import TESTS
 
 Result = Labelling | Comparison | Atlas
@@ -110,7 +110,7 @@ def methods_document(result: Result, form: str = "markdown") -> str:
     from headroles.reports.papers import latex_text
 
     text = _with_works(
-        latex_text(_paragraph(result)),
+        latex_text(paragraph(result)),
         lambda named: f"\\citep{{{','.join(work.key for work in named)}}}",
     )
     version = latex_text(f"headroles {result.manifest.get('headroles')}")
@@ -120,7 +120,7 @@ def methods_document(result: Result, form: str = "markdown") -> str:
 
 def methods_text(result: Result) -> str:
     """Return the methods of a result as a paragraph without line breaks, works by authors and year."""
-    return _with_works(_paragraph(result), lambda named: f"({'; '.join(work.short for work in named)})")
+    return _with_works(paragraph(result), lambda named: f"({'; '.join(work.short for work in named)})")
 
 
 def works_cited(result: Result) -> list[Work]:
@@ -128,7 +128,7 @@ def works_cited(result: Result) -> list[Work]:
 
     Those of roles stand first, in the order of the roles, then those of the test and of the correction.
     """
-    named = {work.key for keys in CITED.findall(_paragraph(result)) for work in _works(keys)}
+    named = {work.key for keys in CITED.findall(paragraph(result)) for work in _works(keys)}
     first: list[str] = []
     if not isinstance(result, Atlas):
         findings = result.before if isinstance(result, Comparison) else result.findings
@@ -153,11 +153,6 @@ def citation_bibtex(result: Result) -> str:
     }
     own = Work("misc", "headroles", fields | ({"note": f"Version {version}"} if version else {}))
     return "\n".join(work.bibtex for work in (own, *works_cited(result)))
-
-
-def _paragraph(result: Result) -> str:
-    """Return the sentences of a result in one line, works by their keys."""
-    return " ".join(" ".join(sentence.split()) for sentence in methods_sentences(result) if sentence)
 
 
 def _with_works(text: str, write: Callable[[Sequence[Work]], str]) -> str:

@@ -53,8 +53,6 @@ def keys(clustered: Clustered) -> dict[str, Key]:
     alone = len(clustered.found.cluster) - sum(sizes)
     clusters: Key = [(look_of(place), cluster_name(place), size) for place, size in enumerate(sizes)]
     clusters += [(NO_CLUSTER, "no cluster", alone)] if alone else []
-    if not summary.roles:
-        return {"cluster": clusters, "layer": []}
     sets: Key = []
     for place, known in enumerate(summary.combinations[:SETS]):
         names = [isolate(summary.roles[role].sieve) for role in known.roles]
@@ -62,20 +60,26 @@ def keys(clustered: Clustered) -> dict[str, Key]:
         sets.append((look_of(place), " + ".join(names[:5]) + more, known.heads))
     rare = sum(known.heads for known in summary.combinations[SETS:])
     sets += [(RARE, "other sets of roles", rare)] if rare else []
-    return {"cluster": clusters, "layer": [], "roles": [*sets, (NO_ROLE, "no role", None)]}
+    roles: dict[str, Key] = {"roles": [*sets, (NO_ROLE, "no role", None)]} if summary.roles else {}
+    return {"cluster": clusters, "layer": [], **roles}
 
 
 def views(clustered: Clustered) -> dict[str, dict[str, Any]]:
     """Return the heads in every colouring, as properties of the trace "heads"."""
     found, summary = clustered.found, clustered.summary
     layers, heads, small = found.divergence.layers, found.divergence.heads, len(found.cluster) > CROWDED
-    size, looks = 8 if small else 11, [look_of(place) for place in range(SETS)]
-    sets = {known.roles: look for known, look in zip(summary.combinations, looks, strict=False)}
+    sets = {one.roles: look_of(place) for place, one in enumerate(summary.combinations[:SETS])}
+    size = 8 if small else 11
     held = [tuple(np.flatnonzero(own).tolist()) for own in clustered.held.T]
+
+    def marks(looks: Sequence[Look], size: int | list[int]) -> dict[str, Any]:
+        colours, symbols = [look.colour for look in looks], [look.symbol for look in looks]
+        marker = {"color": colours, "symbol": symbols, "size": size, "opacity": 1}
+        return {"mode": "markers", "marker": marker}
+
+    clusters = [NO_CLUSTER if cluster == NOISE else look_of(cluster) for cluster in found.cluster.tolist()]
     return {
-        "cluster": _marks(
-            [NO_CLUSTER if cluster == NOISE else look_of(cluster) for cluster in found.cluster.tolist()], size
-        ),
+        "cluster": marks(clusters, size),
         "layer": {
             "mode": "markers+text",
             "text": [str(layer) for layer in summary.stack.numbers for _ in range(heads)],
@@ -87,17 +91,11 @@ def views(clustered: Clustered) -> dict[str, dict[str, Any]]:
                 "showscale": False,
             },
         },
-        "roles": _marks(
+        "roles": marks(
             [sets.get(roles, RARE if roles else NO_ROLE) for roles in held],
             [size if roles else size - 4 for roles in held],
         ),
     }  # fmt: skip
-
-
-def _marks(looks: Sequence[Look], size: int | list[int]) -> dict[str, Any]:
-    """Return marks of all heads as properties of a trace."""
-    colours, symbols = [look.colour for look in looks], [look.symbol for look in looks]
-    return {"mode": "markers", "marker": {"color": colours, "symbol": symbols, "size": size, "opacity": 1}}
 
 
 def map_block(clustered: Clustered) -> Drawing:
@@ -112,12 +110,9 @@ def map_figure(clustered: Clustered) -> Figure:
     summed = clustered.found.divergence.way == "sum"
     scaled = "summed divergences of their attention" if summed else "distances between their attention"
     return Figure(
-        "cluster-map",
-        "Map of the heads",
-        f"The nearer two heads, the smaller the {scaled}.",
-        f"{clustered.stress} Directions mean nothing; only distances do.",
-        plot=partial(_map, clustered),
-    )
+        "cluster-map", "Map of the heads", f"The nearer two heads, the smaller the {scaled}.",
+        f"{clustered.stress} Directions mean nothing; only distances do.", plot=partial(_map, clustered),
+    )  # fmt: skip
 
 
 def _map(clustered: Clustered, view: str = "") -> PlotlyFigure:
@@ -139,18 +134,18 @@ def _map(clustered: Clustered, view: str = "") -> PlotlyFigure:
             f"nearest: {nearest or 'none'}"
         )
     cloud, places = (each.astype(np.float32) for each in (ellipses(found.cloud), found.place))
+    ring = {"symbol": "circle-open", "size": 22, "color": INK, "line": {"width": 2}}
+    hidden: dict[str, Any] = {"hoverinfo": "skip"}
     add_scatter(
         made, x=cloud[:, 0], y=cloud[:, 1], mode="lines", name="cloud", line={"color": SOFT, "width": 1.2},
-        hoverinfo="skip", meta={"role": 0},
+        **hidden, meta={"role": 0},
     )  # fmt: skip
-    line = {"color": FAINT, "width": 1}
-    add_scatter(made, x=[], y=[], mode="lines", name="near", line=line, hoverinfo="skip")
+    add_scatter(made, x=[], y=[], mode="lines", name="near", line={"color": FAINT, "width": 1}, **hidden)
     add_scatter(
         made, x=places[:, 0], y=places[:, 1], name="heads", hovertext=texts,
         hovertemplate="%{hovertext}<extra></extra>", **views(clustered)["cluster"],
     )  # fmt: skip
-    ring = {"symbol": "circle-open", "size": 22, "color": INK, "line": {"width": 2}}
-    add_scatter(made, x=[], y=[], mode="markers", name="chosen", marker=ring, hoverinfo="skip")
+    add_scatter(made, x=[], y=[], mode="markers", name="chosen", marker=ring, **hidden)
     bare: dict[str, Any] = {"showgrid": False, "showticklabels": False, "ticks": "", "showline": False}
     set_axis(made, "xaxis", **bare)
     set_axis(made, "yaxis", scaleanchor="x", **bare)
@@ -168,20 +163,18 @@ def ellipses(cloud: Float[np.ndarray, "draws heads 2"]) -> Float[np.ndarray, "po
     Returns:
         Outlines of two independent normal numbers with the cloud's mean and covariance.
     """
-    draws, heads = cloud.shape[:2]
-    if draws < 3:
+    if len(cloud) < 3:
         return np.zeros((0, 2))
     places = cloud.astype(np.float64)
     centre = places.mean(axis=0)
     deviations = places - centre
-    covariance = np.einsum("dhi,dhj->hij", deviations, deviations) / (draws - 1)
+    covariance = np.einsum("dhi,dhj->hij", deviations, deviations) / (len(cloud) - 1)
     spread, axes = np.linalg.eigh(covariance)
     angle = np.linspace(0, 2 * np.pi, CORNERS + 1)
     circle = np.stack([np.cos(angle), np.sin(angle)])
     reach = np.sqrt(np.clip(spread, 0, None) * INSIDE)
     outline = np.einsum("hij,hj,jp->hpi", axes, reach, circle) + centre[:, None]
-    gap = np.full((heads, 1, 2), np.nan)
-    return np.concatenate([outline, gap], axis=1).reshape(-1, 2)
+    return np.pad(outline, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 2)
 
 
 def leaves(linkage: Float[np.ndarray, "merges 4"]) -> Int[np.ndarray, " heads"]:
@@ -227,20 +220,19 @@ def tree_figure(clustered: Clustered, more: str = "") -> Figure:
         clustered: What the run clustered.
         more: Words after the caption.
     """
-    size = len(clustered.found.cluster)
-    exact, factor = "", -(-size // CELLS)
+    size, exact = len(clustered.found.cluster), ""
     if size > EXACT:
+        factor = -(-size // CELLS)
         means = f", and every cell is a mean over {factor} × {factor} neighbouring pairs" * (factor > 1)
         steps = f"distances are drawn in {STEPS} steps{means}"
         exact = f" With {size:,} heads, {steps}; the run folder has all of them."
     return Figure(
-        "cluster-tree",
-        "Tree and distances",
+        "cluster-tree", "Tree and distances",
         "Average linkage joins the nearest heads first (top); below, the cluster of every head and the "
         "distance of every pair, the heads in the order of the tree; the stronger the colour, the nearer.",
         f"Lines within one cluster have its colour; numbers in the band are clusters.{exact}{more}",
         plot=partial(_tree, clustered),
-    )
+    )  # fmt: skip
 
 
 def _tree(clustered: Clustered) -> PlotlyFigure:
@@ -272,7 +264,7 @@ def _tree(clustered: Clustered) -> PlotlyFigure:
     )  # fmt: skip
     add_scatter(
         made, x=middles[roomy].tolist(), y=[0.5] * int(roomy.sum()), mode="text", yaxis="y3",
-        text=[str(number) for number in numbers[roomy].tolist()], hoverinfo="skip", name="numbers",
+        text=[*map(str, numbers[roomy])], hoverinfo="skip", name="numbers",
         textfont={"color": "var(--on-tone)", "size": 12},
     )  # fmt: skip
     z, factor, low, step = square_of(clustered)
@@ -290,12 +282,11 @@ def _tree(clustered: Clustered) -> PlotlyFigure:
         "colorscale": [[0, "var(--tone-0)"], [1, "var(--panel)"]], "colorbar": key, "hoverinfo": "none",
         "name": "distances",
     })  # fmt: skip
-    places = [*range(0, size, -(-size // MOST_NAMES))]
+    places, ends = [*range(0, size, -(-size // MOST_NAMES))], [-0.5, size - 0.5]
     ticks: dict[str, Any] = {
         "tickvals": places, "ticktext": [names[order[place]] for place in places], "showgrid": False,
         "tickfont": {"size": 10, "color": SOFT}, "constrain": "domain",
     }  # fmt: skip
-    ends = [-0.5, size - 0.5]
     set_axis(made, "xaxis", range=ends, tickangle=-90, anchor="y", **ticks)
     set_axis(made, "yaxis", domain=MAP, range=ends[::-1], scaleanchor="x", constraintoward="top", **ticks)
     highest = 1.04 * float(found.linkage[:, 2].max(initial=1e-9))
@@ -364,20 +355,15 @@ def choices_figure(clustered: Clustered) -> Figure:
         means = f"silhouette {two_decimals(choice.silhouette)}, stability {two_decimals(choice.stability)}"
         sentence = f"{plural(choice.clusters, 'cluster')}, {how}: mean {means}."
     return Figure(
-        "cluster-choices",
-        "",
-        sentence,
+        "cluster-choices", "", sentence,
         "Silhouette: how much nearer heads are to their own cluster than to the next, mean over heads. "
         "Stability: adjusted Rand index between these clusters and those of resampled units, mean over "
         f"resamples; 1: the same clusters, 0: as alike as chance.{rule and f' {rule[0].upper()}{rule[1:]}.'}",
-        tried,
-        marks,
+        tried, marks,
         x=Axis("number of clusters", {"showline": True} | ({"dtick": 1} if len(tried) <= 20 else {})),
         y=Axis("", {"showgrid": True, "rangemode": "tozero", "zeroline": True}),
-        height=300,
-        numbers=tried.sheet(),
-        layout={"margin": {"l": 50, "r": 16, "t": 24, "b": 48}},
-    )
+        height=300, numbers=tried.sheet(), layout={"margin": {"l": 50, "r": 16, "t": 24, "b": 48}},
+    )  # fmt: skip
 
 
 def prints(clustered: Clustered) -> dict[str, PlotlyFigure]:

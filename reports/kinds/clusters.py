@@ -7,19 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headroles.errors import BadInput
-from headroles.records.clusters import (
-    CIRCULAR,
-    CLAIMS,
-    ClusterResults,
-    Neighbours,
-    about_roles,
-    reference_text,
-)
+from headroles.records import clusters as records
 from headroles.records.findings import Labelling
 from headroles.records.numbers import isolate, join_names, number, plural, three_decimals, two_decimals
 from headroles.records.table import HEAD, LAYER, MISSING, Cell, Column, Row, Table, counted, head_cell
@@ -48,7 +41,7 @@ LAYERS_NAMED, ROLES_NAMED = 6, 6
 """Layers, and roles, that a cell names at most."""
 LAYERS, ADJACENT, HALVES = "same layer closer", "adjacent layers closer", "split halves agree"
 ROLE, CLUSTERS, SETS = "same role closer", "clusters are the role", "clusters are the sets of roles"
-ESTIMATE = next(column for column in CLAIMS.columns if column.name == "estimate")
+ESTIMATE = next(column for column in records.CLAIMS.columns if column.name == "estimate")
 """A claim's number with its interval."""
 SPLIT = "middle 95\u00a0% of splits"
 PHRASES = {
@@ -140,14 +133,9 @@ class Clustered:
     run: Labelling
 
     @property
-    def found(self) -> ClusterResults:
-        """Return its clusters, map and claims.
-
-        Raises:
-            BadInput: When the run has no clusters.
-        """
-        if self.run.clustered is None:
-            raise BadInput("an answer about clusters needs a run with clusters, but this run has none")
+    def found(self) -> records.ClusterResults:
+        """Return its clusters, map and claims."""
+        assert self.run.clustered is not None
         return self.run.clustered
 
     @cached_property
@@ -169,10 +157,7 @@ class Clustered:
     @property
     def roles_of_heads(self) -> list[list[str]]:
         """Return the names of the roles that every head holds."""
-        names = [role.sieve for role in self.summary.roles]
-        return [
-            [name for name, holds in zip(names, own, strict=True) if holds] for own in self.held.T.tolist()
-        ]
+        return [[*compress(self.summary.names, own)] for own in self.held.T]
 
     @cached_property
     def distance(self) -> Float[np.ndarray, "heads heads"]:
@@ -183,32 +168,31 @@ class Clustered:
         return square + square.T
 
     @cached_property
-    def near(self) -> Neighbours:
+    def near(self) -> records.Neighbours:
         """Return at most ``NEAREST`` other heads of every head, nearest first; of equals, the first.
 
         They have no intervals where the run computed none.
         """
         if (known := self.found.neighbours) is not None:
             columns = (getattr(known, name)[:, :NEAREST] for name in ("head", "distance", "low", "high"))
-            return Neighbours(*columns)
+            return records.Neighbours(*columns)
         distance = self.distance + np.diag(np.full(len(self.distance), np.inf))
         order = np.argsort(distance, axis=1, kind="stable")[:, : min(NEAREST, len(distance) - 1)]
         near = np.take_along_axis(distance, order, axis=1)
-        return Neighbours(order, near, *np.full((2, *near.shape), np.nan))
+        return records.Neighbours(order, near, *np.full((2, *near.shape), np.nan))
 
     @cached_property
     def groups(self) -> Table:
         """Return a row for every cluster, and one for the heads in none."""
         found, stack, heads = self.found, self.summary.stack, self.found.divergence.heads
-        rows = []
-        for cluster in sorted({*found.cluster.tolist()}, key=lambda cluster: (cluster == NOISE, cluster)):
+        clusters, rows = {*found.cluster.tolist()}, []
+        for cluster in sorted(clusters, key=lambda cluster: (cluster == NOISE, cluster)):
             members = np.flatnonzero(found.cluster == cluster)
             mean = self.distance[np.ix_(members, members)].sum(axis=1) / max(len(members) - 1, 1)
             layer, head = divmod(int(members[int(mean.argmin())]), heads)
             layers = np.bincount(members // heads, minlength=found.divergence.layers)
-            held = self.held[:, members].sum(axis=1).tolist()
-            counts = zip((role.sieve for role in self.summary.roles), held, strict=True)
-            roles = sorted((count for count in counts if count[1]), key=lambda count: -count[1])
+            held = zip(self.summary.names, self.held[:, members].sum(axis=1).tolist(), strict=True)
+            roles = sorted((known for known in held if known[1]), key=lambda known: -known[1])
             rows.append({
                 "cluster": cluster, "heads": len(members), "layer": stack.numbers[layer], "head": head,
                 "within": float(mean.mean()) if len(members) > 1 else math.nan,
@@ -243,7 +227,7 @@ class Clustered:
             merges = found.linkage[: heads - choice.clusters, :2]
             large = len(merges) - int((merges >= heads).sum())  # clusters of two or more heads
             text = SINGLE if found.method == "average" and large < 2 else text
-            return Cell(CHOSEN, CHOSEN) if choice.chosen else Cell(text, text)
+            return Cell(*2 * (CHOSEN if choice.chosen else text,))
 
         return found.choices.describe("chosen", cell=note)
 
@@ -267,40 +251,34 @@ class Clustered:
     def way(self) -> str:
         """Return how distances were made, without a full stop."""
         source = self.found.divergence
-        units, smoothed = plural(len(source.block), "unit"), "rows not smoothed"
-        if source.smoothing:
-            mixed = two_decimals(100 * source.smoothing)
-            smoothed = f"after {mixed}\u00a0% of even attention were mixed into every row"
-        rows = "between rows of attention of the same query"
+        mixed, units = two_decimals(100 * source.smoothing), plural(len(source.block), "unit")
+        smoothed = f"after {mixed}\u00a0% of even attention were mixed into every row"
+        smoothed = smoothed if source.smoothing else "rows not smoothed"
+        what = "Jensen-Shannon divergence (nats) between rows of attention of the same query"
         if source.way == "sum":
             return (
-                f"distances are square roots of the Jensen-Shannon divergence (nats) {rows}, summed over all "
-                f"rows of all inputs of {units} as in the released code, {smoothed}; they grow with the "
-                "number of inputs"
+                f"distances are square roots of the {what}, summed over all rows of all inputs of {units} as "
+                f"in the released code, {smoothed}; they grow with the number of inputs"
             )
         return (
-            f"distances are square roots of the mean Jensen-Shannon divergence (nats) {rows}, over {units}, "
-            f"{smoothed}; 0: always the same attention, {FAR:.2f}: never on the same token"
+            f"distances are square roots of the mean {what}, over {units}, {smoothed}; 0: always the same "
+            f"attention, {FAR:.2f}: never on the same token"
         )
 
     @property
     def text(self) -> str:
         """Return the clusters, their separation and their stability in words, without a full stop."""
-        found, sizes = self.found, self.sizes
+        found, sizes, silhouette = self.found, self.sizes, known_mean(self.found.silhouette)
         method, alone = METHODS.get(found.method, isolate(found.method)), len(found.cluster) - sum(sizes)
         text = f"{method} puts {plural(sum(sizes), 'head')} into {plural(len(sizes), 'cluster')}"
         if sizes:
             text += f" of {_listed(sizes, MOST_SIZES)} {'head' if sizes == [1] else 'heads'}"
-        if alone:
-            text += f" and {alone} into none"
-        if len(sizes) > 1 and sizes[0] >= NEARLY_ALL * len(found.cluster):
-            text += ": nearly all heads are in one, and a few are apart"
-        silhouette = known_mean(found.silhouette)
-        if math.isnan(silhouette):
-            text += "; silhouettes need two clusters"
-        else:
-            text += f"; mean silhouette {two_decimals(silhouette)} (1: far apart, 0: on the border"
-            text += f"; below {WEAK}: no substantial clusters)" if silhouette < WEAK else ")"
+        text += f" and {alone} into none" * (alone > 0)
+        apart = len(sizes) > 1 and sizes[0] >= NEARLY_ALL * len(found.cluster)
+        text += ": nearly all heads are in one, and a few are apart" * apart
+        weak = f"; below {WEAK}: no substantial clusters" * (silhouette < WEAK)
+        measured = f"mean silhouette {two_decimals(silhouette)} (1: far apart, 0: on the border{weak})"
+        text += f"; {'silhouettes need two clusters' if math.isnan(silhouette) else measured}"
         agreement, stability = self.agreement, known_mean(found.stability)
         if not math.isnan(agreement):
             same = f"{two_decimals(agreement)} (1: the same)"
@@ -325,7 +303,7 @@ class Clustered:
         """Return the claims about roles, or all others: a sentence for each role, and for each name."""
         subjects: dict[str, list[Row]] = {}
         for claim in self.found.claims:
-            if about_roles(claim) == of_roles:
+            if records.about_roles(claim) == of_roles:
                 name = f"role {claim.subject}" if claim.subject else claim.claim
                 subjects.setdefault(name, []).append(claim)
         sentences = []
@@ -334,9 +312,9 @@ class Clustered:
             for claim in claims:
                 template = PHRASES.get((claim.claim, claim.measure), "{1}, {2}: {0}")
                 names = map(isolate, (claim.claim, claim.measure))
-                text = template.format(ESTIMATE.write(claim).text, *names)
-                p = f"p = {number(claim.p)}, the share at least as extreme among {reference_text(claim)}"
-                texts.append(text if math.isnan(claim.p) else f"{text}; {p}")
+                text, known = template.format(ESTIMATE.write(claim).text, *names), not math.isnan(claim.p)
+                among = f"the share at least as extreme among {records.reference_text(claim)}"
+                texts.append(text + f"; p = {number(claim.p)}, {among}" * known)
             text, role = "; ".join(texts), claims[0].subject
             sentences.append(f"{isolate(role)}: {text}." if role else f"{text[0].upper()}{text[1:]}.")
         return sentences
@@ -347,11 +325,11 @@ class Clustered:
         claims, names = self.found.claims, dict[str, list[str]]()
         for claim in claims:
             if not math.isnan(claim.p):
-                names.setdefault(reference_text(claim), []).append(f"{claim.claim}, {claim.measure}")
+                names.setdefault(records.reference_text(claim), []).append(f"{claim.claim}, {claim.measure}")
         return [
             *(("p", f"{'; '.join(own)}: share at least as extreme among {reference}")
               for reference, own in names.items()),
-            *[("roles", CIRCULAR)] * any(map(about_roles, claims)),
+            *[("roles", records.CIRCULAR)] * any(map(records.about_roles, claims)),
             *[("halves", f"the interval is the {SPLIT}")] * bool((claims["claim"] == HALVES).any()),
         ]  # fmt: skip
 
@@ -363,16 +341,13 @@ def known_mean(values: np.ndarray) -> float:
 
 
 def answer_of(clustered: Clustered) -> Answer:
-    """Return what clustering found, on one screen: title, line, at most five sentences and warnings.
-
-    All counts are those of the clusters and claims.
-    """
-    run, found = clustered.run, clustered.found
+    """Return what clustering found, on one screen; all counts are those of the clusters and claims."""
+    run = clustered.run
     facts, size = account(run), heads_in_layers(run.scores.stack, run.scores.heads)
     return Answer(
         title="Which heads do the same?",
         line=" · ".join([*(isolate(fact) for fact in (facts.model, *facts.facts) if fact), size]),
-        sentences=(_clusters(clustered), *_pairs(clustered), *_layers(found, run.decision.alpha)),
+        sentences=(_clusters(clustered), *_pairs(clustered), *_layers(clustered)),
         warnings=facts.warnings,
     )
 
@@ -421,20 +396,18 @@ def _pairs(clustered: Clustered) -> list[Sentence]:
     return [Sentence(f"{first} and {second} are the most alike", f"{alike} ({most} to its nearest).")]
 
 
-def _layers(found: ClusterResults, alpha: float) -> list[Sentence]:
+def _layers(clustered: Clustered) -> list[Sentence]:
     """Return how far layers explain distances; nothing where it was not measured."""
-    claims = {(claim.claim, claim.measure): claim for claim in found.claims}
-    sentences = []
-    layers, adjacent = claims.get((LAYERS, "R2")), claims.get((ADJACENT, "mantel r"))
-    if layers is not None and not math.isnan(layers.estimate):
-        more = "more than by chance" if layers.p <= alpha else "no more than by chance"
-        chance = "" if math.isnan(layers.p) else f", {more} (p = {number(layers.p)})"
-        lead = f"Layers explain {100 * layers.estimate:.0f}\u00a0% of the squared distances"
-        sentences.append(Sentence(lead, f"between heads{chance}."))
-    if adjacent is not None and not math.isnan(adjacent.estimate):
-        shown = adjacent.p <= alpha and adjacent.estimate > 0
-        differ = "differ more" if shown else "are not shown to differ more"
-        p = "" if math.isnan(adjacent.p) else f" (p = {number(adjacent.p)})"
-        rest = f"than those of near layers: r = {two_decimals(adjacent.estimate)}{p}."
-        sentences.append(Sentence(f"Heads of distant layers {differ}", rest))
+    alpha, sentences = clustered.run.decision.alpha, []
+    for claim in clustered.found.claims:
+        p = "" if math.isnan(claim.p) else f"p = {number(claim.p)}"
+        kind, estimate, shown = (claim.claim, claim.measure), claim.estimate, claim.p <= alpha
+        if kind == (LAYERS, "R2") and not math.isnan(estimate):
+            lead = f"Layers explain {100 * estimate:.0f}\u00a0% of the squared distances"
+            chance = p and f", {'more' if shown else 'no more'} than by chance ({p})"
+            sentences.append(Sentence(lead, f"between heads{chance}."))
+        if kind == (ADJACENT, "mantel r") and not math.isnan(estimate):
+            more = "" if shown and estimate > 0 else "are not shown to "
+            rest = f"than those of near layers: r = {two_decimals(estimate)}{p and f' ({p})'}."
+            sentences.append(Sentence(f"Heads of distant layers {more}differ more", rest))
     return sentences

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from headroles.errors import BadInput
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, percent, plural
 from headroles.records.probes import ProbeResults, classifier_name
@@ -71,38 +70,31 @@ class Asked:
 
     @cached_property
     def results(self) -> ProbeResults:
-        """Return the results of its probes, with positions of layers, and with published values.
-
-        Raises:
-            BadInput: When the run is of another kind.
-        """
+        """Return the results of its probes, with positions of layers, and with published values."""
         probed, stack = self.run.probed, self.run.scores.stack
-        if probed is None:
-            raise BadInput("an answer about probes needs a run with probes, but this run has none")
+        assert probed is not None
+
+        def published(table: Table, name: Callable[[Row], str]) -> Table:
+            known = [self.published.get(name(row), {}) for row in table]
+            table = table.extended(AS_PRINTED, [result.get("head", "") for result in known])
+            return table.extended(AS_PUBLISHED, [result.get("accuracy", math.nan) for result in known])
+
         return replace(
             probed,
-            best=self._with_published(probed.best.numbered(stack), lambda row: row.row),
-            trained=self._with_published(probed.trained, lambda row: f"trained:{classifier_name(row)}"),
-            gaps=probed.gaps.numbered(stack),
-            weights=probed.weights.numbered(stack),
-        )
-
-    def _with_published(self, table: Table, name: Callable[[Row], str]) -> Table:
-        """Return a table with what was published of its rows under their names."""
-        known = [self.published.get(name(row), {}) for row in table]
-        table = table.extended(AS_PRINTED, [result.get("head", "") for result in known])
-        return table.extended(AS_PUBLISHED, [result.get("accuracy", math.nan) for result in known])
+            best=published(probed.best.numbered(stack), lambda row: row.row),
+            trained=published(probed.trained, lambda row: f"trained:{classifier_name(row)}"),
+            gaps=probed.gaps.numbered(stack), weights=probed.weights.numbered(stack),
+        )  # fmt: skip
 
     @cached_property
     def groups(self) -> dict[str, Table]:
         """Return the best heads by probe: "all" first, then by falling number of items, as published."""
         best = self.results.best
-        names = best["row"].tolist()
-
-        def rank(place: int) -> tuple[bool, int]:
-            return split_row(names[place])[1] != "all", -int(best["items"][place])
-
-        return {probe: best.take(sorted(rows, key=rank)) for probe, rows in by_probe(names).items()}
+        names, items = best["row"].tolist(), best["items"].tolist()
+        order = sorted(range(len(names)), key=lambda at: (split_row(names[at])[1] != "all", -items[at]))
+        return {
+            probe: best.take([at for at in order if at in rows]) for probe, rows in by_probe(names).items()
+        }
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -145,12 +137,13 @@ class Asked:
     def chosen(self) -> str:
         """Return on which units the best heads were chosen and tested."""
         chosen = "head, direction and baseline of every row chosen"
-        if not self.honest:
-            return f"{chosen} on all units, which they are shown on"
         halves = self.facts.get("halves") or {}
         one, other = (halves.get(name) for name in ("selection", "test"))
-        usual = "on one half of the units, tested on the other"
-        on = f"on {plural(one, 'unit')}, tested on the other {other}" if one and other else usual
+        on = "on one half of the units, tested on the other"
+        if one and other:
+            on = f"on {plural(one, 'unit')}, tested on the other {other}"
+        if not self.honest:
+            return f"{chosen} on all units, which they are shown on"
         return f"{chosen} {on}" + (f"; seed {halves['seed']}" if halves else "")
 
     def windows(self, *, losses: bool = True) -> str:
@@ -225,52 +218,42 @@ def margins_of(margins: Iterable[float]) -> str:
 
 def answer_of(asked: Asked) -> Answer:
     """Return title, line, at most five sentences and warnings; counts are of best heads and findings."""
-    run, best, groups = asked.run, asked.results.best, asked.groups
+    run, best, groups, honest = asked.run, asked.results.best, asked.groups, asked.honest
     facts = account(run)
     names = [isolate(fact) for fact in (facts.model, *facts.facts) if fact]
-    decision = replace(run.decision, family="sieve")
-    level = [error_rate(decision, "probe", "“beyond”", "“beyond”")] if asked.honest and best else []
+    names.append(heads_in_layers(run.scores.stack, run.scores.heads))
+    if honest and best:
+        names.append(error_rate(replace(run.decision, family="sieve"), "probe", *["“beyond”"] * 2))
     syntax, coreference = bool(groups.keys() & {"dependency", "trees"}), "coreference" in groups
+    title = "Which heads follow syntax?" if syntax else "How much syntax does attention hold?"
+    if coreference:
+        title = f"Which heads {'follow syntax and coreference' if syntax else 'find earlier mentions'}?"
     if groups.keys() - TITLES.keys():
         title = "Which heads answer the probes?"
-    elif coreference:
-        title = f"Which heads {'follow syntax and coreference' if syntax else 'find earlier mentions'}?"
-    else:
-        title = "Which heads follow syntax?" if syntax else "How much syntax does attention hold?"
-    sentences: list[Sentence] = []
-    if asked.honest:
-        sentences += [_beyond(probe, rows) for probe, rows in groups.items()]
+    sentences = [_beyond(probe, rows) for probe, rows in groups.items() if honest]
     if best:
         sentences += _largest(asked)
-        sentences += [*_together(asked), *_heads(asked), _open(asked)] if asked.honest else []
+        sentences += [*_together(asked), *_heads(asked), _open(asked)] if honest else []
     return Answer(
-        title=title,
-        line=" · ".join([*names, heads_in_layers(run.scores.stack, run.scores.heads), *level]),
-        sentences=(*sentences, *_trained(asked), *_gaps(asked))[:MOST],
-        warnings=facts.warnings,
+        title, " · ".join(names), (*sentences, *_trained(asked), *_gaps(asked))[:MOST], facts.warnings
     )
 
 
-def _beyond(probe: str, rows: Iterable[Row]) -> Sentence:
+def _beyond(probe: str, rows: Table) -> Sentence:
     """Return how many rows of a probe have a head beyond the best baseline."""
     own = _own(rows)
     count = sum(row.decision == "beyond" for row in own)
-    of = _counted(len(own), [probe])
-    margins = margins_of(row.margin for row in own if row.margin > 0)
+    of, margins = _counted(len(own), [probe]), margins_of(row.margin for row in own if row.margin > 0)
     by = f" by more than {margins} points" if margins else ""
+    lead = f"The only {of.removeprefix('1 ')} has no head" if len(own) == 1 else f"None of {of} has a head"
     if count:
         lead = f"{count} of {of} {'has' if count == 1 else 'have'} a head"
-    elif len(own) == 1:
-        lead = f"The only {of.removeprefix('1 ')} has no head"
-    else:
-        lead = f"None of {of} has a head"
     return Sentence(lead, f"that beats the best baseline{by}, on data that did not choose it.")
 
 
-def _own(rows: Iterable[Row]) -> list[Row]:
+def _own(rows: Table) -> list[Row]:
     """Return the rows of a probe without the one of all together; that one where it is alone."""
-    known = [*rows]
-    return [row for row in known if split_row(row.row)[1] != "all"] or known
+    return [row for row in rows if split_row(row.row)[1] != "all"] or [*rows]
 
 
 def _counted(number: int, probes: Collection[str]) -> str:
@@ -312,33 +295,29 @@ def _largest(asked: Asked) -> list[Sentence]:
 
 def _heads(asked: Asked) -> list[Sentence]:
     """Return how many heads beat a baseline, each tested by itself, and the one that beats most."""
-    findings, stack = asked.run.findings, asked.run.scores.stack
-    if not findings.roles:
-        return []
-    columns: dict[str, list[int]] = {}
+    findings, columns = asked.run.findings, dict[str, list[int]]()
     for name in findings.roles:
         columns.setdefault(name.removesuffix(":→").removesuffix(":←"), []).append(findings.of(name))
+    if not columns:
+        return []
     own = {row: places for row, places in columns.items() if split_row(row)[1] != "all"} or columns
-    role = DECISIONS.index("role")
-    rows = np.sum([(findings.decision[places] == role).any(axis=0) for places in own.values()], axis=0)
-    count, heads = int((rows > 0).sum()), rows.size
+    held = findings.decision == DECISIONS.index("role")
+    rows = np.sum([held[places].any(axis=0) for places in own.values()], axis=0)
+    count, each = int((rows > 0).sum()), "when each is tested by itself"
     if not count:
-        return [
-            Sentence(f"None of {plural(heads, 'head')} beats a baseline", "when each is tested by itself.")
-        ]
-    best = [stack.name(layer, head) for layer, head in np.argwhere(rows == rows.max()).tolist()]
+        return [Sentence(f"None of {plural(rows.size, 'head')} beats a baseline", f"{each}.")]
+    best = [asked.run.scores.stack.name(*place) for place in np.argwhere(rows == rows.max()).tolist()]
     names = join_names(best) if len(best) <= TIED else plural(len(best), "head")
     most = _counted(int(rows.max()), {split_row(name)[0] for name in findings.roles})
     most = f"{names} {'beats' if len(best) == 1 else 'beat'} most: {most}{' each' * (len(best) > 1)}"
-    lead = f"{count:,} of {plural(heads, 'head')} {'beats' if count == 1 else 'beat'} some baseline"
-    return [Sentence(lead, f"when each is tested by itself; {most}.")]
+    lead = f"{count:,} of {plural(rows.size, 'head')} {'beats' if count == 1 else 'beat'} some baseline"
+    return [Sentence(lead, f"{each}; {most}.")]
 
 
 def _open(asked: Asked) -> Sentence:
     """Return how many rows stay open."""
-    best = [row for rows in asked.groups.values() for row in _own(rows)]
-    names = ("undetermined", "not", "untestable")
-    undetermined, below, untestable = (sum(row.decision == name for row in best) for name in names)
+    best = [row.decision for rows in asked.groups.values() for row in _own(rows)]
+    undetermined, below, untestable = map(best.count, ("undetermined", "not", "untestable"))
     stay = "stays" if undetermined == 1 else "stay"
     lead = f"{undetermined:,} of {_counted(len(best), asked.groups)} {stay} undetermined"
     parts = [f"in {below:,} the chosen head is shown not to beat it"] * bool(below)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -12,44 +13,16 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import percent, plural, points, with_range
 from headroles.records.probes import BEST_HEADS, baseline_cell, best_head_cell, classifier_name
 from headroles.records.table import MISSING, Cell, Column, Row, Sheet, Table
+from headroles.reports import report as parts
 from headroles.reports.drawing import FAINT, INK, RULE, SOFT, layer_ticks, plain
 from headroles.reports.embedded import files_of, findings_json
+from headroles.reports.kinds import probes as words
 from headroles.reports.kinds.label_figures import figures
 from headroles.reports.kinds.label_report import role_papers, role_prints, verdict_sheet
-from headroles.reports.kinds.probes import (
-    OUTCOMES,
-    PUBLISHED,
-    QUESTIONS,
-    TITLES,
-    Asked,
-    answer_of,
-    as_sentence,
-    by_probe,
-    column_of,
-    glossary,
-    margins_of,
-    published_cell,
-    row_title,
-    split_row,
-)
 from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Look, Note
 from headroles.reports.papers import caption, families_of
 from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
-from headroles.reports.report import (
-    Block,
-    Detail,
-    Fold,
-    Grid,
-    Named,
-    Numbers,
-    Page,
-    Paper,
-    Report,
-    Section,
-    Text,
-    Words,
-)
 from headroles.reports.summary import summarise
 
 LOOKS = {
@@ -79,6 +52,9 @@ GAPS, GAPS_OF_TERMINAL = 12, 5
 """Heads with the largest gaps that are shown in addition to the top head."""
 FEW = 5
 """Most baselines whose table a terminal shows."""
+LEVEL = {"range": [-2, 102], "tickvals": [0, 20, 40, 60, 80, 100], "showline": True}
+GRID = Axis(settings={"showgrid": True, "gridcolor": RULE})
+"""Axis of per cent, and that of rows."""
 WIDE = 136
 """Columns of a terminal from which accuracies have a decimal."""
 SHORT = {"undetermined": "?", "untestable": "×"}
@@ -91,169 +67,155 @@ FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "the rows of a probe")
 """Tests that are corrected together in the table of best heads."""
 
 
-def report(run: Labelling) -> Report:
+def report(run: Labelling) -> parts.Report:
     """Return the report of a run of probes."""
-    asked = Asked(run)
+    asked = words.Asked(run)
     best = {"best": partial(_best_for_papers, asked)} if asked.results.best else {}
-    return Report(
-        "headroles probes",
-        title_of(run),
-        answer_of(asked),
-        all_notes(run),
-        run.manifest,
+    return parts.Report(
+        "headroles probes", title_of(run), words.answer_of(asked), all_notes(run), run.manifest,
         {**best, **role_papers(run)},
-        page=partial(_page, asked),
-        screen=lambda detail: [*_screen(asked, detail)],
-        cell=lambda: (),
-        facts=partial(_facts, asked),
-        prints=partial(role_prints, run),
-    )
+        page=partial(_page, asked), screen=lambda detail: [*_screen(asked, detail)], cell=lambda: (),
+        facts=partial(_facts, asked), prints=partial(role_prints, run),
+    )  # fmt: skip
 
 
-def _facts(asked: Asked, detail: Detail) -> list[Named]:
+def _facts(asked: words.Asked, detail: parts.Detail) -> list[parts.Named]:
     """Return model, inputs, how the best heads were chosen, and the test, where they are asked for."""
-    run = asked.run
+    run, of = asked.run, f", relations of {asked.scheme}" if asked.scheme else ""
+    if not detail.verbose:
+        return []
+    test = describe_test(run.decision, run.manifest.get("preset"), run.findings.rules)
     lines = {
         "best": asked.chosen if asked.results.best else "",
-        "tested": describe_test(run.decision, run.manifest.get("preset"), run.findings.rules)
-        if run.findings.roles
-        else "",
+        "tested": test if run.findings.roles else "",
         "windows": asked.windows(losses=False),
     }
-    of_run = account_lines(run, f", relations of {asked.scheme}" if asked.scheme else "")
-    named = [Named(name, text, "") for name, text in lines.items() if text]
-    return [*of_run, *named] if detail.verbose else []
+    return [
+        *account_lines(run, of), *(parts.Named(name, text, "") for name, text in lines.items() if text)
+    ]  # fmt: skip
 
 
-def _screen(asked: Asked, detail: Detail) -> Iterator[Grid | Named | str]:
+def _screen(asked: words.Asked, detail: parts.Detail) -> Iterator[parts.Grid | parts.Named | str]:
     """Yield the tables of a terminal: best heads, few baselines, trained probes, and gaps."""
     results, wide = asked.results, detail.width >= WIDE
     for rows in asked.groups.values():
-        grid = _best(rows, decimals=1 if wide else 0, brief=True)
-        yield replace(grid, words={} if wide else SHORT)
+        yield replace(_best(rows, decimals=int(wide), brief=True), words={} if wide else SHORT)
     short = not wide and bool({*results.best["decision"].tolist()} & SHORT.keys())
     if results.best and detail.verbose:
-        yield Named("columns", _columns_text(asked, short))
+        yield parts.Named("columns", _columns_text(asked, short))
     elif short:
         yield SIGNS
-    for probe in by_probe(results.baselines["row"].tolist()):
+    for probe in words.by_probe(results.baselines["row"].tolist()):
         sheet = _baselines(asked, probe, brief=True)
         if len(sheet.header) <= 1 + FEW:
             title = f"{probe}, all data{' (published)' * sheet.name.endswith('brackets')}"
-            yield Grid(replace(sheet, header=(title, *sheet.header[1:])))
-    yield Grid(results.trained, leave=_empty(results.trained))
-    yield Grid(results.contests)
+            yield parts.Grid(replace(sheet, header=(title, *sheet.header[1:])))
+    yield parts.Grid(results.trained, leave=_empty(results.trained))
+    yield parts.Grid(results.contests)
     yield from _gaps(asked, GAPS_OF_TERMINAL)
+    if detail.verbose and results.gaps:
+        top = "the top head has the highest measure over all items, on which it is chosen"
+        yield parts.Named("top", f"{top}; it need not be a best head")
     if detail.verbose:
-        if results.gaps:
-            yield Named(
-                "top",
-                "the top head has the highest measure over all items, on which it is chosen; it need not be "
-                "a best head",
-            )
         for probe, counts in asked.counts.items():
-            yield Named("heads", f"{probe}: {counts} heads × rows × directions", "")
+            yield parts.Named("heads", f"{probe}: {counts} heads × rows × directions", "")
 
 
-def _columns_text(asked: Asked, short: bool) -> str:
+def _columns_text(asked: words.Asked, short: bool) -> str:
     """Return the meaning of the columns of best heads in one paragraph."""
-    best = asked.results.best
-    parts = {
+    best, honest = asked.results.best, asked.honest
+    empty = _empty(best)
+    told = {
         "head: layer-head from 0": True,
-        "→ a word attends to its head most, ← its head is the word that attends to it most": any(
-            best["direction"].tolist()
-        ),
+        "→ a word attends to its head most, ← its head is the word that attends to it most":
+            any(best["direction"].tolist()),
         "chosen: % right on the half that head and baseline were chosen on, which flatters them; tested: % "
         "right on the other half, with its own 95 % interval; difference: from the baseline, in points, with "
-        "the interval of the difference": asked.honest,
-        "chosen, tested: % right on all data, which head and baseline were chosen on: flattering":
-            not asked.honest,
+        "the interval of the difference": honest,
+        "chosen, tested: % right on all data, which head and baseline were chosen on: flattering": not honest,
         "contrast: attention on the right word beyond the head's own distance profile":
-            "contrast" not in _empty(best),
+            "contrast" not in empty,
         asked.beyond: True,
         SIGNS: short,
         "published: BERT-base, other data and scheme, chosen on the data it is reported on":
-            "published" not in _empty(best),
+            "published" not in empty,
     }  # fmt: skip
-    return "; ".join(part for part, said in parts.items() if said)
+    return "; ".join(part for part, said in told.items() if said)
 
 
 def _empty(table: Table) -> tuple[str, ...]:
     """Return the columns that are left out, because no row has a number in them."""
-    known = [name for name in ("contrast", "published") if name in table.data]
-    return tuple(name for name in known if np.isnan(table[name]).all())
+    names = ("contrast", "published")
+    return tuple(name for name in names if name in table.data and np.isnan(table[name]).all())
 
 
-def _best(rows: Table, *, decimals: int = 1, brief: bool = False) -> Grid:
+def _best(rows: Table, *, decimals: int = 1, brief: bool = False) -> parts.Grid:
     """Return the best heads of a probe, one line per row; empty columns are left out.
 
     ``brief``: contrasts stand without intervals, published values without heads, and units in notes only.
     """
-    margins, probe = margins_of(rows["margin"]), split_row(rows[0].row)[0]
+    margins, probe = words.margins_of(rows["margin"]), words.split_row(rows[0].row)[0]
 
     def row_cell(row: Row) -> Cell:
-        name, title = split_row(row.row)[1], row_title(row.row, "")
+        name, title = words.split_row(row.row)[1], words.row_title(row.row, "")
         return Cell(name, name, title if title != name else "")
 
-    table = rows.describe("row", heading=probe, cell=row_cell)
-    table = table.describe("q", heading=f"q (> {margins} points)" if margins else "q")
-    for name, write in (("selection", percent), ("accuracy", percent), ("difference", points)):
-        table = table.describe(name, text=partial(write, decimals=decimals))
-    table = table.describe("baseline", cell=partial(baseline_cell, decimals=decimals))
-    if brief:
-        table = table.describe("contrast", heading="contrast", ends=())
-    published = partial(published_cell, decimals=decimals, heads=not brief)
-    table = table.describe("published", cell=published)
-    leave = (*["units"] * brief, *_empty(rows))
-    return Grid(replace(table, name=f"Best head of every row of {probe}"), "beyond", leave)
+    in_per_cent, in_points = partial(percent, decimals=decimals), partial(points, decimals=decimals)
+    published = partial(words.published_cell, decimals=decimals, heads=not brief)
+    described: dict[str, dict[str, Any]] = {
+        "row": {"heading": probe, "cell": row_cell}, "selection": {"text": in_per_cent},
+        "q": {"heading": f"q (> {margins} points)" if margins else "q"}, "accuracy": {"text": in_per_cent},
+        "difference": {"text": in_points}, "baseline": {"cell": partial(baseline_cell, decimals=decimals)},
+        "contrast": {"heading": "contrast", "ends": ()} if brief else {}, "published": {"cell": published},
+    }  # fmt: skip
+    table = replace(rows, name=f"Best head of every row of {probe}")
+    for name, changes in described.items():
+        table = table.describe(name, **changes)
+    return parts.Grid(table, "beyond", (*["units"] * brief, *_empty(rows)))
 
 
-def _best_for_papers(asked: Asked) -> Paper:
+def _best_for_papers(asked: words.Asked) -> parts.Paper:
     """Return the best head of every row of every probe; cells that a row lacks have a dash."""
-    best, run = asked.results.best, asked.run
+    best = asked.results.best
     rows = best.joined(asked.groups.values())
-    probes = [split_row(row)[0] for row in rows["row"].tolist()]
+    probes = [words.split_row(row)[0] for row in rows["row"].tolist()]
     grid = _best(rows.extended(Column("probe", "The probe.", str, "probe"), probes))
     assert isinstance(grid.table, Table)
     table = grid.table.describe("row", heading="row")
-    shown = (
+    about = (
         ": right answers in per cent where it was chosen and where it was tested, and of the best baseline, "
         "with 95\u00a0% intervals clustered by unit: of the accuracy, and of its difference to the baseline"
     )
-    return Paper(
-        best,
-        caption(run, "Best head of every row", FAMILIES, shown),
-        grid.leave,
+    return parts.Paper(
+        best, caption(asked.run, "Best head of every row", FAMILIES, about), grid.leave,
         digits=[column.name for column in BEST_HEADS.columns],
         shown=replace(table, name="Best heads", first=("probe", *table.first)),
-    )
+    )  # fmt: skip
 
 
-def _baselines(asked: Asked, probe: str, *, brief: bool = False) -> Sheet:
+def _baselines(asked: words.Asked, probe: str, *, brief: bool = False) -> Sheet:
     """Return rows × baselines of a probe on all data, published values in brackets, best heads' rows first.
 
     ``brief``: accuracies stand without intervals.
     """
-    own = [row for row in asked.results.baselines if split_row(row.row)[0] == probe]
+    own = [row for row in asked.results.baselines if words.split_row(row.row)[0] == probe]
     by_cell = {(row.row, row.baseline): row for row in own}
     names, rows = dict.fromkeys(row.baseline for row in own), dict.fromkeys(row.row for row in own)
     best = [row.row for row in asked.groups.get(probe, ()) if row.row in rows]
     known = {row: asked.published.get(row, {}).get("baselines", {}) for row in rows}
 
     def cell(row: str, name: str) -> Cell:
-        counted = by_cell.get((row, name))
-        if counted is None:
+        if (counted := by_cell.get((row, name))) is None:
             return MISSING
-        value = known[row].get(name, math.nan)
         text = percent(counted.accuracy) if brief else _accuracy(counted)
-        return Cell(text if math.isnan(value) else f"{text} ({percent(value)})", counted.accuracy)
+        return Cell(f"{text} ({percent(known[row][name])})" if name in known[row] else text, counted.accuracy)
 
-    lines = tuple(
-        (Cell(split_row(row)[1], place), *(cell(row, name) for name in names))
+    lines = (
+        (Cell(words.split_row(row)[1], place), *(cell(row, name) for name in names))
         for place, row in enumerate(dict.fromkeys([*best, *rows]))
     )
     brackets = ", published values in brackets" * any(known.values())
-    return Sheet(f"Baselines of {probe}, all data{brackets}", (probe, *names), lines)
+    return Sheet(f"Baselines of {probe}, all data{brackets}", (probe, *names), tuple(lines))
 
 
 def _accuracy(row: Row, name: str = "accuracy") -> str:
@@ -261,7 +223,7 @@ def _accuracy(row: Row, name: str = "accuracy") -> str:
     return with_range(*map(percent, (getattr(row, name), row.low, row.high)))
 
 
-def _gaps(asked: Asked, most: int) -> Iterator[Grid]:
+def _gaps(asked: words.Asked, most: int) -> Iterator[parts.Grid]:
     """Yield the top head under two conditions, and ``most`` heads with the largest gaps below it.
 
     The top head has the highest measure over all items, and is chosen on the same items. The best head of a
@@ -270,35 +232,24 @@ def _gaps(asked: Asked, most: int) -> Iterator[Grid]:
     gaps = asked.results.gaps
     for measure, first, second in dict.fromkeys((gap.measure, gap.first, gap.second) for gap in gaps):
         rows = gaps.where(measure=measure, first=first, second=second)
-        top = int(np.nan_to_num(rows["both"], nan=-1.0).argmax())
-        size = np.abs(rows["difference"])
-        order = [place for place in np.argsort(-size, kind="stable").tolist() if place != top]
-        first_of = (int(rows["layer"][top]), int(rows["head"][top]))
-        rows = rows.take([top, *[place for place in order if not math.isnan(size[place])][:most]])
+        top, size = int(np.nan_to_num(rows["both"], nan=-1.0).argmax()), np.abs(rows["difference"])
+        order = [at for at in np.argsort(-size, kind="stable") if at != top and not math.isnan(size[at])]
+        place = (rows["layer"][top], rows["head"][top])
+        rows = rows.take([top, *order[:most]])
+
+        def head(row: Row, place: tuple[int, int] = place) -> Cell:
+            mark = " top head" * ((row.layer, row.head) == place)
+            return Cell(f"{row.layer}-{row.head}{mark}", row.layer + row.head / 1000)
+
         headings = {"both": f"{measure}, all", "first_value": first, "second_value": second}
         for name, heading in headings.items():
             rows = rows.describe(name, heading=heading)
-
-        def head(row: Row, first_of: tuple[int, int] = first_of) -> Cell:
-            mark = " top head" * ((row.layer, row.head) == first_of)
-            return Cell(f"{row.layer}-{row.head}{mark}", row.layer + row.head / 1000)
-
-        rows = rows.describe("head", cell=head)
-        yield Grid(replace(rows, name=f"{measure}: {first} − {second}"))
+        yield parts.Grid(replace(rows.describe("head", cell=head), name=f"{measure}: {first} − {second}"))
 
 
 def _in_per_cent(table: Table, *names: str) -> Table:
     """Return a table with some columns in per cent, as figures draw them."""
     return table.replace(**{name: 100 * table[name] for name in names})
-
-
-def _level(title: str) -> Axis:
-    """Return an axis of per cent."""
-    ticks = [0, 20, 40, 60, 80, 100]
-    return Axis(title, {"range": [-2, 102], "tickvals": ticks, "showline": True})
-
-
-GRID = Axis(settings={"showgrid": True, "gridcolor": RULE})
 
 
 def _best_figure(key: str, rows: Table) -> Figure:
@@ -307,7 +258,7 @@ def _best_figure(key: str, rows: Table) -> Figure:
     texts = {}
     for row in rows:
         beyond = with_range(*map(points, (row.difference, row.difference_low, row.difference_high)))
-        name, head = plain(split_row(row.row)[1]), plain(best_head_cell(row).text)
+        name, head = plain(words.split_row(row.row)[1]), plain(best_head_cell(row).text)
         texts[row.row] = Markup(
             f"<b>{name}</b>: {head}, {plain(row.decision)}<br>tested {_accuracy(row)} on {row.items:,} items"
             f"<br>chosen {percent(row.selection)}<br>{plain(row.baseline)} {percent(row.baseline_accuracy)}, "
@@ -330,44 +281,38 @@ def _best_figure(key: str, rows: Table) -> Figure:
             dots("accuracy", ends=("low", "high"), by="decision", looks=LOOKS, size=9, line=2, bars=SOFT),
             dots("published", looks=PUBLISHED_LOOK, name="published", size=7),
         ],
-        x=_level("% right"),
-        y=GRID,
-        names=lambda row: f"{split_row(row.row)[1]}  {best_head_cell(row).text}",
-        meanings=MEANINGS,
+        x=Axis("% right", LEVEL), y=GRID, meanings=MEANINGS,
+        names=lambda row: f"{words.split_row(row.row)[1]}  {best_head_cell(row).text}",
     )  # fmt: skip
 
 
-def _trained_figure(asked: Asked) -> Figure:
+def _trained_figure(asked: words.Asked) -> Figure:
     """Draw the UAS of trained probes with intervals; controls are hollow, baselines square."""
     table = asked.results.trained
     texts = {classifier_name(row): f"{classifier_name(row)}: {_accuracy(row, 'uas')}" for row in table}
     drawn = _in_per_cent(table, "uas", "low", "high", "published")
-    drawn = drawn.replace(weights=[weights or "baseline" for weights in table["weights"].tolist()])
     return Figure(
         "probe-trained",
         "",
         "Words whose head a trained probe finds (UAS, punctuation left out), on sentences it never saw.",
         "Intervals: 95\u00a0%, over documents; none below 20 of them. Random weights: the same probe on an "
         "untrained model.",
-        drawn,
+        drawn.replace(weights=[weights or "baseline" for weights in table["weights"].tolist()]),
         [
             Dots("uas", ends=("low", "high"), by="weights", looks=TRAINED_LOOKS, size=10, line=2, bars=SOFT,
                  hover=HOVER, text=lambda row: texts[classifier_name(row)]),
             Dots("published", looks=PUBLISHED_LOOK, name="published", hover=HOVER,
                  text=lambda row: f"published {row.published:.1f}"),
         ],
-        x=_level("UAS, %"),
-        y=GRID,
-        names=classifier_name,
-        numbers=table.sheet(leave=_empty(table)),
+        x=Axis("UAS, %", LEVEL), y=GRID, names=classifier_name, numbers=table.sheet(leave=_empty(table)),
         meanings=TRAINED,
     )  # fmt: skip
 
 
-def _weights_figure(asked: Asked, number: int, name: str) -> Figure:
+def _weights_figure(asked: words.Asked, number: int, name: str) -> Figure:
     """Draw the weights that an attention-only probe learned for every head, a map for each direction."""
     learned, stack = asked.results.weights.where(classifier=name), asked.run.scores.stack
-    layers, heads = asked.run.scores.layers, asked.run.scores.heads
+    layers = asked.run.scores.layers
     places = [stack.place(layer) for layer in learned["layer"].tolist()]
     learned = learned.extended(Column("place", "Place of the layer.", int), places)
     reach = float(np.nanmax(np.abs(learned["weight"]), initial=0.0)) or 1.0
@@ -394,7 +339,7 @@ def _weights_figure(asked: Asked, number: int, name: str) -> Figure:
                                 "colorbar": {"tickfont": {"color": SOFT, "size": 12}}}),
                 Note(f"{direction} {meaning}", {"size": 13, "color": INK, **above}),
             ],
-            x=Axis("head", {"dtick": 1 if heads <= 16 else 4}),
+            x=Axis("head", {"dtick": 1 if asked.run.scores.heads <= 16 else 4}),
             y=Axis("layer", layer_ticks(stack, 1 if layers <= 16 else 4, by_place=True)),
             height=80 + (34 if layers <= 16 else 22) * layers,
             layout={"margin": {"l": 44, "r": 8, "t": 34, "b": 48}},
@@ -411,54 +356,41 @@ def _weights_figure(asked: Asked, number: int, name: str) -> Figure:
     )  # fmt: skip
 
 
-def _page(asked: Asked) -> Page:
+def _page(asked: words.Asked) -> parts.Page:
     """Return sections and data of the page."""
     run, results = asked.run, asked.results
     summary, files, maps = summarise(run), files_of(run), _maps(asked)
     panels = [] if summary.many else [one for one in figures(summary) if one.key in ("means", "layers")]
-    trained: list[Block] = []
-    if results.trained:
-        trained.append(_trained_figure(asked))
-        trained += [Text(PUBLISHED)] * bool(asked.published and not results.best)
-    if results.contests:
-        trained += [
-            Text("Against each other", "heading"), Grid(results.contests, leave=("statistic",)),
-            Text("Paired on the same words, clustered by document; two-sided."),
-        ]  # fmt: skip
-    names = dict.fromkeys(results.weights["classifier"].tolist())
-    trained += [
-        Fold(f"Learned weights: {name}", [_weights_figure(asked, number, name)])
-        for number, name in enumerate(names)
-    ]
-    return Page(
-        f"Probes: {summary.account.model or answer_of(asked).title}",
+    tested = [words.OUTCOMES.get(name, name) for name in DECISIONS]
+    return parts.Page(
+        f"Probes: {summary.account.model or words.answer_of(asked).title}",
         [
-            Section("profiles", "Heads", "Heads", [
+            parts.Section("profiles", "Heads", "Heads", [
                 maps if maps.maps
-                else Text("No head was asked by itself; the trained probes are below.", ""),
+                else parts.Text("No head was asked by itself; the trained probes are below.", ""),
             ]),
-            Section("probes", "Best heads", "Best heads", _best_blocks(asked) if results.best else ()),
-            Section("trained", "Trained probes", "Trained probes", trained),
-            Section("gaps", "Conditions", "Two conditions compared", [
-                Text("The top head has the highest measure over all items; the others differ most between "
-                     "the conditions. All heads are in conditions.csv. The top head is chosen on the data it "
-                     "is shown on, so it need not be the best head above.", "lead"),
+            parts.Section("probes", "Best heads", "Best heads", _best_blocks(asked) if results.best else ()),
+            parts.Section("trained", "Trained probes", "Trained probes", _trained_blocks(asked)),
+            parts.Section("gaps", "Conditions", "Two conditions compared", [
+                parts.Text("The top head has the highest measure over all items; the others differ most "
+                           "between the conditions. All heads are in conditions.csv. The top head is chosen "
+                           "on the data it is shown on, so it need not be the best head above.", "lead"),
                 *_gaps(asked, GAPS),
-                Text("Two-sided, q adjusted over the heads. The largest gaps were picked by their size, so "
-                     "they flatter themselves."),
+                parts.Text("Two-sided, q adjusted over the heads. The largest gaps were picked by their "
+                           "size, so they flatter themselves."),
             ]),
-            Section("verdicts", "How sure", "How sure", [
-                Fold("Heads by decision, one line per row and direction",
-                     [Grid(verdict_sheet(summary))] if summary.roles else ()),
-                *(Fold(panel.title, [replace(panel, title="")]) for panel in panels),
-                Words(glossary(asked)),
+            parts.Section("verdicts", "How sure", "How sure", [
+                parts.Fold("Heads by decision, one line per row and direction",
+                           [parts.Grid(verdict_sheet(summary))] if summary.roles else ()),
+                *(parts.Fold(panel.title, [replace(panel, title="")]) for panel in panels),
+                parts.Words(words.glossary(asked)),
             ]),
-            Section("findings", "All numbers", "All numbers", [
-                Text("One row per column, layer and head. Rows marked “contrast” are attention on the right "
-                     "word beyond the head’s distances.", "lead"),
-                Text("This table, the plots and the downloads need JavaScript. The tables of best heads do "
-                     "not.", "warning"),
-                Numbers(
+            parts.Section("findings", "All numbers", "All numbers", [
+                parts.Text("One row per column, layer and head. Rows marked “contrast” are attention on the "
+                           "right word beyond the head’s distances.", "lead"),
+                parts.Text("This table, the plots and the downloads need JavaScript. The tables of best "
+                           "heads do not.", "warning"),
+                parts.Numbers(
                     "amod 2-8",
                     ["findings.csv", "labels.csv", *["precision.csv"] * bool(summary.precision), *files,
                      "run.json"],
@@ -470,10 +402,8 @@ def _page(asked: Asked) -> Page:
             *last_sections(run),
         ],
         {
-            "findings-columns": findings_json(
-                summary, run.manifest.get("model"),
-                words=[*(OUTCOMES.get(name, name) for name in DECISIONS), "contrast"],
-            ),
+            "findings-columns":
+                findings_json(summary, run.manifest.get("model"), words=[*tested, "contrast"]),
         },
         files,
         heads=HeadPanel(
@@ -488,11 +418,31 @@ def _page(asked: Asked) -> Page:
     )  # fmt: skip
 
 
-def _best_blocks(asked: Asked) -> list[Block]:
+def _trained_blocks(asked: words.Asked) -> list[parts.Block]:
+    """Return trained probes, how they compare, and the weights that they learned for every head."""
+    results, blocks = asked.results, list[parts.Block]()
+    if results.trained:
+        blocks += [_trained_figure(asked)]
+        blocks += [parts.Text(words.PUBLISHED)] * bool(asked.published and not results.best)
+    if results.contests:
+        blocks += [
+            parts.Text("Against each other", "heading"),
+            parts.Grid(results.contests, leave=("statistic",)),
+            parts.Text("Paired on the same words, clustered by document; two-sided."),
+        ]
+    names = enumerate(dict.fromkeys(results.weights["classifier"].tolist()))
+    weights = (
+        parts.Fold(f"Learned weights: {name}", [_weights_figure(asked, at, name)]) for at, name in names
+    )
+    return [*blocks, *weights]
+
+
+def _best_blocks(asked: words.Asked) -> list[parts.Block]:
     """Return how the best heads were chosen, and every probe: its rows, these drawn, and its baselines."""
-    counts = asked.counts
-    blocks: list[Block] = [
-        Text(
+    counts, baselines = asked.counts, words.by_probe(asked.results.baselines["row"].tolist())
+    scheme = f"Relations are those of the scheme {asked.scheme}." if asked.scheme else ""
+    blocks: list[parts.Block] = [
+        parts.Text(
             "The best head, direction and baseline of every row were chosen on one half of the units and "
             "tested on the other. Both numbers are shown: “chosen” flatters the best of many, “tested” does "
             "not."
@@ -501,40 +451,36 @@ def _best_blocks(asked: Asked) -> list[Block]:
             "on, as published. The best of many looks better than it is, so nothing of it is tested.",
             "lead",
         ),
-        Text(f"{as_sentence(asked.chosen)} {as_sentence(asked.beyond)}"),
+        parts.Text(f"{words.as_sentence(asked.chosen)} {words.as_sentence(asked.beyond)}"),
+        *(parts.Text(note) for note in (scheme, words.as_sentence(asked.windows())) if note),
     ]
-    scheme = f"Relations are those of the scheme {asked.scheme}." if asked.scheme else ""
-    notes = (scheme, as_sentence(asked.windows()))
-    blocks += [Text(note) for note in notes if note]
-    baselines = by_probe(asked.results.baselines["row"].tolist())
     for number, (probe, rows) in enumerate(asked.groups.items()):
-        blocks.append(Text(TITLES.get(probe, probe), "heading"))
-        blocks += [Text(QUESTIONS[probe], "lead")] if probe in QUESTIONS else []
+        sheet = _baselines(asked, probe)
         blocks += [
+            parts.Text(words.TITLES.get(probe, probe), "heading"),
+            *[parts.Text(words.QUESTIONS.get(probe, ""), "lead")] * (probe in words.QUESTIONS),
             _best(rows, brief=True),
-            Text("q tests the difference against the margin, not against 0: an interval can exclude 0 and q "
-                 "stay large. Items are words with a right answer. Units are the documents of these words."),
+            parts.Text("q tests the difference against the margin, not against 0: an interval can exclude 0 "
+                       "and q stay large. Items are words with a right answer. Units are the documents of "
+                       "these words."),
             _best_figure(f"probe-{number}", rows),
+            *[parts.Text(f"Heads × rows × directions, each tested by itself: {counts.get(probe)}.")]
+            * (probe in counts),
+            *[parts.Fold(sheet.name, [parts.Grid(sheet)])] * (probe in baselines),
         ]  # fmt: skip
-        if probe in counts:
-            blocks.append(Text(f"Heads × rows × directions, each tested by itself: {counts[probe]}."))
-        if probe in baselines:
-            sheet = _baselines(asked, probe)
-            blocks.append(Fold(sheet.name, [Grid(sheet)]))
-    return [*blocks, *[Text(PUBLISHED)] * bool(asked.published)]
+    return [*blocks, *[parts.Text(words.PUBLISHED)] * bool(asked.published)]
 
 
-def _maps(asked: Asked) -> HeadMaps:
+def _maps(asked: words.Asked) -> HeadMaps:
     """Return a map per row and direction that every head was tested in, and which stand on the page at first.
 
     At first stand the columns in which some head beats the baseline by itself, the best first; at most
     ``MOST_MAPS``, and the largest column where there is none.
     """
-    findings = asked.run.findings
-    gain = {column_of(row): row.difference for row in asked.results.best if not math.isnan(row.difference)}
+    findings, best = asked.run.findings, asked.results.best
+    gain = {words.column_of(row): row.difference for row in best if not math.isnan(row.difference)}
     found = {name: int((findings.decision[findings.of(name)] == 0).sum()) for name in findings.roles}
-    known = [name for name, count in found.items() if count]
-    known.sort(key=lambda name: (-gain.get(name, -1.0), -found[name]))
+    known = sorted(filter(found.get, found), key=lambda name: (-gain.get(name, -1.0), -found[name]))
     first = known[:MOST_MAPS] or findings.roles[:1]
     return HeadMaps(
         id="probe-maps",
@@ -556,5 +502,5 @@ def _maps(asked: Asked) -> HeadMaps:
 def _column_title(name: str) -> str:
     """Return a column of the findings in words, with its own name."""
     row, direction = (name[:-2], name[-1]) if name.endswith((":→", ":←")) else (name, "")
-    label, title = f"{split_row(row)[1]} {direction}".rstrip(), row_title(row, direction)
+    label, title = f"{words.split_row(row)[1]} {direction}".rstrip(), words.row_title(row, direction)
     return title if title == label else f"{title} ({label})"
