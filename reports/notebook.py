@@ -85,7 +85,7 @@ def maps_page(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
     verdicts = explained_list(summary.roles[number].control for number in drawn_roles(summary))
     return (
         environment()
-        .get_template("notebook/maps.html")
+        .get_template("notebook.html")
         .render(
             title=f"Roles of the heads of {summary.account.title}",
             style=Markup(_colours() + template("notebook/maps.css")),

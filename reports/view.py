@@ -68,7 +68,7 @@ def view_page(view: View, show: str = "head") -> str:
         layers, heads = plural(len(maps.layers), "layer"), plural(len(maps.heads), "head")
         sizes.append(f"{kind}{layers}, {heads}, {tokens}")
     script = "\n".join(template(name) for name in SCRIPTS)
-    return environment().get_template("view/view.html").render(
+    return environment().get_template("view.html").render(
         view=view,
         show=show,
         shows=SHOWS,

@@ -230,12 +230,12 @@ def _page(clustered: Clustered) -> Page:
                 Beside([maps[0], map_block(clustered)]),
                 Grid(clustered.groups),
                 Text("Most central: the head with the smallest mean distance to the others of its cluster."),
-                Drawing("clusters/nearest.html", {"near": clustered.near.head.shape[1]}),
+                Drawing("nearest_heads", {"near": clustered.near.head.shape[1]}),
                 Grid(heads_table(clustered), folded=True),
             ]),
             Section("tree", "Tree", "Tree and distances", [
                 Fold("Draw the tree and all distances", [
-                    Drawing("clusters/tree.html", {"figure": tree_figure(clustered, cut)}),
+                    Drawing("cluster_tree", {"figure": tree_figure(clustered, cut)}),
                     Grid(between_sheet(clustered), folded=True),
                 ]),
             ]),
@@ -273,7 +273,7 @@ def _page(clustered: Clustered) -> Page:
             "findings-columns": findings_json(summary, run.manifest.get("model")),
         },
         files | {"claims.csv": found.claims.csv()},
-        panel="cards/cards.html",
+        panel="head_card",
         values={"summary": summary, "clusters": clustered},
         scripts=("clusters/clusters.js", *PANEL_SCRIPTS),
         styles=("clusters/clusters.css", *PANEL_STYLES),

@@ -348,7 +348,7 @@ def _page(compared: Compared) -> Page:
             Section("run", "", "What was compared", [
                 Command(str(found.manifest.get("command") or "")),
                 Text(f"Tested: {words.test_line(compared)}; {swaps}seed {found.decision.seed}."),
-                Drawing("compare/runs.html", {"rows": words.recorded_of_two(found.manifest)}),
+                Drawing("runs_compared", {"rows": words.recorded_of_two(found.manifest)}),
                 Text("Rows in grey are the same in both."),
             ]),
         ],

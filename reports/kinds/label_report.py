@@ -374,15 +374,15 @@ def _page(run: Labelling, summary: Summary) -> Page:
     steady = bool((~np.isnan(summary.columns.get("stability", np.array([])))).any())
     drawn = {figure.key: figure for figure in figures(summary)}
     precision = ["precision.csv"] * bool(summary.precision)
-    warning = [Section("published", "", "", [Drawing("label/warnings.html")])]
+    warning = [Section("published", "", "", [Drawing("published")])]
     return Page(
         answer_of(summary).title,
         [
             *(warning if summary.account.preset == "published" else []),
             Section("maps", "", "", [
-                Drawing("label/maps.html", _matrix(summary) | {"steady": steady}, [_maps(summary)])
+                Drawing("label_maps", _matrix(summary) | {"steady": steady}, [_maps(summary)])
             ]),
-            Section("heads", "Heads", "Heads", [Drawing("label/heads.html")]),
+            Section("heads", "Heads", "Heads", [Drawing("head_list")]),
             *(_evidence(summary, drawn) if roles else []),
             Section("findings", "All numbers", "All numbers", [
                 Text("One row per role and head. q is p adjusted for the number of tests"
@@ -402,8 +402,8 @@ def _page(run: Labelling, summary: Summary) -> Page:
             "cards-data": cards_json(run, summary),
         },
         files,
-        panel="cards/cards.html",
-        rail="label/rail.html",
+        panel="head_card",
+        rail="go_to_head",
         values={"summary": summary},
         scripts=("label/matrix.js", *PANEL_SCRIPTS, "label/heads.js"),
         styles=("label/page.css", *PANEL_STYLES),
@@ -481,7 +481,7 @@ def _evidence(summary: Summary, drawn: Mapping[str, Figure]) -> list[Section]:
     known = {row.sieve: row for row in (summary.assessment.depth if summary.assessment else ())}
     depth = DEPTH.rows(vars(known[role.sieve]) for role in summary.roles if role.sieve in known)
     told = pair_sentences(summary)
-    table = [Drawing("label/pairs.html", {"pairs": pairs_of(summary), "by_chance": _by_chance})]
+    table = [Drawing("role_pairs", {"pairs": pairs_of(summary), "by_chance": _by_chance})]
     left = Text("Pairs that share no head are left out here; together.csv has all.")
     return [
         Section("sure", "How sure", "How sure", [

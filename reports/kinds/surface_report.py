@@ -349,7 +349,7 @@ def _page(measured: Measured) -> Page:
             ]),
             Section("verdicts", "How sure", "How sure", [
                 Grid(measured.table),
-                Fold("Every statistic in words", [Drawing("surface/verdicts.html", {
+                Fold("Every statistic in words", [Drawing("verdict_bars", {
                     name: (column_name(name), vars(measured.rows[name]), column_sentence(measured, name))
                     for name in measured.of(GROUP)
                 })]),
