@@ -18,8 +18,6 @@ from markupsafe import Markup
 
 from headroles.reports.embedded import script_json
 
-SCRIPT, STYLE = "maps.js", "maps.css"
-"""Script and style of maps and panels, in the folder of templates."""
 MEAN, BEYOND, DIFFERENCE = "mean", "beyond", "difference"
 """What shades a cell: the mean, the mean beyond chance, or the signed difference of two runs."""
 SQUARE = "M{x:g} {y:g}h{s:g}v{s:g}h-{s:g}z"

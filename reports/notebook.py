@@ -81,14 +81,14 @@ def maps_page(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
         summary: Its summary.
         sentences: What each head does, layer by layer; () to leave them out.
     """
-    script, data = template("notebook/maps.js"), maps_data(labelling, summary, sentences)
+    script, data = template("notebook.js"), maps_data(labelling, summary, sentences)
     verdicts = explained_list(summary.roles[number].control for number in drawn_roles(summary))
     return (
         environment()
         .get_template("notebook.html")
         .render(
             title=f"Roles of the heads of {summary.account.title}",
-            style=Markup(_colours() + template("notebook/maps.css")),
+            style=Markup(_colours() + template("notebook.css")),
             script=Markup(script),
             policy=policy([script]),
             parts=any(role["parts"] for role in data["roles"]),
@@ -164,7 +164,7 @@ def _steps(values: np.ndarray) -> str:
 
 def _colours() -> str:
     """Return the colours of the page, light and dark."""
-    style = template("shared/page.css")
+    style = template("page.css")
     dark = re.search(
         r"^@media \(prefers-color-scheme: dark\) {.*?^}\n", style, flags=re.DOTALL | re.MULTILINE
     )

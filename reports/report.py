@@ -267,7 +267,6 @@ class Page:
         rail: Macro of what stands below the list of sections; "" for nothing.
         values: What these macros show.
         scripts: Scripts of drawings that no other page has.
-        styles: Styles of such drawings.
     """
 
     tab: str
@@ -279,7 +278,6 @@ class Page:
     rail: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     scripts: Sequence[str] = ()
-    styles: Sequence[str] = ()
 
     def figures(self) -> Iterator[Figure]:
         """Yield all figures in the order of the page."""

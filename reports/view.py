@@ -26,11 +26,8 @@ DECISION_WORDS = ("role", "not", "undetermined", "untestable")
 """Decisions by code; of the next code, the score is explained by what the role is compared with."""
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
 """The views of a page, and the names of their tabs."""
-SCRIPTS = (
-    "attention/attention.js", "view/view.js", "view/head.js", "view/model.js", "view/products.js",
-    "view/neuron.js", "view/tabs.js",
-)  # fmt: skip
-STYLES = ("shared/page.css", "attention/attention.css", "view/view.css")
+SCRIPTS = ("elements.js", "attention.js", "view.js", "neuron.js", "tabs.js")
+STYLES = ("page.css", "attention.css", "view.css")
 KINDS = {
     SELF: "self-attention",
     ENCODER: "encoder: the input attends to itself",

@@ -14,7 +14,7 @@ from headroles.records.findings import Labelling
 from headroles.records.numbers import plural, three_decimals
 from headroles.records.roles import phrase_of
 from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, counted, interval_ends
-from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
+from headroles.reports.cards import PANEL_SCRIPTS, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds.cluster_figures import (
     TONES,
@@ -275,8 +275,7 @@ def _page(clustered: Clustered) -> Page:
         files | {"claims.csv": found.claims.csv()},
         panel="head_card",
         values={"summary": summary, "clusters": clustered},
-        scripts=("clusters/clusters.js", *PANEL_SCRIPTS),
-        styles=("clusters/clusters.css", *PANEL_STYLES),
+        scripts=("clusters.js", *PANEL_SCRIPTS),
     )  # fmt: skip
 
 

@@ -361,7 +361,6 @@ def _page(compared: Compared) -> Page:
             ) for map in maps.maps],
             sentence="Means of A and B, and their difference with its 95 % interval.",
         ),
-        styles=("compare/compare.css",),
     )  # fmt: skip
 
 

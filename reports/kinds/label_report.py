@@ -29,7 +29,7 @@ from headroles.records.table import (
     chance,
     counted,
 )
-from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
+from headroles.reports.cards import PANEL_SCRIPTS, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds.calibration import calibration
 from headroles.reports.kinds.example_heads import examples
@@ -405,8 +405,7 @@ def _page(run: Labelling, summary: Summary) -> Page:
         panel="head_card",
         rail="go_to_head",
         values={"summary": summary},
-        scripts=("label/matrix.js", *PANEL_SCRIPTS, "label/heads.js"),
-        styles=("label/page.css", *PANEL_STYLES),
+        scripts=(*PANEL_SCRIPTS, "label.js"),
     )  # fmt: skip
 
 

@@ -386,7 +386,6 @@ def _page(measured: Measured) -> Page:
             ],
             sentence="Mean attention with its 95 % interval, and its decision against even attention.",
         ),
-        styles=["surface/surface.css"],
     )  # fmt: skip
 
 

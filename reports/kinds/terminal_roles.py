@@ -285,7 +285,7 @@ def tones() -> Mapping[int, str]:
         >>> tones()[8] not in ("#000000", "#ffffff")
         True
     """
-    style = template("shared/page.css")
+    style = template("page.css")
     light, dark = (
         {int(tone): colour for tone, colour in re.findall(r"--tone-(\d+):\s*(#[0-9a-fA-F]{6})", part)}
         for part in re.split(r"@media \(prefers-color-scheme: dark\)", style, maxsplit=1)
