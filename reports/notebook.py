@@ -81,7 +81,8 @@ def maps_page(labelling: Labelling, summary: Summary, sentences: Sequence[str]) 
         summary: Its summary.
         sentences: What each head does, layer by layer; () to leave them out.
     """
-    script, data = template("notebook.js"), maps_data(labelling, summary, sentences)
+    script = "\n".join(map(template, ("elements.js", "notebook.js")))
+    data = maps_data(labelling, summary, sentences)
     verdicts = explained_list(summary.roles[number].control for number in drawn_roles(summary))
     return (
         environment()

@@ -1,37 +1,25 @@
-"use strict";
-(() => {
-  const byId = (id) => document.getElementById(id);
-  const { layers, heads, size, words, roles, sentences } = JSON.parse(byId("data").textContent);
+{
+  const { layers, heads, size, words, roles, sentences } = JSON.parse(by("data").textContent);
   const EXPLAINED = 4, STEPS = 1000;
   const STATES = ["held", "", "open", "none", "", ""], SIGNS = ["●", "", "", "", "~", ""], PART = "⋄";
-  const card = byId("card"), sentence = byId("sentence");
+  const MOVES = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -heads, ArrowDown: heads };
+  const card = by("card"), sentence = by("sentence");
   const usual = sentence.textContent;
   const maps = [];
   let pinned = -1, marked = -1;
 
-  const element = (name, text, kind) => {
-    const made = document.createElement(name);
-    if (text) made.textContent = text;
-    if (kind) made.className = kind;
-    return made;
-  };
   const numbers = (text) => text.split(" ").map((part) => (part === "" ? NaN : Number(part) / STEPS));
   const shown = (value) => {
     if (Number.isNaN(value)) return "–";
-    const digits = Math.abs(value) >= 0.05 ? 2 : 3;
-    const text = Math.abs(value).toFixed(digits);
+    const text = Math.abs(value).toFixed(Math.abs(value) >= 0.05 ? 2 : 3);
     return (value < 0 && Number(text) ? "−" : "") + text;
   };
   const nameOf = (cell) => `${layers[Math.floor(cell / heads)]}-${cell % heads}`;
-  const verdictOf = (role, cell) => {
-    const code = Number(role.code[cell]);
-    return words[code] + (code === EXPLAINED ? role.verdict : "");
-  };
   const linesOf = (role, cell) => {
-    const center = role.means[cell];
+    const [center, code] = [role.means[cell], Number(role.code[cell])];
     const ends = `[${shown(center - role.low[cell])}, ${shown(center + role.high[cell])}]`;
     const numbersOf = Number.isNaN(center) ? "no score" : `${shown(center)} ${ends}, threshold ${shown(role.threshold)}`;
-    return [`${nameOf(cell)} · ${role.title}`, numbersOf, verdictOf(role, cell)];
+    return [`${nameOf(cell)} · ${role.title}`, numbersOf, words[code] + (code === EXPLAINED ? role.verdict : "")];
   };
 
   const tell = (cell) => {
@@ -45,12 +33,12 @@
       return;
     }
     const held = roles.filter((role) => role.code[cell] === "0").map((role) => role.title);
-    const words = held.length ? `${nameOf(cell)}: ${held.join(", ")}.` : `${nameOf(cell)} holds no role.`;
-    sentence.textContent = sentences[cell] || words;
-    sentence.append(element("code", `run.head(${nameOf(cell).replace("-", ", ")})`));
+    sentence.textContent = sentences[cell] || (held.length ? `${nameOf(cell)}: ${held.join(", ")}.` : `${nameOf(cell)} holds no role.`);
+    sentence.append(html("code", {}, `run.head(${nameOf(cell).replace("-", ", ")})`));
   };
+  const pin = (cell) => { pinned = pinned === cell ? -1 : cell; };
   const point = (role, cell, target) => {
-    card.replaceChildren(...linesOf(role, cell).map((line) => element("p", line)));
+    card.replaceChildren(...linesOf(role, cell).map((line) => html("p", {}, line)));
     card.hidden = false;
     const box = target.getBoundingClientRect();
     const below = box.bottom + card.offsetHeight + 8 < innerHeight;
@@ -62,83 +50,55 @@
     card.hidden = true;
     tell(pinned);
   };
-
   const walk = (map, cell) => {
     map.cells[map.stop].tabIndex = -1;
     map.stop = cell;
     map.cells[cell].tabIndex = 0;
     map.cells[cell].focus();
   };
-  const MOVES = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -heads, ArrowDown: heads };
 
   const draw = (role) => {
-    role.means = numbers(role.mean);
-    role.low = numbers(role.below);
-    role.high = numbers(role.above);
+    [role.means, role.low, role.high] = [role.mean, role.below, role.above].map(numbers);
     const most = Math.max(...role.means.filter((value) => !Number.isNaN(value)), 0.5);
-    const box = element("section", "", "map");
-    const title = element("h2", role.title);
     const count = [...role.code].filter((code) => code === "0").length;
-    title.append(element("span", `${count} ${count === 1 ? "head" : "heads"}`));
-    const table = element("table");
-    table.setAttribute("role", "grid");
-    table.setAttribute("aria-label", role.title);
-    table.style.setProperty("--tone", `var(--tone-${role.tone})`);
-    table.style.setProperty("--size", `${size}px`);
-    const map = { cells: [], stop: 0 };
-    for (let layer = 0; layer < layers.length; layer += 1) {
-      const row = element("tr");
-      const number = element("th", size > 9 || layer % 4 === 0 ? String(layers[layer]) : "");
-      number.scope = "row";
-      number.setAttribute("aria-label", `layer ${layers[layer]}`);
-      row.append(number);
-      for (let head = 0; head < heads; head += 1) {
-        const cell = layer * heads + head, code = Number(role.code[cell]);
-        const sign = role.parts.includes(cell) ? PART : SIGNS[code];
-        const one = element("td", size > 9 ? sign : "", STATES[code]);
-        const shade = Math.round(Math.max(0, role.means[cell] || 0) / most * 88);
-        one.style.setProperty("--shade", String(shade));
-        if (shade > 52) one.classList.add("deep");
-        one.tabIndex = cell ? -1 : 0;
-        one.setAttribute("role", "gridcell");
-        one.setAttribute("aria-label", linesOf(role, cell).join(", "));
-        map.cells.push(one);
-        row.append(one);
-      }
-      table.append(row);
-    }
-    const cellOf = (event) => map.cells.indexOf(event.target);
-    table.addEventListener("mouseover", (event) => cellOf(event) >= 0 && point(role, cellOf(event), event.target));
-    table.addEventListener("mouseleave", leave);
-    table.addEventListener("focusin", (event) => point(role, cellOf(event), event.target));
-    table.addEventListener("focusout", leave);
+    const cells = [...role.code].map((code, cell) => {
+      const shade = Math.round(Math.max(0, role.means[cell] || 0) / most * 88);
+      const sign = role.parts.includes(cell) ? PART : SIGNS[code];
+      const look = { class: [STATES[code], shade > 52 ? "deep" : ""].filter(Boolean).join(" ") || undefined, style: `--shade: ${shade};` };
+      return html("td", { ...look, tabindex: cell ? -1 : 0, role: "gridcell", "aria-label": linesOf(role, cell).join(", ") }, size > 9 ? sign : "");
+    });
+    const rows = layers.map((layer, row) => html("tr", {},
+      html("th", { scope: "row", "aria-label": `layer ${layer}` }, size > 9 || row % 4 === 0 ? String(layer) : ""), cells.slice(row * heads, (row + 1) * heads)));
+    const table = html("table", { role: "grid", "aria-label": role.title, style: `--tone: var(--tone-${role.tone}); --size: ${size}px;` }, rows);
+    const map = { cells, stop: 0 };
+    maps.push(map);
+    const cellOf = (event) => cells.indexOf(event.target);
+    for (const name of ["mouseover", "focusin"]) table.addEventListener(name, (event) => cellOf(event) >= 0 && point(role, cellOf(event), event.target));
+    for (const name of ["mouseleave", "focusout"]) table.addEventListener(name, leave);
     table.addEventListener("click", (event) => {
       const cell = cellOf(event);
       if (cell < 0) return;
-      pinned = pinned === cell ? -1 : cell;
+      pin(cell);
       walk(map, cell);
       tell(pinned);
     });
     table.addEventListener("keydown", (event) => {
       const cell = cellOf(event);
-      if (event.key === "Enter" || event.key === " ") pinned = pinned === cell ? -1 : cell;
+      if (event.key === "Enter" || event.key === " ") pin(cell);
       else if (event.key === "Escape") pinned = -1;
       else if (event.key in MOVES) {
         const next = cell + MOVES[event.key];
-        if (next >= 0 && next < map.cells.length) walk(map, next);
+        if (next >= 0 && next < cells.length) walk(map, next);
       } else return;
       event.preventDefault();
     });
-    const wide = element("div", "", "wide");
-    wide.append(table);
-    box.append(title, wide);
-    maps.push(map);
-    return box;
+    const title = html("h2", {}, role.title, html("span", {}, `${count} ${count === 1 ? "head" : "heads"}`));
+    return html("section", { class: "map" }, title, html("div", { class: "wide" }, table));
   };
-  byId("maps").append(...roles.map(draw));
-  // A page that shows this one in a frame may ask for its height, and is told of every change.
+  by("maps").append(...roles.map(draw));
+  /* A page that shows this one in a frame may ask for its height, and is told of every change. */
   const main = document.querySelector("main");
   const tellHeight = () => parent.postMessage({ mapsHeight: Math.ceil(main.getBoundingClientRect().bottom + scrollY) }, "*");
   new ResizeObserver(tellHeight).observe(main);
   addEventListener("message", (event) => event.data === "mapsHeight" && tellHeight());
-})();
+}
