@@ -50,9 +50,7 @@ def sieve_svg(cells: SieveCells) -> str:
     """
     size = cells.example.size
     if size > MOST:
-        raise BadInput(
-            f"a picture of a sieve has at most {MOST} tokens, but got {size}; pictures.shorten the text"
-        )
+        raise BadInput(f"a picture of a sieve has at most {MOST} tokens, but got {size}; shorten the text")
     pieces = [pictures.shorten(piece, LONGEST) for piece in visible_pieces(cells.example)]
     corner, side = "query ↓ key →", CELL * size
     label = max(map(pictures.width_of, (*pieces, corner))) + 6
