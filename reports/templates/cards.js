@@ -266,7 +266,6 @@ function spreadOf(data) {
   const BINS = 24;
   const SIZE = { height: 190, left: 40, right: 14, top: 12, bottom: 44 };
   const plot = document.querySelector("#card-spread .card-plot");
-  const sentencePlace = by("card-spread-told");
   const key = by("card-spread-key");
   const body = document.querySelector("#card-spread-numbers tbody");
   let numbersPromise;
@@ -287,8 +286,7 @@ function spreadOf(data) {
   }
 
   /* Edges with every digit: a score between an edge and its rounded value would seem to be in the wrong bin. */
-  const edgeOf = (edge) => String(edge).replace("-", "−");
-
+  const edgeOf = (edge) => signed(String(edge));
   const inputs = (count) => `${count.toLocaleString("en")} ${count === 1 ? "input" : "inputs"}`;
 
   /* One sentence: how many inputs, between which scores, where half of them are. */
@@ -334,11 +332,9 @@ function spreadOf(data) {
     shape("line", { class: `card-mark card-mark-${name}`, x1: x, x2: x, y1, y2 }), ...(name === "mean" ? [shape("path", { class: "card-tip", d: tip })] : []),
   ];
 
-  function upright(name, at) {
-    const [y1, y2] = [SIZE.top - 6, SIZE.height - SIZE.bottom];
-    return [shape("line", { class: "card-halo", x1: at, x2: at, y1, y2 }), ...markOf(name, at, y1, y2, `M${at - 5} ${SIZE.top - 10}h10l-5 9z`)];
-  }
-
+  const upright = (name, at, [y1, y2] = [SIZE.top - 6, SIZE.height - SIZE.bottom]) => [
+    shape("line", { class: "card-halo", x1: at, x2: at, y1, y2 }), ...markOf(name, at, y1, y2, `M${at - 5} ${SIZE.top - 10}h10l-5 9z`),
+  ];
   /* The middle half of the inputs, and their median. */
   const halfOf = (from, wide, middle, y) => [
     shape("rect", { class: "card-half", x: from, y: y + 3, width: wide, height: 5 }), shape("rect", { class: "card-median", x: middle - 1.5, y, width: 3, height: 11 }),
@@ -348,25 +344,21 @@ function spreadOf(data) {
     if (!latest || plot.hidden) return;
     const { edges, counts, marks, label } = latest;
     const width = Math.max(plot.clientWidth, 240);
-    const finiteMarks = marks.map(([, value]) => value).filter((value) => Number.isFinite(value));
-    const range = [Math.min(edges[0], ...finiteMarks), Math.max(edges[BINS], ...finiteMarks)];
+    const known = marks.filter(([, value]) => Number.isFinite(value));
+    const ends = [edges[0], edges[BINS], ...known.map(([, value]) => value)];
+    const range = [Math.min(...ends), Math.max(...ends)];
     const most = Math.max(...counts, 1);
     const x = (score) => SIZE.left + ((score - range[0]) / (range[1] - range[0])) * (width - SIZE.left - SIZE.right);
     const y = (count) => SIZE.height - SIZE.bottom - (count / most) * (SIZE.height - SIZE.bottom - SIZE.top);
     const frame = { x, y, width, range, most, ...latest };
     plot.replaceChildren(shape("svg", { viewBox: `0 0 ${width} ${SIZE.height}`, width, height: SIZE.height, role: "img", "aria-label": label },
-      ...axes(frame), ...bars(frame), ...marks.flatMap(([name, value]) => (Number.isFinite(value) ? upright(name, x(value)) : []))));
+      ...axes(frame), ...bars(frame), ...known.flatMap(([name, value]) => upright(name, x(value)))));
   }
 
   /* A line of the legend. */
   function entry(name, text) {
     const drawn = name === "half" ? halfOf(1, 22, 12, 2) : markOf(name, 12, 1, 15, "M7 0h10l-5 8z");
     return html("li", {}, shape("svg", { width: 24, height: 16, "aria-hidden": "true" }, drawn), text);
-  }
-
-  function list({ edges, counts }) {
-    body.replaceChildren(...[...counts].map((count, bin) => html("tr", {},
-      html("th", { scope: "row" }, edgeOf(edges[bin])), html("td", {}, edgeOf(edges[bin + 1])), html("td", {}, count.toLocaleString("en")))));
   }
 
   /* Shows one role of one head; the last call wins where numbers are still being unpacked. */
@@ -382,19 +374,20 @@ function spreadOf(data) {
     const edges = data.edges[number];
     const step = 10 ** -data.decimals[number];
     const five = Array.from(all.five.subarray(place * 5, (place + 1) * 5), (steps) => edges[0] + steps * step);
-    const marks = [["chance", columns.null[row]], ["theta", role.threshold], ["mean", columns.mean[row]]];
+    const marks = [["chance", columns.null[row], "chance"], ["theta", role.threshold, "threshold"], ["mean", columns.mean[row], "mean"]];
     latest = { number, edges, counts, five, marks };
     const summary = sentence(all.scored[place], five);
     latest.label = `Histogram of ${inSentence(findings.sieves[role.sieve])}, ${titleOf(cell)}. ${summary}`;
     const bare = all.scored[place] === 0;
-    sentencePlace.textContent = summary;
+    by("card-spread-told").textContent = summary;
     plot.className = `card-plot tone-${role.tone}`;
     for (const part of [plot, key, body.closest("details")]) part.hidden = bare;
     by("card-spread-note").textContent = bare ? "" : data.notes[number];
     if (bare) return;
-    key.replaceChildren(...marks.map(([name, value]) => entry(name, `${{ chance: "chance", theta: "threshold", mean: "mean" }[name]} ${Number.isNaN(value) ? "–" : scoreOf(value)}`)), entry("half", "middle half, median"));
+    key.replaceChildren(...marks.map(([name, value, word]) => entry(name, `${word} ${Number.isNaN(value) ? "–" : scoreOf(value)}`)), entry("half", "middle half, median"));
     key.className = `key static tone-${role.tone}`;
-    list(latest);
+    body.replaceChildren(...[...counts].map((count, bin) => html("tr", {},
+      html("th", { scope: "row" }, edgeOf(edges[bin])), html("td", {}, edgeOf(edges[bin + 1])), html("td", {}, count.toLocaleString("en")))));
     paint();
   }
 

@@ -10,20 +10,11 @@ const products = (() => {
     const once = (what) => bytesOf(`${kind} ${what} ${neurons[what].of[layer]}`, neurons[what].held[neurons[what].of[layer]]);
     const slice = (bytes, place, count) => halvesOf(bytes.subarray(2 * place * count, 2 * (place + 1) * count));
     const [queries, keys, weights, visible, bias] = await Promise.all([
-      bytesOf(`${kind} query ${layer}`, neurons.query[layer]),
-      bytesOf(`${kind} key ${layer}`, neurons.key[layer]),
-      layerOf(layer, kind),
-      once("visible"),
-      neurons.bias && once("bias"),
+      bytesOf(`${kind} query ${layer}`, neurons.query[layer]), bytesOf(`${kind} key ${layer}`, neurons.key[layer]), layerOf(layer, kind), once("visible"), neurons.bias && once("bias"),
     ]);
     const loaded = {
-      maps, layer, head, wide, size, visible,
-      queries: slice(queries, head, tall * size),
-      keys: slice(keys, neurons.place[head], wide * size),
-      weights: headOf(weights, head, maps),
-      bias: bias && slice(bias, head, tall * wide),
-      scaling: neurons.scaling[layer],
-      softcap: neurons.softcap[layer],
+      maps, layer, head, wide, size, visible, queries: slice(queries, head, tall * size), keys: slice(keys, neurons.place[head], wide * size),
+      weights: headOf(weights, head, maps), bias: bias && slice(bias, head, tall * wide), scaling: neurons.scaling[layer], softcap: neurons.softcap[layer],
     };
     return { ...loaded, most: Math.max(most(loaded.queries), most(loaded.keys)) };
   }
@@ -182,14 +173,8 @@ const carriers = (() => {
 
 /* The neuron view: for a token that attends, its query next to the key of every token, and the steps to the weight. */
 const neuronView = (() => {
-  let turn = 0;
-  let query = 0;
-  let inHand = 0;
-  let dimension = 0;
-  let now = null;
-  let strip = -1;
-  let rows = [];
-  let mostOfProducts = 0;
+  let [turn, query, inHand, dimension, strip, mostOfProducts] = [0, 0, 0, 0, -1, 0];
+  let [now, rows] = [null, []];
   const buttons = () => [...by("neuron-queries").children];
   const keyButtons = () => rows.map((line) => line.cells[0].firstChild);
 
@@ -338,14 +323,8 @@ const neuronView = (() => {
     choose(query);
   }
 
-  by("neuron-layer").addEventListener("input", (event) => {
-    chosen.layer = Number(event.target.value);
-    renew();
-  });
-  by("neuron-head").addEventListener("input", (event) => {
-    chosen.heads = new Set([Number(event.target.value)]);
-    renew();
-  });
+  by("neuron-layer").addEventListener("input", (event) => { chosen.layer = Number(event.target.value); renew(); });
+  by("neuron-head").addEventListener("input", (event) => { chosen.heads = new Set([Number(event.target.value)]); renew(); });
   by("neuron-queries").addEventListener("click", (event) => {
     const place = buttons().indexOf(event.target.closest("button"));
     if (place < 0) return;

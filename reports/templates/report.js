@@ -10,10 +10,8 @@ const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeA
 /* A column is stored per row, or once per sieve when it is the same for all heads. */
 function column(name) {
   const stored = new Float64Array(bytes(findings.columns[name]).buffer);
-  if (stored.length === rowCount) return stored;
-  return Float64Array.from({ length: rowCount }, (_, row) => stored[Math.floor(row / perSieve)]);
+  return stored.length === rowCount ? stored : Float64Array.from({ length: rowCount }, (_, row) => stored[Math.floor(row / perSieve)]);
 }
-
 const columns = Object.fromEntries([...findings.names, ...findings.precision].map((name) => [name, column(name)]));
 const hasNumbers = (name) => name in columns && columns[name].some((number) => !Number.isNaN(number));
 /* Ends of the interval of the mean itself: "low" and "high" are of its difference from chance, laid around it. */

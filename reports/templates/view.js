@@ -112,10 +112,8 @@ const roles = (() => {
   const rarest = [...all].sort((one, other) => counts[one] - counts[other] || one - other);
 
   const of = (layer, head) => (known() ? rarest.filter((role) => data.drawn[role][cellOf(layer, head)] === "1") : []);
-
-  const chip = (role, tone = data.tones[role]) => html("i", { class: `chip tone-${tone}`, "aria-hidden": "true" }, data.marks[role]);
-
   const titles = (layer, head) => of(layer, head).map((role) => data.titles[role]);
+  const chip = (role, tone = data.tones[role]) => html("i", { class: `chip tone-${tone}`, "aria-hidden": "true" }, data.marks[role]);
 
   /* A line for every role of a head, and for every score that something else explains. */
   function lines(layer, head) {
@@ -226,11 +224,7 @@ const headView = (() => {
     touched = place;
     chosen.heads = new Set([place]);
   }
-
-  function only(place) {
-    choose(place);
-    renew();
-  }
+  const only = (place) => { choose(place); renew(); };
 
   function marks() {
     const { heads } = mapsNow();
@@ -310,12 +304,7 @@ const modelView = (() => {
   const PATIENCE = 12;
   /* Pixels: side of a small and of a large picture, cells of a heat map at most, tokens with labels at most, space between. */
   const [SMALL, LARGE, FINEST, MOST_LABELS, GAP] = [72, 260, 96, 26, 10];
-  let laid = "";
-  let drawn = "";
-  let tiles = [];
-  let queue = [];
-  let frame = null;
-  let turn = 0;
+  let [laid, drawn, tiles, queue, frame, turn] = ["", "", [], [], null, 0];
   const near = new Set();
   const watch = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
