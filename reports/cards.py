@@ -18,12 +18,8 @@ from headroles.reports.embedded import pack, script_json, tokens_of
 from headroles.reports.kinds.label import head_sentences
 from headroles.reports.summary import Role, Summary
 
-PANEL_SCRIPTS = (
-    "attention/attention.js",
-    "cards/spread.js", "cards/evidence.js", "cards/examples.js", "cards/cards.js",
-)  # fmt: skip
-PANEL_STYLES = ("attention/attention.css", "cards/cards.css")
-"""Scripts and style sheets of the head panel, for every page that has it."""
+PANEL_SCRIPTS = ("attention.js", "cards.js")
+"""Scripts of the head panel, for every page that has it."""
 SPECIAL = ("delimiter", "first")
 """First parts of the names of roles about special tokens, for runs that keep no cells."""
 BINS = 24

@@ -10,17 +10,13 @@ from headroles.records.findings import Labelling
 from headroles.reports.document import NO_FINDINGS, PLOTLY, environment, policy, template
 from headroles.reports.drawing import figure_json
 from headroles.reports.embedded import files_json, manifest_json, script_json
-from headroles.reports.maps import SCRIPT, STYLE, head_maps
+from headroles.reports.maps import head_maps
 from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.report import Report, shown
 
-STYLES = ("shared/page.css", "frame/frame.css", STYLE, "probes/probes.css", "report.css")
-SCRIPTS = (
-    "frame/frame.js", "shared/page.js", "shared/plots.js", "shared/choices.js", "shared/files.js",
-    "shared/sheets.js",
-)  # fmt: skip
-OF_FINDINGS = ("shared/table.js", SCRIPT)
-"""Scripts of pages with findings."""
+STYLES = ("page.css", "attention.css", "report.css")
+SCRIPTS, OF_FINDINGS = ("elements.js", "report.js"), ("findings.js", "maps.js")
+"""Scripts of all pages, and those of pages with findings."""
 FINDINGS = "findings-columns"
 """Id of all findings on a page."""
 
@@ -59,7 +55,7 @@ def page_html(report: Report) -> str:
             drawn=_drawn,
             shown=shown,
             head_maps=head_maps([*page.maps()], page.heads) if found else "",
-            style=Markup("\n".join(template(file) for file in (*STYLES, *page.styles))),
+            style=Markup("\n".join(template(file) for file in STYLES)),
             plotly=Markup(plotly),
             script=Markup(script),
             policy=policy([plotly, script]),

@@ -18,8 +18,6 @@ from markupsafe import Markup
 
 from headroles.reports.embedded import script_json
 
-SCRIPT, STYLE = "maps.js", "maps.css"
-"""Script and style of maps and panels, in the folder of templates."""
 MEAN, BEYOND, DIFFERENCE = "mean", "beyond", "difference"
 """What shades a cell: the mean, the mean beyond chance, or the signed difference of two runs."""
 SQUARE = "M{x:g} {y:g}h{s:g}v{s:g}h-{s:g}z"
@@ -223,14 +221,12 @@ class StillMaps:
 
 def head_maps(places: Sequence[HeadMaps], panel: HeadPanel | None = None) -> Markup:
     """Return maps and panel as the JSON that the script reads; what many maps or rows share stands once."""
-    shown = [
-        {"id": place.id, "order": place.order, "scale": place.scale, "maps": _together(place.maps)}
-        if place.order
-        else {"id": place.id, "maps": _together(place.maps)}
-        for place in places
-    ]
     content = {
-        "places": shown,
+        "places": [
+            {"id": place.id, **({"order": place.order, "scale": place.scale} if place.order else {}),
+             "maps": _together(place.maps)}
+            for place in places
+        ],
         "panel": panel and {
             "rows": _together(panel.rows), "own": panel.own, "sentences": panel.sentences,
             "sentence": panel.sentence, "ranked": panel.ranked,
@@ -242,12 +238,10 @@ def head_maps(places: Sequence[HeadMaps], panel: HeadPanel | None = None) -> Mar
 def _together(told: Sequence[Told]) -> dict[str, Any]:
     """Return the data of maps or rows, with what all of them have in common apart."""
     each = [one.data() for one in told]
-    first = each[0] if each else {}
-    common = {name: value for name, value in first.items() if all(one.get(name) == value for one in each)}
-    return {
-        "common": common,
-        "each": [{name: value for name, value in one.items() if name not in common} for one in each],
-    }
+    first = each[0].items() if each else ()
+    common = {name: value for name, value in first if all(one.get(name) == value for one in each)}
+    own = [{name: value for name, value in one.items() if name not in common} for one in each]
+    return {"common": common, "each": own}
 
 
 def largest_of(values: np.ndarray, least: float = 0.0) -> float:
@@ -294,6 +288,13 @@ def still_map(
     path = Markup('<path class="{}" fill-opacity="{:g}" d="{}"/>').format
     text = Markup('<text class="{}" x="{:g}" y="{:g}"{}>{}</text>').format
     parts = [path("cell", 1, f"M{side} 0h{wide}v{high}h-{wide}z")] if small else []
+
+    def corners(chosen: np.ndarray) -> list[tuple[int, int]]:
+        return [(side + cell * head, cell * layer) for layer, head in np.argwhere(chosen).tolist()]
+
+    def numbered(size: int) -> Sequence[int]:
+        return sorted({0, size - 1}) if small else range(0, size, 1 if size <= FEW_LABELS else 4)
+
     for kind, opacity, chosen in drawn:
         form = STRIPES if kind == "open" else SQUARE
         cells = [
@@ -301,32 +302,20 @@ def still_map(
                 x=x + gap, y=y + gap, s=size, across=x + gap + size / 2, middle=y + gap + size / 2,
                 right=x + gap + size, down=y + gap + size,
             )
-            for x, y in _corners(chosen, cell, side)
+            for x, y in corners(chosen)
         ]  # fmt: skip
         parts += [path(kind, opacity, "".join(cells))] if cells else []
     for sign, chosen in signs.items():
-        corners = _corners(chosen, cell, side)
-        if sign == "×":
-            parts += [path("cross", 1, "".join(f"M{x + 5} {y + 5}l8 8m0-8l-8 8" for x, y in corners))] * bool(
-                corners
-            )
-        else:
-            parts += [text("mark", x + cell / 2, y + cell / 2, "", sign) for x, y in corners]
+        if sign != "×":
+            parts += [text("mark", x + cell / 2, y + cell / 2, "", sign) for x, y in corners(chosen)]
+        elif chosen.any():
+            crosses = (f"M{x + 5} {y + 5}l8 8m0-8l-8 8" for x, y in corners(chosen))
+            parts.append(path("cross", 1, "".join(crosses)))
     end, middle = (Markup(f' text-anchor="{anchor}"') for anchor in ("end", "middle"))
-    for layer in _numbered(len(layers), small):
+    for layer in numbered(len(layers)):
         parts.append(text("axis", side - 4, cell * (layer + 0.5) + 4, end, layers[layer]))
-    for head in _numbered(heads, small):
+    for head in numbered(heads):
         parts.append(text("axis", side + cell * head + size / 2, high + 11, middle, head))
     box = f"0 0 {side + wide} {high + 12}" if small else f"0 -1 {side + wide} {high + 15}"
     whole = Markup('<svg viewBox="{}" role="img" aria-label="{}">{}</svg>')
     return whole.format(box, label, Markup("\n").join(parts))
-
-
-def _corners(chosen: Bool[np.ndarray, "layers heads"], cell: int, side: int) -> list[tuple[int, int]]:
-    """Return the upper left corner of each chosen cell."""
-    return [(side + cell * head, cell * layer) for layer, head in np.argwhere(chosen).tolist()]
-
-
-def _numbered(size: int, ends: bool) -> Sequence[int]:
-    """Return which layers or heads have their number: the ends only, each, or every fourth."""
-    return sorted({0, size - 1}) if ends else range(0, size, 1 if size <= FEW_LABELS else 4)

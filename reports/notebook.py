@@ -77,12 +77,12 @@ def maps_html(labelling: Labelling, summary: Summary) -> list[str]:
         "words": [*kind_of(labelling).outcomes[:4], "", "absent"], "roles": roles,
         "sentences": head_sentences(summary) if heads <= MOST_SENTENCES else [],
     }  # fmt: skip
-    style, script = template("shared/page.css"), template("notebook/maps.js")
+    style, script = template("page.css"), "\n".join(map(template, ("elements.js", "notebook.js")))
     ends = (r"^:root {.*?^}\n", r"^@media \(prefers-color-scheme: dark\) {.*?^}\n")
     found = (re.search(end, style, flags=re.DOTALL | re.MULTILINE) for end in ends)
-    page = environment().get_template("notebook/maps.html").render(
+    page = environment().get_template("notebook.html").render(
         title=f"Roles of the heads of {summary.account.title}",
-        style=Markup("".join(match[0] for match in found if match) + template("notebook/maps.css")),
+        style=Markup("".join(match[0] for match in found if match) + template("notebook.css")),
         script=Markup(script),
         policy=policy([script]),
         parts=any(role["parts"] for role in roles),

@@ -188,7 +188,7 @@ def palette() -> Mapping[str, str]:
         >>> palette()["tone-0"], palette()["paper"]
         ('#0063a8', '#ffffff')
     """
-    first = re.search(r":root\s*{(.*?)}", template("shared/page.css"), flags=re.DOTALL)
+    first = re.search(r":root\s*{(.*?)}", template("page.css"), flags=re.DOTALL)
     colours = re.findall(r"--([\w-]+):\s*(#[0-9a-fA-F]{6});", first.group(1) if first else "")
     return dict(colours) | {"paper": "#ffffff", "panel": "#ffffff"}
 

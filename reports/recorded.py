@@ -62,7 +62,6 @@ def verdicts_page(
     *,
     nouns: tuple[str, str] = ("Column", "Verdict"),
     files: Mapping[str, str] | None = None,
-    styles: Sequence[str] = (),
     **terms: Any,
 ) -> Page:
     """Return the page of a run that gives verdicts: its sections, all numbers, methods, and what was run.
@@ -78,7 +77,6 @@ def verdicts_page(
         nouns: What a column of findings, and a decision, is called.
         files: Texts of the files that the page embeds, which then come before the table of precision; None
             for all small tables of the run.
-        styles: As of ``Page``.
         **terms: As of ``findings_json``.
     """
     summary, own, files = summarise(run), files is not None, files_of(run) if files is None else files
@@ -102,7 +100,6 @@ def verdicts_page(
         {"findings-columns": findings_json(summary, run.manifest.get("model"), **terms)},
         files,
         heads=heads,
-        styles=styles,
     )
 
 

@@ -177,7 +177,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A block that draws itself: a template with its values, and the maps of heads inside it."""
+    """A block that draws itself: a macro of drawings.html, its values, and maps of heads inside it."""
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -263,11 +263,10 @@ class Page:
             any.
         files: Texts of the files that it embeds for readers, by name.
         heads: The panel of a head; None for none.
-        panel: Template of another side panel, which opens for one head; "" for none.
-        rail: Template of what stands below the list of sections; "" for nothing.
-        values: What these templates show.
+        panel: Macro in drawings.html of another side panel, which opens for one head; "" for none.
+        rail: Macro of what stands below the list of sections; "" for nothing.
+        values: What these macros show.
         scripts: Scripts of drawings that no other page has.
-        styles: Styles of such drawings.
     """
 
     tab: str
@@ -279,7 +278,6 @@ class Page:
     rail: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     scripts: Sequence[str] = ()
-    styles: Sequence[str] = ()
 
     def figures(self) -> Iterator[Figure]:
         """Yield all figures in the order of the page."""

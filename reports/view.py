@@ -26,11 +26,8 @@ DECISION_WORDS = ("role", "not", "undetermined", "untestable")
 """Decisions by code; of the next code, the score is explained by what the role is compared with."""
 SHOWS = {"head": "Heads", "model": "Model", "neuron": "Neurons"}
 """The views of a page, and the names of their tabs."""
-SCRIPTS = (
-    "attention/attention.js", "view/view.js", "view/head.js", "view/model.js", "view/products.js",
-    "view/neuron.js", "view/tabs.js",
-)  # fmt: skip
-STYLES = ("shared/page.css", "attention/attention.css", "view/view.css")
+SCRIPTS = ("elements.js", "attention.js", "view.js", "neuron.js", "tabs.js")
+STYLES = ("page.css", "attention.css", "view.css")
 KINDS = {
     SELF: "self-attention",
     ENCODER: "encoder: the input attends to itself",
@@ -68,7 +65,7 @@ def view_page(view: View, show: str = "head") -> str:
         layers, heads = plural(len(maps.layers), "layer"), plural(len(maps.heads), "head")
         sizes.append(f"{kind}{layers}, {heads}, {tokens}")
     script = "\n".join(template(name) for name in SCRIPTS)
-    return environment().get_template("view/view.html").render(
+    return environment().get_template("view.html").render(
         view=view,
         show=show,
         shows=SHOWS,

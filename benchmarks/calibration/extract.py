@@ -1,6 +1,6 @@
 """Extract what reports carry of docs/reference/calibration.json: range and worst cell of every promise.
 
-    python benchmarks/calibration/extract.py        # writes reports/templates/label/calibration.json
+    python benchmarks/calibration/extract.py        # writes reports/templates/calibration.json
 
 Run after ``calibration.py``; a test compares the two files.
 """
@@ -13,7 +13,7 @@ from limits import Cell, errors
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = ROOT / "docs" / "reference" / "calibration.json"
-EXTRACT = ROOT / "reports" / "templates" / "label" / "calibration.json"
+EXTRACT = ROOT / "reports" / "templates" / "calibration.json"
 SETTINGS = ("mixed", "null")
 SIDES = ("role", "not")
 

@@ -27,7 +27,7 @@ HEADER = (
 @cache
 def _data() -> Mapping[str, Any]:
     """Return the extract of the simulations: by test, correction, units, and setting and side."""
-    data: Mapping[str, Any] = json.loads(template("label/calibration.json"))
+    data: Mapping[str, Any] = json.loads(template("calibration.json"))
     return data
 
 

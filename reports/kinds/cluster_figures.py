@@ -102,7 +102,7 @@ def map_block(clustered: Clustered) -> Drawing:
     """Return the map as a page shows it, with what its looks mean, and the draws behind its outlines."""
     clouds = len(clustered.found.cloud) if len(clustered.found.cloud) > 2 else 0
     values = {"figure": map_figure(clustered), "looks": keys(clustered), "clouds": clouds}
-    return Drawing("clusters/map.html", values)
+    return Drawing("cluster_map", values)
 
 
 def map_figure(clustered: Clustered) -> Figure:

@@ -15,7 +15,7 @@ from headroles.records.numbers import plural, three_decimals
 from headroles.records.roles import phrase_of
 from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, counted, interval_ends
 from headroles.reports import report as parts
-from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
+from headroles.reports.cards import PANEL_SCRIPTS, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds import cluster_figures as drawn
 from headroles.reports.kinds import clusters as words
@@ -184,12 +184,12 @@ def _page(clustered: words.Clustered) -> parts.Page:
                 parts.Grid(clustered.groups),
                 parts.Text("Most central: the head with the smallest mean distance to the others of its "
                            "cluster."),
-                parts.Drawing("clusters/nearest.html", {"near": clustered.near.head.shape[1]}),
+                parts.Drawing("nearest_heads", {"near": clustered.near.head.shape[1]}),
                 parts.Grid(heads_table(clustered), folded=True),
             ]),
             parts.Section("tree", "Tree", "Tree and distances", [
                 parts.Fold("Draw the tree and all distances", [
-                    parts.Drawing("clusters/tree.html", {"figure": drawn.tree_figure(clustered, cut)}),
+                    parts.Drawing("cluster_tree", {"figure": drawn.tree_figure(clustered, cut)}),
                     parts.Grid(between_sheet(clustered), folded=True),
                 ]),
             ]),
@@ -227,10 +227,9 @@ def _page(clustered: words.Clustered) -> parts.Page:
             "findings-columns": findings_json(summary, run.manifest.get("model")),
         },
         files | {"claims.csv": found.claims.csv()},
-        panel="cards/cards.html",
+        panel="head_card",
         values={"summary": summary, "clusters": clustered},
-        scripts=("clusters/clusters.js", *PANEL_SCRIPTS),
-        styles=("clusters/clusters.css", *PANEL_STYLES),
+        scripts=("clusters.js", *PANEL_SCRIPTS),
     )  # fmt: skip
 
 

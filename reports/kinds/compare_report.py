@@ -348,7 +348,7 @@ def _page(compared: Compared) -> Page:
             Section("run", "", "What was compared", [
                 Command(str(found.manifest.get("command") or "")),
                 Text(f"Tested: {words.test_line(compared)}; {swaps}seed {found.decision.seed}."),
-                Drawing("compare/runs.html", {"rows": words.recorded_of_two(found.manifest)}),
+                Drawing("runs_compared", {"rows": words.recorded_of_two(found.manifest)}),
                 Text("Rows in grey are the same in both."),
             ]),
         ],
@@ -361,7 +361,6 @@ def _page(compared: Compared) -> Page:
             ) for map in maps.maps],
             sentence="Means of A and B, and their difference with its 95 % interval.",
         ),
-        styles=("compare/compare.css",),
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from headroles.records.table import (  # fmt: skip
     interval_ends,
 )
 from headroles.reports import report as blocks
-from headroles.reports.cards import PANEL_SCRIPTS, PANEL_STYLES, cards_json
+from headroles.reports.cards import PANEL_SCRIPTS, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds.calibration import calibration
 from headroles.reports.kinds.example_heads import examples
@@ -338,15 +338,15 @@ def _page(run: Labelling, summary: Summary) -> blocks.Page:
         ("BF10", "Evidence against a mean of exactly the threshold, by a two-sided Bayes factor. A head far "
          "below has a large one, too.", "bayes_factor" in known),
     ]  # fmt: skip
-    warning = Section("published", "", "", [Drawing("label/warnings.html")])
+    warning = Section("published", "", "", [Drawing("published")])
     return blocks.Page(
         answer_of(summary).title,
         [
             *[warning] * (summary.account.preset == "published"),
             Section("maps", "", "", [
-                Drawing("label/maps.html", _matrix(summary) | {"steady": steady}, [_maps(summary)])
+                Drawing("label_maps", _matrix(summary) | {"steady": steady}, [_maps(summary)])
             ]),
-            Section("heads", "Heads", "Heads", [Drawing("label/heads.html")]),
+            Section("heads", "Heads", "Heads", [Drawing("head_list")]),
             *(_evidence(summary) if roles else []),
             Section("findings", "All numbers", "All numbers", [
                 Text("One row per role and head. q is p adjusted for the number of tests"
@@ -367,11 +367,10 @@ def _page(run: Labelling, summary: Summary) -> blocks.Page:
             "cards-data": cards_json(run, summary),
         },
         files,
-        panel="cards/cards.html",
-        rail="label/rail.html",
+        panel="head_card",
+        rail="go_to_head",
         values={"summary": summary},
-        scripts=("label/matrix.js", *PANEL_SCRIPTS, "label/heads.js"),
-        styles=("label/page.css", *PANEL_STYLES),
+        scripts=(*PANEL_SCRIPTS, "label.js"),
     )  # fmt: skip
 
 
@@ -418,7 +417,7 @@ def _evidence(summary: Summary) -> list[Section]:
     told = pair_sentences(summary)
     pairs: blocks.Block = Text("Pairs that share no head are left out here; together.csv has all.") if (
         summary.many
-    ) else Drawing("label/pairs.html", {"pairs": pairs_of(summary), "by_chance": _by_chance})  # fmt: skip
+    ) else Drawing("role_pairs", {"pairs": pairs_of(summary), "by_chance": _by_chance})  # fmt: skip
     return [
         Section("sure", "How sure", "How sure", [
             *drawn["means"],

@@ -231,7 +231,7 @@ def _page(pruning: Pruning, files: Mapping[str, str]) -> blocks.Page:
                 Fold("The numbers behind this figure", [Grid(steps_sheet(pruning), WITHIN)]),
             ]),
             Section("heads", "Heads", "Which heads leave", [
-                blocks.Drawing("heads/still.html", {"width": 24 + 26 * heads, "map": drawn}),
+                blocks.Drawing("still_map", {"width": 24 + 26 * heads, "map": drawn}),
                 Text("Rows: layers. Columns: heads. A cross: the head is removed.", "key"),
                 *([Points(by_layer)] if by_layer else []),
                 Fold("All heads in their order", [Grid(order_table(pruning), "removed")]),

@@ -298,7 +298,7 @@ def _page(measured: Measured) -> blocks.Page:
             ]),
             Section("verdicts", "How sure", "How sure", [
                 Grid(measured.table),
-                Fold("Every statistic in words", [blocks.Drawing("surface/verdicts.html", in_bars)]),
+                Fold("Every statistic in words", [blocks.Drawing("verdict_bars", in_bars)]),
                 blocks.Words(surface.glossary(decision)),
             ]),
         ],
@@ -322,7 +322,7 @@ def _page(measured: Measured) -> blocks.Page:
         files={
             table.file: table.csv() for table in (measured.tables.layers, measured.tables.noop) if len(table)
         },
-        styles=["surface/surface.css"], words=surface.DECISION_WORDS, fine=FINE if importances else (),
+        words=surface.DECISION_WORDS, fine=FINE if importances else (),
         **(terms if measured.of(GROUP) else {}),
     )  # fmt: skip
 

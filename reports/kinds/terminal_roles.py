@@ -236,7 +236,7 @@ def tones() -> Mapping[int, str]:
         >>> tones()[8] not in ("#000000", "#ffffff")
         True
     """
-    themes = re.split(r"@media \(prefers-color-scheme: dark\)", template("shared/page.css"), maxsplit=1)
+    themes = re.split(r"@media \(prefers-color-scheme: dark\)", template("page.css"), maxsplit=1)
     light, dark = (
         {int(tone): [int(colour[place : place + 2], 16) / 255 for place in (0, 2, 4)]
          for tone, colour in re.findall(r"--tone-(\d+):\s*#([0-9a-fA-F]{6})", theme)}

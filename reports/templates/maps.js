@@ -3,10 +3,10 @@
 
 /* Lines beside what they are about: to its right, else to its left, else below or above it, never over it. */
 const tip = (() => {
-  const element = document.getElementById("tip");
+  const element = by("tip");
   const AWAY = 10;
   function show({ top, bottom }, lines, around) {
-    element.replaceChildren(...lines.map((line) => createIsolated("p", line)));
+    element.replaceChildren(...lines.map((line) => html("p", {}, isolated(line))));
     element.hidden = false;
     const [width, height] = [element.offsetWidth, element.offsetHeight];
     const least = (end, wanted) => Math.max(8, Math.min(wanted, end - 8));
@@ -29,7 +29,6 @@ const headMaps = (() => {
   /* Heads that a filter names at most. */
   const NAMED = 16;
   const INTERVALS = { mean: ENDS, difference: ["low", "high"] };
-  const every = Array.from({ length: perSieve }, (_, cell) => cell);
   const drawn = new Map();
   let lit = null;
   let cursor = 0;
@@ -44,9 +43,9 @@ const headMaps = (() => {
   for (const place of places) place.maps = complete(place.maps);
 
   const rowIn = (source, cell) => source.column * perSieve + cell;
-  const holds = ({ heads }, cell) => !heads || heads.has(cell);
+  const isAmong = ({ heads }, cell) => !heads || heads.has(cell);
   const codeOf = (source, cell) => source.codes?.[cell] ?? decisions[rowIn(source, cell)];
-  const lookOf = (source, cell) => (holds(source, cell) && source.looks?.[codeOf(source, cell)]) || {};
+  const lookOf = (source, cell) => (isAmong(source, cell) && source.looks?.[codeOf(source, cell)]) || {};
 
   /* A value of a head by its name; of a column with its interval. */
   function valueOf(source, cell, name) {
@@ -67,12 +66,12 @@ const headMaps = (() => {
     const value = valueOf(source, cell, name);
     return value === "" || value === "–" ? none : before + value + after;
   });
-  const linesOf = (source, cell) => (holds(source, cell) ? source.lines : source.outside ?? source.lines).map((line) => tell(source, cell, line));
+  const linesOf = (source, cell) => (isAmong(source, cell) ? source.lines : source.outside ?? source.lines).map((line) => tell(source, cell, line));
 
   /* How strong the shade of a head is: 0 to 1. */
   function shadeOf(map, cell) {
     const { shade } = lookOf(map, cell);
-    if (shade !== undefined || !map.shade || !holds(map, cell)) return shade ?? 0;
+    if (shade !== undefined || !map.shade || !isAmong(map, cell)) return shade ?? 0;
     const row = rowIn(map, cell);
     const number = map.shade === "difference" ? Math.abs(columns.difference[row]) : columns.mean[row] - (map.shade === "beyond" ? columns.null[row] || 0 : 0);
     return number > 0 && map.largest > 0 ? Math.min(number / map.largest, 1) : 0;
@@ -104,24 +103,25 @@ const headMaps = (() => {
       const [x, y] = atOf(drawn.get(svg), cell).map((place) => place + start);
       const { kind = "", mark = "", open, held } = lookOf(map, cell);
       const [level, box] = [shadeOf(map, cell).toFixed(2), square(x, y, size, round)];
-      const signed = map.shade === "difference" ? (columns.difference[rowIn(map, cell)] > 0 ? " up" : " down") : "";
-      const ends = `${fitted && level > 0.55 ? " on-dark" : ""}${lit && !lit.has(cell) ? " is-dim" : ""}`;
+      const way = map.shade === "difference" ? (columns.difference[rowIn(map, cell)] > 0 ? " up" : " down") : "";
+      const dim = lit && !lit.has(cell) ? " is-dim" : "";
+      const ends = `${fitted && level > 0.55 ? " on-dark" : ""}${dim}`;
       add("cell", box);
-      if (level > 0) add(`shade${signed} ${kind}${lit && !lit.has(cell) ? " is-dim" : ""}|${level}`, box);
-      if (open) add(`open${lit && !lit.has(cell) ? " is-dim" : ""}`, stripes(x, y, size));
-      if (held || map.framed.has(cell)) add(`held${map.framed.has(cell) ? " framed" : ""}${lit && !lit.has(cell) ? " is-dim" : ""}`, box);
+      if (level > 0) add(`shade${way} ${kind}${dim}|${level}`, box);
+      if (open) add(`open${dim}`, stripes(x, y, size));
+      if (held || map.framed.has(cell)) add(`held${map.framed.has(cell) ? " framed" : ""}${dim}`, box);
       if (fitted && mark && !(numbers && mark === "•")) add(`mark ${KINDS[mark]}${ends}`, SIGNS[mark](x, y, size));
       else if (mark && !fitted) texts.push(shape("text", { class: "mark", x: x + size / 2 + 0.5, y: y + size / 2 + 0.5 }, mark));
       if (numbers) {
         const mean = columns.mean[rowIn(map, cell)];
-        const text = Number.isNaN(mean) ? "" : mean.toFixed(2).replace("-", "−");
+        const text = Number.isNaN(mean) ? "" : signed(mean.toFixed(2));
         texts.push(shape("text", { class: `is-number${held ? " is-bold" : ""}${ends}`, x: x + unit / 2 - 1, y: y + unit / 2 + 3.5 }, text));
       }
     }
     const ordered = [...paths].sort(([one], [other]) => RANK.indexOf(one.split(/[ |]/)[0]) - RANK.indexOf(other.split(/[ |]/)[0]));
     const parts = ordered.map(([name, d]) => {
       const [kind, level] = name.split("|");
-      return shape("path", { class: kind, ...(level ? { "fill-opacity": level } : {}), d });
+      return shape("path", { class: kind, "fill-opacity": level, d });
     });
     const few = (count) => (count <= 16 ? 1 : 4);
     const step = fitted ? (unit >= 10 ? 1 : Math.ceil(11 / unit)) : few(findings.layers.length);
@@ -150,16 +150,15 @@ const headMaps = (() => {
     for (const svg of drawn.keys()) ring(svg);
   }
 
-  function figure(place, map, look) {
-    const [element, heading, title] = [create("div", undefined, "map"), create("h3"), create("bdi", map.title)];
-    if (look.fitted) title.title = map.name;
-    heading.append(title, create("span", map.note, "count"));
+  function figure(map, look) {
+    const title = html("bdi", { title: look.fitted ? map.name : undefined }, map.title);
     const label = map.label ?? `${map.title}: map of ${findings.layers.length} layers and ${findings.heads} heads; ${map.note}. Arrow keys read the heads.`;
-    const svg = shape("svg", { role: "application", "aria-label": label, tabindex: look.fitted ? -1 : 0, ...(look.fitted ? { "aria-roledescription": "map of heads" } : {}) });
-    if (map.tone !== undefined) svg.setAttribute("class", `toned tone-${map.tone}`);
-    element.append(heading, svg);
+    const svg = shape("svg", {
+      role: "application", "aria-label": label, tabindex: look.fitted ? -1 : 0, "aria-roledescription": look.fitted ? "map of heads" : undefined,
+      class: map.tone === undefined ? undefined : `toned tone-${map.tone}`,
+    });
     drawn.set(svg, { map, ...look });
-    return element;
+    return html("div", { class: "map" }, html("h3", {}, title, html("span", { class: "count" }, map.note ?? "")), svg);
   }
 
   /* What is painted where a place had other maps before. */
@@ -242,14 +241,14 @@ const headMaps = (() => {
 
   /* Maps that are scaled to their column; the field of choice shows one alone, and so does a sentence of the answer, or dims the others. */
   function fill(place) {
-    const box = document.getElementById(place.id);
+    const box = by(place.id);
     const [all, pick] = [box.querySelector(".maps-all"), box.querySelector("select")];
     const first = place.maps.filter((map) => !map.hidden);
     if (findings.heads > 16) all.style.setProperty("--map-width", `${Math.min(16 * findings.heads, 480)}px`);
     function draw() {
       const list = pick && pick.value !== "" ? [place.maps[Number(pick.value)]] : first;
       all.classList.toggle("alone", list.length === 1);
-      replace(all, list.map((map) => figure(place, map, { unit: CELL, side: SIDE })));
+      replace(all, list.map((map) => figure(map, { unit: CELL, side: SIDE })));
       all.querySelectorAll("svg").forEach(paint);
     }
     pick?.addEventListener("input", draw);
@@ -268,11 +267,11 @@ const headMaps = (() => {
 
   /* Maps as large as lets all of them stand in the window, and one of them large, with its numbers. */
   function fit({ maps, order, scale }) {
-    const [grid, large, chooser, more] = ["map-grid", "map-large", "map-role", "maps-more"].map((id) => document.getElementById(id));
+    const [grid, large, chooser, more] = ["map-grid", "map-large", "map-role", "maps-more"].map(by);
     const unitFor = (width, wanted) => Math.max(SMALLEST, Math.min(LARGEST, Math.floor(((width - 18 * (wanted - 1)) / wanted - NUMBERS) / findings.heads)));
     function build() {
       const chosen = more && !more.hidden ? order.slice(0, FIRST) : order;
-      replace(grid, chosen.map((number) => figure(null, maps[number], { unit: SMALLEST, side: NUMBERS, fitted: true })));
+      replace(grid, chosen.map((number) => figure(maps[number], { unit: SMALLEST, side: NUMBERS, fitted: true })));
       if (maps.length) grid.querySelector("svg").tabIndex = 0;
       size();
     }
@@ -297,7 +296,7 @@ const headMaps = (() => {
       const unit = Math.max(SMALLEST, Math.min(46, Math.floor((large.clientWidth - NUMBERS) / findings.heads)));
       const map = maps[Number(chooser.value)];
       const look = { unit, side: NUMBERS, fitted: true, numbers: unit >= 30 };
-      if (drawn.get(large.querySelector("svg"))?.map !== map) replace(large, [figure(null, map, look)]);
+      if (drawn.get(large.querySelector("svg"))?.map !== map) replace(large, [figure(map, look)]);
       large.querySelector("svg").tabIndex = 0;
       Object.assign(drawn.get(large.querySelector("svg")), look);
       paint(large.querySelector("svg"));
@@ -305,8 +304,8 @@ const headMaps = (() => {
     /* A head without marks shows in no map, so the line of the filter names its heads where they are few. */
     function nameHeads() {
       if (!lit.size || lit.size > NAMED) return;
-      const links = [...lit].map((cell) => Object.assign(create("a", headName(cell)), { href: `#head-${headName(cell)}` }));
-      document.getElementById("filtered").firstElementChild.append(": ", ...links.flatMap((link, at) => (at ? [", ", link] : [link])));
+      const links = [...lit].map(linkTo);
+      by("filtered").firstElementChild.append(": ", ...links.flatMap((link, at) => (at ? [", ", link] : [link])));
     }
     chooser?.addEventListener("input", size);
     more?.addEventListener("click", () => { more.hidden = true; build(); });
@@ -316,10 +315,10 @@ const headMaps = (() => {
       if (lit) nameHeads();
       size();
     });
-    document.getElementById("maps-most").textContent = scale;
+    by("maps-most").textContent = scale;
     for (const host of [grid, large]) listenTo(host);
     build();
-    new ResizeObserver(size).observe(document.getElementById("maps-view"));
+    new ResizeObserver(size).observe(by("maps-view"));
     addEventListener("beforeprint", size);
     return size;
   }
@@ -337,24 +336,19 @@ const headMaps = (() => {
   function openPanel(cell) {
     const lines = panelRows(cell);
     const told = panel.sentences[cell] ?? panel.sentence;
-    document.getElementById("head-name").textContent = `Head ${headName(cell)}`;
-    document.getElementById("head-told").textContent = told.replace("{held}", lines.filter((line) => line[3]).length);
+    by("head-name").textContent = `Head ${headName(cell)}`;
+    by("head-told").textContent = told.replace("{held}", lines.filter((line) => line[3]).length);
     side.element.querySelector("tbody").replaceChildren(...lines.map(([name, value, decision, held]) => {
-      const row = create("tr", undefined, held ? "held" : "");
-      const heading = createIsolated("th", name);
-      heading.scope = "row";
-      row.append(heading, create("td", value), create("td", decision, "words"));
-      return row;
+      const cells = [html("th", { scope: "row" }, isolated(name)), html("td", {}, value), html("td", { class: "words" }, decision)];
+      return html("tr", { class: held ? "held" : undefined }, cells);
     }));
     side.show();
     setHash(`#head-${headName(cell)}`);
-    document.getElementById("head-name").focus({ preventScroll: true });
+    by("head-name").focus({ preventScroll: true });
   }
 
   function follow() {
-    const [, layer, head] = /^#head-(\d+)-(\d+)$/.exec(location.hash) ?? [];
-    const cell = cellNamed(layer, head);
-    if (cell >= 0) openPanel(cell);
+    if (addressed() >= 0) openPanel(addressed());
   }
 
   /* Lines of the map in focus stay beside it while the page scrolls to it. */
@@ -369,7 +363,7 @@ const headMaps = (() => {
     else fill(place);
   }
   if (panel) {
-    document.getElementById("head-close").addEventListener("click", side.close);
+    by("head-close").addEventListener("click", side.close);
     side.element.addEventListener("close", () => setHash(""));
     addEventListener("hashchange", follow);
     follow();

@@ -1,15 +1,14 @@
 /* Clusters: colours of the map, the selected head, the pair under the pointer, and the tables as files. */
 function clustersOf(data) {
-  const map = document.getElementById("figure-cluster-map");
-  const tree = document.getElementById("figure-cluster-tree");
-  const controls = document.getElementById("cluster-controls");
-  const holders = document.getElementById("cluster-role");
-  const pickers = ["nearest-layer", "nearest-head"].map((id) => document.getElementById(id));
+  const map = by("figure-cluster-map");
+  const tree = by("figure-cluster-tree");
+  const controls = by("cluster-controls");
+  const holders = by("cluster-role");
+  const pickers = ["nearest-layer", "nearest-head"].map(by);
   const near = new Uint32Array(bytes(data.near).buffer);
   const ends = Object.fromEntries(Object.entries(data.ends).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
   const nearestCount = near.length / perSieve;
   const clusterOf = (head) => (data.cluster[head] < 0 ? "no cluster" : `cluster ${data.cluster[head]}`);
-  const holds = (role, head) => decisions[role.sieve * perSieve + head] === 0;
   /* Roles of a head in words; a role of which it holds a part is left out. */
   function rolesOf(head) {
     const own = findings.roles.filter((role) => holds(role, head) && !role.parts.some((part) => holds(findings.roles[part], head)));
@@ -27,7 +26,7 @@ function clustersOf(data) {
       }, { once: true });
       return;
     }
-    const place = document.getElementById(`${plot.id}-spec`);
+    const place = by(`${plot.id}-spec`);
     const spec = JSON.parse(place.textContent);
     spec.layout.height = Math.min(spec.layout.height, Math.round(height(plot.clientWidth)));
     plot.style.minHeight = `${spec.layout.height}px`;
@@ -36,7 +35,7 @@ function clustersOf(data) {
 
   /* The figure's own description is changed, so that it is drawn the same when the theme changes. */
   function change(alter) {
-    const place = document.getElementById(`${map.id}-spec`);
+    const place = by(`${map.id}-spec`);
     const spec = JSON.parse(place.textContent);
     alter(Object.fromEntries(spec.data.map((trace) => [trace.name, trace])));
     place.textContent = JSON.stringify(spec);
@@ -64,9 +63,7 @@ function clustersOf(data) {
       for (const part of ["mode", "marker", "text", "textfont"]) delete heads[part];
       Object.assign(heads, view);
     });
-    for (const button of controls.querySelectorAll("[data-view]")) {
-      button.setAttribute("aria-pressed", String(button.dataset.view === name));
-    }
+    press(controls.querySelectorAll("[data-view]"), (button) => button.dataset.view === name);
     for (const key of document.querySelectorAll("#cluster-map [data-key]")) key.hidden = key.dataset.key !== name;
     if (holders && name !== "role") holders.value = "";
   }
@@ -75,11 +72,11 @@ function clustersOf(data) {
     pickers[0].value = layerAt(head);
     pickers[1].value = head % findings.heads;
     const places = Array.from({ length: nearestCount }, (_, place) => head * nearestCount + place);
-    for (const table of [document.getElementById("nearest"), document.getElementById("card-near")]) {
+    for (const table of [by("nearest"), by("card-near")]) {
       table.tBodies[0].replaceChildren(...places.map(nearestLine));
     }
-    document.getElementById("card-cluster").textContent = clusterSentence(head);
-    document.getElementById("nearest-told").textContent =
+    by("card-cluster").textContent = clusterSentence(head);
+    by("nearest-told").textContent =
       `Nearest to layer ${pickers[0].value} head ${pickers[1].value}: ${clusterOf(head)}, roles: ${rolesOf(head)}.`;
     change(({ heads, near: lines, chosen }) => {
       const [x, y] = [columnOf("x"), columnOf("y")];
@@ -92,18 +89,10 @@ function clustersOf(data) {
   }
 
   function nearestLine(place) {
-    const line = create("tr");
     const [far, low, high] = ["distance", "low", "high"].map((name) => three(ends[name][place]));
-    const name = create("th");
-    name.scope = "row";
-    const link = create("a", headName(near[place]));
-    link.href = `#head-${link.textContent}`;
-    name.append(link);
-    line.append(name, create("td", low === "–" ? far : `${far} [${low}, ${high}]`), create("td", clusterOf(near[place]), "words"));
-    const roles = createIsolated("td", rolesOf(near[place]));
-    roles.className = "words";
-    line.append(roles);
-    return line;
+    return html("tr", {},
+      html("th", { scope: "row" }, linkTo(near[place])), html("td", {}, low === "–" ? far : `${far} [${low}, ${high}]`),
+      html("td", { class: "words" }, clusterOf(near[place])), html("td", { class: "words" }, isolated(rolesOf(near[place]))));
   }
 
   /* In which cluster a head is, and how firmly. */
@@ -116,13 +105,11 @@ function clustersOf(data) {
     return `${name[0].toUpperCase()}${name.slice(1)}${company}${numbers.length ? `; ${numbers.join(", ")}` : ""}.`;
   }
 
-  function columnOf(name) {
-    return new Float64Array(bytes(data.columns[name]).buffer);
-  }
+  const columnOf = (name) => new Float64Array(bytes(data.columns[name]).buffer);
 
   /* Show the heads of the cell of the square under the pointer, and their distance. */
-  const square = JSON.parse(document.getElementById(`${tree.id}-spec`).textContent).data.find((trace) => trace.type === "heatmap");
-  const distances = new PACKED[square.z.dtype](bytes(square.z.bdata).buffer);
+  const square = JSON.parse(by(`${tree.id}-spec`).textContent).data.find((trace) => trace.type === "heatmap");
+  const distances = numbersIn(square.z);
   function showDistance({ target, clientX, clientY }) {
     const picture = tree.querySelector("image");
     const box = picture?.getBoundingClientRect();
@@ -138,7 +125,7 @@ function clustersOf(data) {
     };
     const z = distances[row * size + column];
     const far = step ? low + step * z : z;
-    document.getElementById("tree-told").textContent = `${heads(row)} and ${heads(column)}: distance ${three(far)}`;
+    by("tree-told").textContent = `${heads(row)} and ${heads(column)}: distance ${three(far)}`;
   }
 
   /* A plot can be listened to once it is drawn. */
@@ -153,10 +140,8 @@ function clustersOf(data) {
   function clustersFile() {
     const names = Object.keys(data.columns);
     const numbers = names.map(columnOf);
-    const lines = data.cluster.map((cluster, head) => [
-      layerAt(head), head % findings.heads, cluster, ...numbers.map((values) => numberText(values[head], false)),
-    ].join(","));
-    return `${["layer", "head", "cluster", ...names].join(",")}\n${lines.join("\n")}\n`;
+    const lines = data.cluster.map((cluster, head) => [layerAt(head), head % findings.heads, cluster, ...numbers.map((values) => numberText(values[head], false))]);
+    return csvText([["layer", "head", "cluster", ...names], ...lines]);
   }
 
   controls.addEventListener("click", (event) => {
@@ -177,7 +162,7 @@ function clustersOf(data) {
   document.addEventListener("head", ({ detail }) => selectHead(detail));
   tree.addEventListener("mousemove", showDistance);
   FILES["clusters.csv"] = clustersFile;
-  for (const place of [controls, document.getElementById("nearest-controls"), document.getElementById("nearest")]) place.hidden = false;
+  for (const place of [controls, by("nearest-controls"), by("nearest")]) place.hidden = false;
   fit(map, (width) => 0.9 * width);
   fit(tree, (width) => (width - 56) / 0.755 + 100);
   selectHead(0);

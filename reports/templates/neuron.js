@@ -1,3 +1,73 @@
+/* The parts of the weights of one layer and head: decoded, multiplied step by step, and described in words. */
+const products = (() => {
+  const most = (values) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
+
+  /* Queries, keys, bias and mask of a layer and head. */
+  async function load(kind, layer, head) {
+    const maps = content.maps[kind];
+    const { neurons } = maps;
+    const [tall, wide, size] = [maps.queries.pieces.length, maps.keys.pieces.length, neurons.size];
+    const once = (what) => bytesOf(`${kind} ${what} ${neurons[what].of[layer]}`, neurons[what].held[neurons[what].of[layer]]);
+    const slice = (bytes, place, count) => halvesOf(bytes.subarray(2 * place * count, 2 * (place + 1) * count));
+    const [queries, keys, weights, visible, bias] = await Promise.all([
+      bytesOf(`${kind} query ${layer}`, neurons.query[layer]), bytesOf(`${kind} key ${layer}`, neurons.key[layer]), layerOf(layer, kind), once("visible"), neurons.bias && once("bias"),
+    ]);
+    const loaded = {
+      maps, layer, head, wide, size, visible, queries: slice(queries, head, tall * size), keys: slice(keys, neurons.place[head], wide * size),
+      weights: headOf(weights, head, maps), bias: bias && slice(bias, head, tall * wide), scaling: neurons.scaling[layer], softcap: neurons.softcap[layer],
+    };
+    return { ...loaded, most: Math.max(most(loaded.queries), most(loaded.keys)) };
+  }
+
+  const vector = (values, place, size) => values.subarray(place * size, (place + 1) * size);
+
+  /* One token's attention to one key: q, k, q × k, and the number whose softmax is the weight. */
+  function steps(loaded, query, key) {
+    const { size, wide, scaling, softcap, bias, visible, weights } = loaded;
+    const cell = query * wide + key;
+    const q = vector(loaded.queries, query, size);
+    const k = vector(loaded.keys, key, size);
+    const product = q.map((value, place) => value * k[place]);
+    const sums = [scaling * product.reduce((sum, value) => sum + value, 0)];
+    if (softcap !== null) sums.push(softcap * Math.tanh(sums[0] / softcap));
+    if (bias) sums.push(sums.at(-1) + bias[cell]);
+    const seen = Boolean(visible[cell >> 3] & (128 >> (cell & 7)));
+    return { q, k, product, sums, seen, weight: weights[cell] / 255, most: most(product) };
+  }
+
+  function columns({ scaling, softcap, bias }) {
+    const scaled = `q·k × ${Number(scaling.toPrecision(4))}`;
+    return [scaled, ...(softcap === null ? [] : [`capped at ±${softcap}`]), ...(bias ? ["with position bias"] : [])];
+  }
+
+  /* 0, 1, 2, 5 as "0–2, 5". */
+  function spans(numbers) {
+    const runs = [];
+    for (const number of numbers) {
+      if (runs.at(-1)?.[1] === number - 1) runs.at(-1)[1] = number;
+      else runs.push([number, number]);
+    }
+    return runs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
+  }
+
+  function sharedKeys({ group }, heads, head) {
+    if (group.every((each, place) => each === heads[place])) return "";
+    const sharing = heads.filter((_, place) => group[place] === group[head]);
+    return sharing.length > 1 ? `Query heads ${spans(sharing)} share key head ${group[head]}.` : `Query head ${sharing[0]} uses key head ${group[head]}.`;
+  }
+
+  function notes({ maps, layer, head }) {
+    const sink = maps.neurons.sink[layer][head];
+    return [
+      sharedKeys(maps.neurons, maps.heads, head),
+      "Products are computed from 16-bit copies of queries and keys, after rotary positions and norms; the weight is the one the model computed, in steps of 1/255: the softmax, over the visible keys, of the number before it.",
+      sink === null ? "" : `A sink with the logit ${decimals(sink)} takes part in the softmax and is then dropped, so that weights sum to less than 1.`,
+    ].filter(Boolean).join(" ");
+  }
+
+  return { load, steps, vector, columns, notes, spans };
+})();
+
 /* A strip of numbers: a cell per dimension, positive ones in the upper half, negative ones in the lower. `most` is the number
    that gets the full colour. */
 const stripTones = () => [resolveColour("var(--tone-1)"), resolveColour("var(--tone-0)")];
@@ -103,14 +173,8 @@ const carriers = (() => {
 
 /* The neuron view: for a token that attends, its query next to the key of every token, and the steps to the weight. */
 const neuronView = (() => {
-  let turn = 0;
-  let query = 0;
-  let inHand = 0;
-  let dimension = 0;
-  let now = null;
-  let strip = -1;
-  let rows = [];
-  let mostOfProducts = 0;
+  let [turn, query, inHand, dimension, strip, mostOfProducts] = [0, 0, 0, 0, -1, 0];
+  let [now, rows] = [null, []];
   const buttons = () => [...by("neuron-queries").children];
   const keyButtons = () => rows.map((line) => line.cells[0].firstChild);
 
@@ -182,7 +246,7 @@ const neuronView = (() => {
       const { seen, weight } = products.steps(now, query, place);
       if (!seen || weight <= 0) return [];
       const d = `M0 ${from}C${wide * 0.5} ${from} ${wide * 0.5} ${to} ${wide} ${to}`;
-      return [svg("path", { d, "stroke-opacity": weight.toFixed(3), "stroke-width": (1 + 3 * weight).toFixed(2) })];
+      return [shape("path", { d, "stroke-opacity": weight.toFixed(3), "stroke-width": (1 + 3 * weight).toFixed(2) })];
     }));
   }
 
@@ -190,11 +254,11 @@ const neuronView = (() => {
   function linesOfDimensions({ q, k, product }) {
     const picture = by("neuron-dims");
     picture.setAttribute("viewBox", `0 0 ${q.length} 40`);
-    const bars = (values, most, y, height, thin) => Array.from(values, (value, place) => svg("rect", {
+    const bars = (values, most, y, height, thin) => Array.from(values, (value, place) => shape("rect", {
       x: place + (thin ? 0.35 : 0.04), y, width: thin ? 0.3 : 0.92, height,
       class: value < 0 ? "view-minus" : "view-plus", "fill-opacity": most > 0 ? Math.min(Math.abs(value) / most, 1).toFixed(3) : 0,
     }));
-    const marks = carriers.marks().map((x) => svg("rect", { x, y: 0, width: 1, height: 40, class: "view-found" }));
+    const marks = carriers.marks().map((x) => shape("rect", { x, y: 0, width: 1, height: 40, class: "view-found" }));
     picture.replaceChildren(...marks, ...bars(q, now.most, 0, 10), ...bars(product, mostOfProducts, 11, 18, true), ...bars(k, now.most, 30, 10));
   }
 
@@ -225,7 +289,7 @@ const neuronView = (() => {
 
   function choose(place) {
     query = place;
-    buttons().forEach((button, other) => button.setAttribute("aria-pressed", String(other === place)));
+    press(buttons(), (button) => button === buttons()[place]);
     fill();
   }
 
@@ -259,14 +323,8 @@ const neuronView = (() => {
     choose(query);
   }
 
-  by("neuron-layer").addEventListener("input", (event) => {
-    chosen.layer = Number(event.target.value);
-    renew();
-  });
-  by("neuron-head").addEventListener("input", (event) => {
-    chosen.heads = new Set([Number(event.target.value)]);
-    renew();
-  });
+  by("neuron-layer").addEventListener("input", (event) => { chosen.layer = Number(event.target.value); renew(); });
+  by("neuron-head").addEventListener("input", (event) => { chosen.heads = new Set([Number(event.target.value)]); renew(); });
   by("neuron-queries").addEventListener("click", (event) => {
     const place = buttons().indexOf(event.target.closest("button"));
     if (place < 0) return;

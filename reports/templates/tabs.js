@@ -60,15 +60,6 @@ async function chooseKeys(role) {
   return show(open);
 }
 
-/* The view stands in the address where that may be changed; within a notebook it may not. */
-function remember(name) {
-  try {
-    history.replaceState(null, "", `#${name}`);
-  } catch {
-    /* Nothing is lost but the address. */
-  }
-}
-
 /* The settings of the controls in words, because the controls are not printed. */
 function settingsText() {
   const { layers, heads } = mapsNow();
@@ -91,7 +82,7 @@ function settingsText() {
 }
 
 function turnTo(name) {
-  remember(name);
+  setHash(`#${name}`);
   return show(name);
 }
 
@@ -130,8 +121,7 @@ by("view-keys")?.addEventListener("input", ({ target }) => chooseKeys(target.val
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show(open));
 for (const name of ["beforeprint", "afterprint"]) {
   addEventListener(name, () => {
-    if (name === "beforeprint") document.documentElement.dataset.print = "";
-    else delete document.documentElement.dataset.print;
+    document.documentElement.toggleAttribute("data-print", name === "beforeprint");
     by("view-printed").textContent = settingsText();
     views[open].repaint?.();
   });

@@ -1,6 +1,5 @@
-"use strict";
 /* Attention between tokens: units, weights between them, the strongest ones, and their drawing into an element, as lines or
-   as a heat map. The only global of this script, which needs nothing else of a page. */
+   as a heat map. */
 const attention = (() => {
   const LONGEST = 40;
   const TOLD = 3;
@@ -9,10 +8,8 @@ const attention = (() => {
   const DEFAULTS = { form: "lines", level: "pieces", specials: true, sink: true, from: "all", to: "all", only: null, tone: "var(--tone-0)", idle: true };
 
   async function unpack(text) {
-    const letters = atob(text);
-    const bytes = new Uint8Array(letters.length);
-    for (let place = 0; place < letters.length; place += 1) bytes[place] = letters.charCodeAt(place);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
@@ -23,15 +20,6 @@ const attention = (() => {
     const bits = await unpack(text);
     return Uint8Array.from({ length }, (_, cell) => (bits[cell >> 3] >> (7 - (cell & 7))) & 1);
   }
-
-  /* Elements with attributes, of which those that are undefined are left out, and with content. */
-  function fill(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, String(value));
-    element.append(...children.flat());
-    return element;
-  }
-  const html = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
   function shorten(text) {
     const letters = Array.from(text.slice(0, 2 * LONGEST + 2));
@@ -449,5 +437,5 @@ const attention = (() => {
   }
 
   const draw = (host, data, settings) => new Drawing(host, data, settings);
-  return { BEHIND, OTHER, draw, html, isolate, matrix, mix, shorten, strongest, svg, token, unpack, unpackBits, unpackJson };
+  return { BEHIND, OTHER, draw, isolate, matrix, mix, shorten, strongest, token, unpack, unpackBits, unpackJson };
 })();

@@ -1,15 +1,15 @@
 /* All findings, a few rows at a time, and the downloads; everything is made from the one embedded copy. */
 /* Rows at a time: as many as the reader chose, where there is a choice. */
-const pageRows = () => Number(document.getElementById("rows")?.value ?? 100);
+const pageRows = () => Number(by("rows")?.value ?? 100);
 const roleOf = new Map(findings.roles.map((role) => [role.sieve, role]));
 const hasContrasts = findings.roles.some((role) => role.contrast >= 0);
 /* An interval of its own where the findings have that of a difference; a design effect where units are groups of examples. */
 const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
 const hasGroups = hasNumbers("design_effect") && columns.design_effect.some((ratio) => !Number.isNaN(ratio) && ratio !== 1);
-const table = document.getElementById("table");
-const filters = ["filter", "filter-sieve", "filter-decision"].map((id) => document.getElementById(id));
-const stabilityFilter = document.getElementById("filter-stability");
-const moreColumns = document.getElementById("more-columns");
+const table = by("table");
+const filters = ["filter", "filter-sieve", "filter-decision"].map(by);
+const stabilityFilter = by("filter-stability");
+const moreColumns = by("more-columns");
 const state = { sort: "", direction: 1, page: 0, rows: [], answer: null };
 
 /* What q tests, for column names: above what the mean lies, and below what. */
@@ -76,29 +76,38 @@ const MORE = findings.table ? [] : [
   ...EXTRA.map(([name, title]) => ({ name: title, ...(name.startsWith("q_") ? pColumn(name) : numberColumn(name)),
     ...(name === "hedges_g" ? { text: withInterval } : {}) })),
 ];
-const shownColumns = () => (moreColumns?.getAttribute("aria-pressed") === "true" ? [...FIRST, ...MORE] : FIRST);
+const shownColumns = () => (moreColumns.getAttribute("aria-pressed") === "true" ? [...FIRST, ...MORE] : FIRST);
 
 function withInterval(row) {
   const effect = cellText("hedges_g", row);
   return effect === "–" ? effect : `${effect} ${ends("g_low", "g_high", row)}`;
 }
 
-/* Heads by what an answer says of them: without a role, with roles of one family only, or with any of a family. */
-const familyOf = (sieve) => Math.floor(((roleOf.get(sieve)?.tone ?? 0) - 8) / 4);
-const heldBy = (cell) => findings.roles.filter((role) => decisions[rowOf(role, cell)] === 0);
-function answerTest({ sieve, decision }) {
-  const family = familyOf(findings.sieves.indexOf(sieve));
-  const held = Array.from({ length: perSieve }, (_, cell) => heldBy(cell));
-  if (decision === "none") return (row) => held[row % perSieve].length === 0 && roleOf.has(placeOf(row).sieve);
-  const inFamily = (row) => decisions[row] === 0 && familyOf(placeOf(row).sieve) === family;
-  if (decision === "family") return inFamily;
-  return (row) => inFamily(row) && held[row % perSieve].every((role) => familyOf(role.sieve) === family);
+/* Heads that a sentence of the answer is about, such as those without a role, or with roles of one family only; null for all. */
+function headsOf(asked) {
+  if (!asked) return null;
+  const holdsAny = (roles) => (cell) => roles.some((role) => holds(role, cell));
+  if (asked.decision === "none") return new Set(every.filter((cell) => !holdsAny(findings.roles)(cell)));
+  const role = findings.roles.find((other) => findings.sieves[other.sieve] === asked.sieve);
+  if (!role) return null;
+  const inside = holdsAny(findings.roles.filter((other) => other.family === role.family));
+  const outside = holdsAny(findings.roles.filter((other) => other.family !== role.family));
+  if (asked.decision === "family") return new Set(every.filter(inside));
+  if (asked.decision === "only") return new Set(every.filter((cell) => inside(cell) && !outside(cell)));
+  return new Set(every.filter((cell) => WORDS[decisions[rowOf(role, cell)]] === asked.decision));
+}
+
+function answerTest(asked) {
+  const heads = headsOf(asked);
+  if (asked.decision === "none") return (row) => heads.has(row % perSieve) && roleOf.has(placeOf(row).sieve);
+  const family = roleOf.get(findings.sieves.indexOf(asked.sieve))?.family;
+  return (row) => decisions[row] === 0 && roleOf.get(placeOf(row).sieve)?.family === family && heads.has(row % perSieve);
 }
 
 function matching() {
-  const [text, sieve, decision] = filters.map((filter) => filter.value);
+  const [, sieve, decision] = filters.map((filter) => filter.value);
   const bound = typedNumber(stabilityFilter);
-  const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const terms = termsOf(filters[0]);
   const rows = [];
   for (let row = 0; row < rowCount; row += 1) {
     const { sieve: own, layer, head } = placeOf(row);
@@ -107,7 +116,7 @@ function matching() {
     if (!Number.isNaN(bound) && !(columns.stability[row] >= bound)) continue;
     if (state.answer && !state.answer(row)) continue;
     const words = ` ${findings.sieves[own]} layer ${layer} head ${head} ${layer}-${head} ${decisionWord(row)} `.toLowerCase();
-    if (terms.every((term) => (/\d$/.test(term) ? words.includes(` ${term} `) : words.includes(term)))) rows.push(row);
+    if (isFound(terms, words)) rows.push(row);
   }
   return rows;
 }
@@ -133,52 +142,38 @@ function filterTable({ sieve = "", decision = "", head = "" } = {}) {
   select();
 }
 
-function line(row) {
-  const element = create("tr", undefined, decisions[row] === 0 ? "is-role" : "");
-  shownColumns().forEach((entry, number) => {
-    element.append(number === 0 ? createIsolated("th", entry.text(row)) : create("td", entry.text(row), entry.words ? "words" : ""));
-  });
-  return element;
-}
+const line = (row) => html("tr", { class: decisions[row] === 0 ? "is-role" : undefined }, shownColumns().map(({ text, words }, number) => (
+  number === 0 ? html("th", {}, isolated(text(row))) : html("td", { class: words ? "words" : undefined }, text(row))
+)));
 
 function list() {
   const start = state.page * pageRows();
   const rows = state.rows.slice(start, start + pageRows());
   table.tBodies[0].replaceChildren(...rows.map(line));
   const total = state.rows.length.toLocaleString("en");
-  document.getElementById("shown").textContent = rows.length
+  by("shown").textContent = rows.length
     ? `Rows ${(start + 1).toLocaleString("en")}–${(start + rows.length).toLocaleString("en")} of ${total}` : "No row matches.";
-  document.getElementById("previous").disabled = state.page === 0;
-  document.getElementById("next").disabled = start + pageRows() >= state.rows.length;
-}
-
-function sortBy(name) {
-  state.direction = state.sort === name ? -state.direction : 1;
-  state.sort = name;
-  markSorted();
-  select();
-}
-
-function markSorted() {
-  for (const heading of table.tHead.rows[0].cells) {
-    if (heading.textContent !== state.sort) heading.removeAttribute("aria-sort");
-    else heading.setAttribute("aria-sort", state.direction > 0 ? "ascending" : "descending");
-  }
+  by("previous").disabled = state.page === 0;
+  by("next").disabled = start + pageRows() >= state.rows.length;
 }
 
 function buildHead() {
-  const top = create("tr");
-  for (const { name, words } of shownColumns()) {
-    const heading = create("th", undefined, words ? "words" : "");
-    heading.scope = "col";
-    const button = create("button", name);
-    button.type = "button";
+  const mark = () => {
+    const heading = [...table.tHead.rows[0].cells].find((cell) => cell.textContent === state.sort);
+    markSorted(table, heading, state.direction);
+  };
+  const sortBy = (name) => {
+    state.direction = state.sort === name ? -state.direction : 1;
+    state.sort = name;
+    mark();
+    select();
+  };
+  table.tHead.replaceChildren(html("tr", {}, shownColumns().map(({ name, words }) => {
+    const button = html("button", { type: "button" }, name);
     button.addEventListener("click", () => sortBy(name));
-    heading.append(button);
-    top.append(heading);
-  }
-  table.tHead.replaceChildren(top);
-  markSorted();
+    return html("th", { class: words ? "words" : undefined, scope: "col" }, button);
+  })));
+  mark();
 }
 
 /* The filtered rows of all pages, under the columns shown, as text for a paper. */
@@ -192,61 +187,47 @@ function build() {
   const used = (word, code) => word !== "explained" || decisions.includes(code);
   filters[2].append(new Option("all", ""), ...WORDS.flatMap((word, code) => (used(word, code) ? [new Option(word, code)] : [])));
   for (const filter of [...filters, stabilityFilter]) filter?.addEventListener("input", () => { state.answer = null; select(); });
-  if (moreColumns) moreColumns.hidden = !MORE.length;
-  moreColumns?.addEventListener("click", () => {
-    moreColumns.setAttribute("aria-pressed", String(moreColumns.getAttribute("aria-pressed") !== "true"));
+  moreColumns.hidden = !MORE.length;
+  moreColumns.addEventListener("click", () => {
+    press([moreColumns], () => moreColumns.getAttribute("aria-pressed") !== "true");
     buildHead();
     list();
   });
-  document.getElementById("previous").addEventListener("click", () => { state.page -= 1; list(); });
-  document.getElementById("next").addEventListener("click", () => { state.page += 1; list(); });
-  const writers = { "copy-markdown": markdownTable, "copy-latex": latexTable };
-  for (const [id, write] of Object.entries(writers)) {
-    const button = document.getElementById(id);
-    button?.addEventListener("click", () => copyText(button, copiedRows(write)));
+  by("previous").addEventListener("click", () => { state.page -= 1; list(); });
+  by("next").addEventListener("click", () => { state.page += 1; list(); });
+  for (const [id, write] of [["copy-markdown", markdownTable], ["copy-latex", latexTable]]) {
+    by(id).addEventListener("click", (event) => copyText(event.currentTarget, copiedRows(write)));
   }
   document.addEventListener("filter", (event) => filterTable(event.detail ?? {}));
-  document.getElementById("rows")?.addEventListener("input", select);
-  for (const id of ["table-controls", "pages"]) document.getElementById(id).hidden = false;
+  by("rows")?.addEventListener("input", select);
+  for (const id of ["table-controls", "pages"]) by(id).hidden = false;
   buildHead();
   filterTable();
 }
 
-function findingsFile() {
-  const lines = [["sieve", "layer", "head", ...findings.names, findings.decided ?? "decision"].join(",")];
-  for (let row = 0; row < rowCount; row += 1) {
-    const place = placeOf(row);
-    const numbers = findings.names.map((name) => numberText(columns[name][row], name === "count"));
-    const name = csvCell(findings.sieves[place.sieve]);
-    lines.push([name, place.layer, place.head, ...numbers, findings.decisions[tested[row]]].join(","));
-  }
-  return lines.join("\n") + "\n";
+const csvText = (lines) => lines.map((line) => `${line.join(",")}\n`).join("");
+/* A table of every sieve and head, with the numbers of some columns. */
+function rowsFile(names, decided) {
+  const lines = Array.from({ length: rowCount }, (_, row) => {
+    const { sieve, layer, head } = placeOf(row);
+    const numbers = names.map((name) => numberText(columns[name][row], name === "count"));
+    return [csvCell(findings.sieves[sieve]), layer, head, ...numbers, ...(decided ? [findings.decisions[tested[row]]] : [])];
+  });
+  return csvText([["sieve", "layer", "head", ...names, ...(decided ? [decided] : [])], ...lines]);
 }
+const findingsFile = () => rowsFile(findings.names, findings.decided ?? "decision");
 
 function labelsFile() {
   const names = findings.roles.map((role) => findings.sieves[role.sieve]);
-  const shared = findings.shared;
-  const lines = [["layer", "head", "roles", ...names.map(csvCell), ...(shared.length ? ["kv_group"] : [])].join(",")];
-  for (let cell = 0; cell < perSieve; cell += 1) {
+  const { shared } = findings;
+  return csvText([["layer", "head", "roles", ...names.map(csvCell), ...(shared.length ? ["kv_group"] : [])], ...every.map((cell) => {
     const codes = findings.roles.map((role) => tested[rowOf(role, cell)]);
     const roles = csvCell(names.filter((_, role) => codes[role] === 0).join(";"));
-    const marks = codes.map((code) => ["1", "0"][code] ?? "");
-    lines.push([layerAt(cell), cell % findings.heads, roles, ...marks, ...shared.slice(cell, cell + 1)].join(","));
-  }
-  return lines.join("\n") + "\n";
-}
-
-function precisionFile() {
-  const lines = [["sieve", "layer", "head", ...findings.precision].join(",")];
-  for (let row = 0; row < rowCount; row += 1) {
-    const { sieve, layer, head } = placeOf(row);
-    const numbers = findings.precision.map((name) => numberText(columns[name][row], false));
-    lines.push([csvCell(findings.sieves[sieve]), layer, head, ...numbers].join(","));
-  }
-  return lines.join("\n") + "\n";
+    return [layerAt(cell), cell % findings.heads, roles, ...codes.map((code) => ["1", "0"][code] ?? ""), ...shared.slice(cell, cell + 1)];
+  })]);
 }
 
 /* Files of the run that the page holds are offered as they are. */
-const MADE = { "findings.csv": findingsFile, "differences.csv": findingsFile, "labels.csv": labelsFile, "precision.csv": precisionFile };
+const MADE = { "findings.csv": findingsFile, "differences.csv": findingsFile, "labels.csv": labelsFile, "precision.csv": () => rowsFile(findings.precision) };
 for (const [name, write] of Object.entries(MADE)) FILES[name] ??= write;
 build();
