@@ -259,7 +259,7 @@ def kind_of(labelling: Any) -> RunKind:
 def report_of(result: Labelling | Comparison | Replication | Atlas) -> Report:
     """Return the report of a run of any kind, or of what is made of finished runs."""
     module = REPORTS.get(type(result).__name__)
-    make: Any = kind_of(result) if module is None else import_module(f"headroles.reports.{module}")
+    make: Any = kind_of(result) if module is None else import_module(f"headroles.reports.kinds.{module}")
     report: Report = make.report(result)
     return report
 
