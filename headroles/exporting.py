@@ -69,9 +69,8 @@ def report(folder: Where, out: Where | None = None, *, overwrite: bool = False) 
     if not own:
         _check_file("report", folder, target)
         parent, name = split(target)
-        return _export(
-            parent, {name: origin.PAGE_MARK}, lambda: {name: reports.page_of(load(folder))}, overwrite
-        )[0]
+        marks = {name: origin.PAGE_MARK}
+        return _export(parent, marks, lambda: {name: reports.page_of(load(folder))}, overwrite)[0]
     with local_copy(folder, back=True) as run, lock_present_folder(run):
         write_report(run, reports.page_of(load(run)))
     return target
@@ -178,10 +177,8 @@ def methods(run: Labelling | Comparison | Atlas | Where, form: str = "markdown")
         check_place(run)
         result = load_result(run)
     else:
-        raise BadInput(
-            f"methods() describes a run or a comparison, but got {describe_object(run)}; give one, or its "
-            f"folder"
-        )
+        given = describe_object(run)
+        raise BadInput(f"methods() describes a run or a comparison, but got {given}; give one, or its folder")
     return str(reports.methods_document(result, form))
 
 
