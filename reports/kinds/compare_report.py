@@ -182,11 +182,16 @@ def _by_sieve(compared: Compared) -> marks.Figure:
             "outcomes", row.sieve, "Heads in each layer that changed, are equivalent, or neither.", "",
             by_layer,
             [
-                _bars(
-                    compared, by_layer, word, 1, "y",
-                    {"color": LOOKS[word].colour if word in LOOKS else FAINT,
-                     "pattern": {"shape": HATCHED.get(word, ""), "fillmode": "replace"}},
-                )
+                marks.Trace({
+                    "type": "bar", "x": by_layer["layer"].tolist(), "y": by_layer[word].tolist(),
+                    "name": word,
+                    "marker": {
+                        "color": LOOKS[word].colour if word in LOOKS else FAINT,
+                        "pattern": {"shape": HATCHED.get(word, ""), "fillmode": "replace"},
+                    },
+                    "hovertemplate": "layer %{x}: %{y} %{fullData.name}<extra></extra>", "showlegend": True,
+                    **bar_width(found.stack),
+                })
                 for word in OUTCOMES
             ],
             x=marks.layers_axis(found.stack, showgrid=False), y=marks.Axis("heads", {"rangemode": "tozero"}),
@@ -199,27 +204,18 @@ def _by_sieve(compared: Compared) -> marks.Figure:
     )  # fmt: skip
 
 
-def _bars(
-    compared: Compared, rows: Table, name: str, sign: int, told: str, marker: dict[str, Any], **settings: Any
-) -> marks.Trace:
-    """Return the bars of a column by layer; ``told`` is what the hover text tells of a bar."""
-    return marks.Trace({
-        "type": "bar", "x": rows["layer"].tolist(), "y": (sign * rows[name]).tolist(), "name": name,
-        "marker": marker, "showlegend": True, **bar_width(compared.found.stack), **settings,
-        "hovertemplate": f"layer %{{x}}: %{{{told}}} %{{fullData.name}}<extra></extra>",
-    })  # fmt: skip
-
-
 def _label_changes(compared: Compared) -> marks.Figure:
     """Draw labels gained above 0 and labels lost below it, in each layer."""
     rows = compared.layers
     reach = max(1, *rows["gained"].tolist(), *rows["lost"].tolist())
     bars = [
-        _bars(
-            compared, rows, name, sign, "customdata", {"color": colour}, customdata=rows[name].tolist(),
-            text=[f"{mark}{moved}" if moved else "" for moved in rows[name]], textposition="outside",
-            cliponaxis=False, textfont={"color": INK, "size": 12},
-        )
+        marks.Trace({
+            "type": "bar", "x": rows["layer"].tolist(), "y": (sign * rows[name]).tolist(), "name": name,
+            "marker": {"color": colour}, "text": [f"{mark}{moved}" if moved else "" for moved in rows[name]],
+            "textposition": "outside", "cliponaxis": False, "textfont": {"color": INK, "size": 12},
+            "customdata": rows[name].tolist(), "showlegend": True, **bar_width(compared.found.stack),
+            "hovertemplate": "layer %{x}: %{customdata} %{fullData.name}<extra></extra>",
+        })
         for name, mark, sign, colour in (("gained", GAINED, 1, tone(2)), ("lost", LOST, -1, ACCENT))
     ]  # fmt: skip
     whole = {"dtick": 1} if reach <= 5 else {}
