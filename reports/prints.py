@@ -128,12 +128,7 @@ def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> 
 
 
 def figures_for_print(report: Report, width: float) -> dict[str, PlotlyFigure]:
-    """Draw all figures of a report by name, with legends and their sentences.
-
-    Args:
-        report: Of a result.
-        width: Of the figures that only print has, in millimetres.
-    """
+    """Draw all figures of a report by name, with legends and sentences, at a width in millimetres."""
     made = dict(report.prints(width))
     return made | {
         name: figure for name, figure in drawn_for_print(report.page().figures()).items() if name not in made
