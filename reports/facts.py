@@ -33,10 +33,9 @@ def result_json(result: Labelling | Comparison | Atlas | Pruning, folder: str) -
     elif isinstance(result, Labelling):
         facts = run_facts(result)
     else:
-        is_atlas = isinstance(result, Atlas)
-        answer, name = report_of(result).answer, "atlas" if is_atlas else "compare"
+        answer, name = report_of(result).answer, "atlas" if isinstance(result, Atlas) else "compare"
         facts = _stated(name, answer.title.translate(MARKS), answer, result.remarks)
-        facts |= _atlas_facts(result) if is_atlas else _comparison_facts(result)
+        facts |= _atlas_facts(result) if isinstance(result, Atlas) else _comparison_facts(result)
     places = {"folder": folder, "report": f"{folder.rstrip('/')}/report.html"}
     return json.dumps(places | facts, indent=1, allow_nan=False)
 

@@ -57,7 +57,7 @@ SIDES, MATRIX_MARGIN = 76, {"l": 44, "r": 8, "t": 8, "b": 48}
 
 def _framed(
     stack: Stack, heads: int, titles: Sequence[tuple[str, str]], width: float
-) -> tuple[Figure, list[dict[str, str]]]:
+) -> tuple[Figure, list[dict[str, Any]]]:
     """Return a figure of empty maps side by side under titles and notes, and the axes of each for traces."""
     fitting = next((number for most, number in ACROSS.items() if heads <= most), 1)
     across = min(max(1, fitting if width >= COLUMN else fitting // 2), len(titles))
@@ -109,7 +109,8 @@ def verdict_maps(
             pale = look.faint and look.tone is not None
             marker, hatch = {"color": _colour(look) or "var(--panel)"}, "/" if look.hatched else ""
             own: dict[str, Any] = {"name": look.word, **axes}
-            _add_bars(figure, *np.nonzero(chosen), marker, hatch, opacity=0.45 if pale else 1.0, **own)
+            rows, columns = np.nonzero(chosen)
+            _add_bars(figure, rows, columns, marker, hatch, opacity=0.45 if pale else 1.0, **own)
             if look.mark:
                 font = {"size": 9, "color": "var(--on-tone)" if _colour(look) and not pale else INK}
                 _add_marks(figure, chosen, look.mark, textfont=font, **own)

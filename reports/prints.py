@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
 from itertools import count
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -318,7 +318,8 @@ def files_of(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, bytes]:
     }  # fmt: skip
     drawn = {name: figure for name, figure in figures.items() if name not in ready}
     for name, data in _browser_files(drawn, form).items() if drawn else ():
-        ready[name] = {"svg": partial(_svg, drawn[name]), "png": _png, "pdf": _pdf}[form](data)
+        finish: Callable[[bytes], bytes] = _png if form == "png" else _pdf
+        ready[name] = _svg(drawn[name], data) if form == "svg" else finish(data)
     return {name: ready[name] for name in figures}
 
 
@@ -341,7 +342,7 @@ def _browser_files(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, b
             return {n: await browser.calc_fig(f.to_dict(), opts=options) for n, f in figures.items()}
 
     try:
-        return _run_in_thread(draw)
+        files: dict[str, bytes] = _run_in_thread(draw)
     except ChromeNotFoundError as missing:
         raise BadInput(
             "figures as files are drawn by Chrome or Chromium, and none is on this machine; install one "
@@ -355,6 +356,7 @@ def _browser_files(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, b
             f"form, update Chromium and kaleido, or name another browser in the environment variable "
             f"BROWSER_PATH"
         ) from error
+    return files
 
 
 def _run_in_thread(work: Callable[[], Any]) -> Any:

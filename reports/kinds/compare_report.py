@@ -263,7 +263,8 @@ def _moves(compared: Compared, sieve: int) -> np.ndarray:
     before, after = (
         run.decision[sieve].ravel() == 0 for run in (compared.found.before, compared.found.after)
     )
-    return np.where(after, 1, 2) * (before != after)
+    moves: np.ndarray = np.where(after, 1, 2) * (before != after)
+    return moves
 
 
 def _page(compared: Compared) -> Page:
