@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from os.path import isdir, isfile, join, split
 from pathlib import Path, PurePath, PurePosixPath
 
+from headroles import reports
 from headroles.addresses import check_place, is_address
 from headroles.errors import BadInput, describe_object
 from headroles.options.finished import TableOptions
@@ -16,29 +17,11 @@ from headroles.records.atlas.atlas import Atlas
 from headroles.records.comparison import Comparison
 from headroles.records.findings import Labelling
 from headroles.reports.forms import WIDTH, check_form, check_width
+from headroles.storage import folder as folders
 from headroles.storage.atlas.folder import load_atlas
 from headroles.storage.comparison import load_comparison
-from headroles.storage.folder import (
-    ATLAS,
-    COMPARISON,
-    FIGURES,
-    KINDS,
-    MOMENTS,
-    REPORT,
-    check_free,
-    make_folder,
-    stage_folder,
-    write_errors,
-    write_files,
-)
+from headroles.storage.integrity import origin
 from headroles.storage.integrity.lock import lock_present_folder, lock_run_folder
-from headroles.storage.integrity.origin import (
-    FIGURE_MARKS,
-    PAGE_MARK,
-    check_replaceable,
-    check_replaceable_at,
-    mark_of,
-)
 from headroles.storage.integrity.reading import kind_of_folder
 from headroles.storage.moments import moments_bytes
 from headroles.storage.places import place_of
@@ -60,20 +43,13 @@ def save(labelling: Labelling, folder: str | Path, *, overwrite: bool = False) -
     check_place(folder)
     target = Path(folder)
     with lock_run_folder(target):
-        check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
-        with stage_folder(target) as staging:
+        folders.check_free(target, dict(labelling.manifest.get("settings", {})), overwrite)
+        with folders.stage_folder(target) as staging:
             write_part(staging, 0, labelling.scores)
             write_examples(staging, labelling.scores)
             if labelling.moments is not None:
-                (staging / MOMENTS).write_bytes(moments_bytes(labelling.moments))
-            write_results(staging, labelling, _page_of(labelling))
-
-
-def _page_of(labelling: Labelling) -> str:
-    """Return the report of a run."""
-    from headroles.reports.html import page_of
-
-    return page_of(labelling)
+                (staging / folders.MOMENTS).write_bytes(moments_bytes(labelling.moments))
+            write_results(staging, labelling, reports.page_of(labelling))
 
 
 def report(folder: Where, out: Where | None = None, *, overwrite: bool = False) -> Where:
@@ -89,24 +65,21 @@ def report(folder: Where, out: Where | None = None, *, overwrite: bool = False) 
         BadInput: When the folder is no run, the file cannot be written, or headroles did not write the one
             that is there.
     """
-    target, own = _target(folder, out, REPORT)
+    target, own = _target(folder, out, folders.REPORT)
     if not own:
         _check_file("report", folder, target)
         parent, name = split(target)
-        return _export(parent, {name: PAGE_MARK}, lambda: {name: _page_of(load(folder))}, overwrite)[0]
+        marks = {name: origin.PAGE_MARK}
+        return _export(parent, marks, lambda: {name: reports.page_of(load(folder))}, overwrite)[0]
     with local_copy(folder, back=True) as run, lock_present_folder(run):
-        write_report(run, _page_of(load(run)))
+        write_report(run, reports.page_of(load(run)))
     return target
 
 
 def figures(
-    folder: Where,
-    form: str = "svg",
-    out: Where | None = None,
-    width: int | float = WIDTH,
-    *,
+    folder: Where, form: str = "svg", out: Where | None = None, width: int | float = WIDTH, *,
     overwrite: bool = False,
-) -> tuple[Where, ...]:
+) -> tuple[Where, ...]:  # fmt: skip
     """Write every figure of the report of a run, a comparison or an atlas as a file.
 
     These are the figures of the page in its light colours on white, with legends for colours and symbols;
@@ -129,7 +102,7 @@ def figures(
             or a Chromium is missing, or headroles did not draw a file that is in the way. Nothing is written
             then.
     """
-    target, own = _target(folder, out, FIGURES)
+    target, own = _target(folder, out, folders.FIGURES)
     check_form(form)
     wide = check_width(width)
     if not is_address(target) and isfile(target):
@@ -137,20 +110,15 @@ def figures(
     if not own and _real(target).is_relative_to(_real(folder)):
         raise BadInput(
             f"figures go into a folder of their own, but '{target}' is part of the run; drop --out "
-            f"for '{join(folder, FIGURES)}', or name a folder elsewhere"
+            f"for '{join(folder, folders.FIGURES)}', or name a folder elsewhere"
         )
     with lock_present_folder(folder) if own and not is_address(folder) else nullcontext():
-        result = load_result(folder)
-        from headroles.reports.prints import figures_of, files_of
-
-        plots = figures_of(result, wide)
+        plots = reports.figures_of(load_result(folder), wide)
         return _export(
-            target,
-            {f"{name}.{form}": FIGURE_MARKS[form] for name in plots},
-            lambda: {f"{name}.{form}": data for name, data in files_of(plots, form).items()},
-            own or overwrite,
-            f"the figures in '{target}'",
-        )
+            target, {f"{name}.{form}": origin.FIGURE_MARKS[form] for name in plots},
+            lambda: {f"{name}.{form}": data for name, data in reports.files_of(plots, form).items()},
+            own or overwrite, f"the figures in '{target}'",
+        )  # fmt: skip
 
 
 @keywords_of(TableOptions, "folder", "name", "format")
@@ -179,12 +147,10 @@ def table(options: TableOptions) -> str:
     if options.methods:
         text = methods(result, options.format)
     else:
-        from headroles.reports.papers import table_text
-
-        text = table_text(result, options.name, options.format)
+        text = reports.table_text(result, options.name, options.format)
     if out is not None:
         parent, name = split(out)
-        _export(parent, {name: mark_of(text)}, lambda: {name: text}, options.overwrite)
+        _export(parent, {name: origin.mark_of(text)}, lambda: {name: text}, options.overwrite)
     return text
 
 
@@ -211,13 +177,9 @@ def methods(run: Labelling | Comparison | Atlas | Where, form: str = "markdown")
         check_place(run)
         result = load_result(run)
     else:
-        raise BadInput(
-            f"methods() describes a run or a comparison, but got {describe_object(run)}; give one, or its "
-            f"folder"
-        )
-    from headroles.reports.works import methods_document
-
-    return methods_document(result, form)
+        given = describe_object(run)
+        raise BadInput(f"methods() describes a run or a comparison, but got {given}; give one, or its folder")
+    return str(reports.methods_document(result, form))
 
 
 def load_result(folder: Where) -> Labelling | Comparison | Atlas:
@@ -231,18 +193,15 @@ def load_result(folder: Where) -> Labelling | Comparison | Atlas:
     """
     with local_copy(folder) as run_folder:
         kind = kind_of_folder(run_folder)
-        if kind == ATLAS:
+        if kind == folders.ATLAS:
             return load_atlas(run_folder)
-        return load_comparison(run_folder) if kind == COMPARISON else load(run_folder)
+        return load_comparison(run_folder) if kind == folders.COMPARISON else load(run_folder)
 
 
 def _export(
-    where: Where,
-    marks: Mapping[str, str | bytes],
-    make: Callable[[], Mapping[str, str | bytes]],
-    overwrite: bool,
-    what: str = "",
-) -> tuple[Where, ...]:
+    where: Where, marks: Mapping[str, str | bytes], make: Callable[[], Mapping[str, str | bytes]],
+    overwrite: bool, what: str = "",
+) -> tuple[Where, ...]:  # fmt: skip
     """Write files into a folder or to an address, and return their places.
 
     ``marks`` has the bytes by which headroles knows each file, by name. ``make`` returns the contents; it is
@@ -251,16 +210,16 @@ def _export(
     if is_address(where):
         place = place_of(where)
         for name, mark in marks.items():
-            check_replaceable_at(place, name, mark, overwrite)
+            origin.check_replaceable_at(place, name, mark, overwrite)
         for name, data in make().items():
             place.write(name, data.encode() if isinstance(data, str) else data)
         return tuple(f"{place.url}/{name}" for name in marks)
     folder = Path(where)
     for name, mark in marks.items():
-        check_replaceable(folder / name, mark, overwrite)
+        origin.check_replaceable(folder / name, mark, overwrite)
     contents = {folder / name: data for name, data in make().items()}
-    with write_errors(what or f"'{folder / min(marks)}'"), make_folder(folder):
-        write_files(contents)
+    with folders.write_errors(what or f"'{folder / min(marks)}'"), folders.make_folder(folder):
+        folders.write_files(contents)
     return tuple(contents)
 
 
@@ -277,7 +236,7 @@ def _target(folder: Where, out: Where | None, part: str) -> tuple[Where, bool]:
 def _check_file(what: str, folder: Where, target: Where) -> None:
     """Refuse to write a report or a table over a file of its run."""
     real = _real(target)
-    if real.parent == _real(folder) and any(real.name in kind.holds for kind in KINDS):
+    if real.parent == _real(folder) and any(real.name in kind.holds for kind in folders.KINDS):
         raise BadInput(
             f"a {what} must not replace a file of its run, but --out is '{target}'; name another file"
         )

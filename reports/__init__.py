@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = public_names(
         "papers": "as_markdown latex_text table_text",
         "summary": "summarise",
         "view": "view_page",
+        "works": "methods_document",
         "pictures": "view_svg",
     },
 )

@@ -15,7 +15,6 @@ from rich.text import Span, Text
 from headroles.addresses import is_address
 from headroles.errors import CONTROL, visible
 from headroles.records.table import Sheet
-from headroles.reports.answer import Sentence
 
 PIPED = 140
 """Columns of a table where output goes to a file or a pipe."""
@@ -23,7 +22,6 @@ NARROWEST = 40
 """Lines are not broken in a terminal that is not wider."""
 MARKS = {0x2068: None, 0x2069: None, 0xA0: " "}
 """Direction marks of sentences of the page, which a terminal spells out; and spaces that do not break."""
-EMPTY: Mapping[str, str] = {}
 
 
 class VisibleConsole(Console):
@@ -36,14 +34,12 @@ class VisibleConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of anything that can be printed, after spelling out a text."""
         if isinstance(renderable, Text) and CONTROL.search(renderable.plain):
-            plain = renderable.plain
+            plain, spans = renderable.plain, renderable.spans
             places = [0, *accumulate(len(visible(character)) for character in plain)]
-            spans = [
-                Span(places[span.start], places[min(span.end, len(plain))], span.style)
-                for span in renderable.spans
-            ]
             renderable = renderable.blank_copy(visible(plain))
-            renderable.spans = spans
+            renderable.spans = [
+                Span(places[span.start], places[min(span.end, len(plain))], span.style) for span in spans
+            ]
         return super().render(renderable, options)
 
 
@@ -54,7 +50,7 @@ def console() -> Console:
 
 
 def terminal_table(
-    sheet: Sheet, *, strong: str = "beyond", words: Mapping[str, str] = EMPTY, gap: int = 2
+    sheet: Sheet, *, strong: str = "beyond", words: Mapping[str, str] | None = None, gap: int = 2
 ) -> Table:
     """Return a sheet as a table without lines, numbers right-aligned.
 
@@ -65,10 +61,11 @@ def terminal_table(
         gap: Spaces between columns.
     """
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
+    known = words or {}
     for heading, numeric in zip(sheet.header, sheet.numeric, strict=True):
         table.add_column(_cell(heading), justify="right" if numeric else "left")
     for row, texts in zip(sheet.rows, sheet.texts, strict=True):
-        cells = (_cell(words.get(cell.text, cell.text), "bold" if cell.strong else "") for cell in row)
+        cells = (_cell(known.get(cell.text, cell.text), "bold" if cell.strong else "") for cell in row)
         table.add_row(*cells, style="bold" if strong and strong in texts else "")
     return table
 
@@ -78,21 +75,17 @@ def _cell(text: str, style: str = "") -> Text:
     return Text(text.replace("\u00a0", " "), style)
 
 
-def named_line(console: Console, name: str, words: str, style: str = "", of_name: str = "") -> None:
-    """Print a named line; break it between words on a terminal, and keep it whole for other programs.
+def breaks_lines(console: Console) -> bool:
+    """Return whether lines are broken between words; other programs and narrow terminals get them whole."""
+    return console.is_terminal and console.width > NARROWEST
 
-    Args:
-        console: Of any width.
-        name: At most seven letters.
-        words: The line.
-        style: Of the line.
-        of_name: Style of the name, where it is another.
-    """
-    breaks = console.is_terminal and console.width > NARROWEST
+
+def named_line(console: Console, name: str, words: str, style: str = "", of_name: str = "") -> None:
+    """Print a line with a name of at most seven letters; ``of_name`` is the name's own style, if any."""
     words = words.translate(MARKS)
-    width = console.width - 8 if breaks else len(words) + 1
-    for number_of_line, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
-        start = ("" if number_of_line else name, of_name or style)
+    width = console.width - 8 if breaks_lines(console) else len(words) + 1
+    for number, line in enumerate(wrap(words, width, break_long_words=False, break_on_hyphens=False)):
+        start = ("" if number else name, of_name or style)
         console.print(Text.assemble(start, " " * (8 - len(start[0])), (line, style)))
 
 
@@ -101,44 +94,21 @@ def show_title(console: Console, title: str) -> None:
     console.print(Text(title, style="bold"))
 
 
-def show_sentences(console: Console, sentences: Iterable[Sentence]) -> None:
-    """Print the answer: a paragraph per sentence, its first words bold."""
-    for sentence in sentences:
-        text = Text.assemble(
-            (sentence.lead.translate(MARKS), "bold"), sentence.text[len(sentence.lead) :].translate(MARKS)
-        )
-        if console.is_terminal and console.width > NARROWEST:
-            for number, line in enumerate(text.wrap(console, console.width - 2)):
-                line.rstrip()
-                console.print(Text("  " if number else "• ") + line)
-        else:
-            console.print(Text("• ") + text)
-
-
 def show_notes(
     console: Console, warnings: Sequence[str], notes: Sequence[str] = (), *, brief: bool = False
 ) -> None:
-    """Print what must be known.
-
-    Args:
-        console: Of any width.
-        warnings: What must be known before anything is concluded.
-        notes: What was left out.
-        brief: Whether notes are only counted.
-    """
-    if brief:
-        if count := len(warnings) + len(notes):
-            named_line(console, "notes", f"{count:,}; --verbose prints them", "dim")
-        return
-    for text in warnings:
-        named_line(console, "note", text, of_name="bold yellow")
-    for text in notes:
-        named_line(console, "note", text, "dim")
+    """Print what must be known before anything is concluded, and what was left out; ``brief`` counts it."""
+    if not brief:
+        for text in warnings:
+            named_line(console, "note", text, of_name="bold yellow")
+        for text in notes:
+            named_line(console, "note", text, "dim")
+    elif count := len(warnings) + len(notes):
+        named_line(console, "notes", f"{count:,}; --verbose prints them", "dim")
 
 
-def show_report(console: Console, folder: str, files: Sequence[str] = ("report.html",)) -> None:
+def show_report(console: Console, folder: str) -> None:
     """Print where the report is; terminals that can open it by a click."""
-    for file in files:
-        path = f"{folder.rstrip('/')}/{file}"
-        link = Style() if is_address(path) else Style(link=Path(path).resolve().as_uri())
-        console.print(Text.assemble("report  ", (path, link)))
+    path = f"{folder.rstrip('/')}/report.html"
+    link = Style() if is_address(path) else Style(link=Path(path).resolve().as_uri())
+    console.print(Text.assemble("report  ", (path, link)))

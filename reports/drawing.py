@@ -28,17 +28,7 @@ GAP = 0.08
 """Empty part of a cell's width and height."""
 STRONG = 0.55
 """Part of the scale above which text on a cell has the colour of text on strong colours."""
-KINDS = {
-    "f8": "f8",
-    "f4": "f4",
-    "i8": "i4",
-    "i4": "i4",
-    "u4": "u4",
-    "i2": "i2",
-    "u2": "u2",
-    "i1": "i1",
-    "u1": "u1",
-}
+KINDS = {kind: kind for kind in ["f8", "f4", "i4", "u4", "i2", "u2", "i1", "u1"]} | {"i8": "i4"}
 """Number formats of plotly's JSON by those of numpy; whole numbers of 64 bits are written in 32."""
 
 Figure = dict[str, Any]
@@ -68,11 +58,9 @@ def plain(text: str) -> str:
 
 
 def blank(height: int, **layout: Any) -> Figure:
-    """Return an empty figure with transparent ground, the page's font and quiet axes.
+    """Return an empty figure of a height in pixels, with the page's font and quiet axes.
 
-    Args:
-        height: In pixels.
-        layout: Settings that replace those of all figures.
+    ``layout`` has settings that replace those of all figures.
 
     Example:
         >>> figure = blank(300, barmode="stack")
@@ -80,42 +68,25 @@ def blank(height: int, **layout: Any) -> Figure:
         ([], 300, ['xaxis', 'yaxis'])
     """
     settings = {
-        "height": height,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
+        "height": height, "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
-        "margin": {"l": 56, "r": 16, "t": 12, "b": 52},
-        "showlegend": False,
+        "margin": {"l": 56, "r": 16, "t": 12, "b": 52}, "showlegend": False,
         "hoverlabel": {"bgcolor": "var(--panel)", "bordercolor": RULE, "font": {"color": INK, "size": 13}},
-        "hovermode": "closest",
-        "dragmode": False,
-        "shapes": [],
-        "annotations": [],
-    }
+        "hovermode": "closest", "dragmode": False, "shapes": [], "annotations": [],
+    }  # fmt: skip
     return {"data": [], "layout": settings | layout | {"xaxis": _axis(), "yaxis": _axis()}}
 
 
 def _axis() -> dict[str, Any]:
     """Return the settings of a quiet axis."""
     return {
-        "gridcolor": RULE,
-        "linecolor": FAINT,
-        "tickcolor": FAINT,
-        "zeroline": False,
-        "automargin": True,
+        "gridcolor": RULE, "linecolor": FAINT, "tickcolor": FAINT, "zeroline": False, "automargin": True,
         "tickfont": {"color": SOFT, "size": 12},
-    }
+    }  # fmt: skip
 
 
 def set_axis(figure: Figure, name: str, *, title: str = "", **settings: Any) -> None:
-    """Change an axis, or add one.
-
-    Args:
-        figure: Is changed.
-        name: Such as "xaxis" or "yaxis2".
-        title: Its title; "" leaves it as it is.
-        settings: As plotly names them.
-    """
+    """Change an axis, or add one, by its name such as "yaxis2"; "" leaves its title as it is."""
     axis = figure["layout"].setdefault(name, _axis())
     axis |= settings
     if title:
@@ -135,18 +106,6 @@ def layer_ticks(stack: Stack, step: int, *, by_place: bool = False) -> dict[str,
     numbers = stack.numbers[::step]
     values = range(0, len(stack.numbers), step) if by_place else numbers
     return {"tickmode": "array", "tickvals": list(values), "ticktext": [str(number) for number in numbers]}
-
-
-def layer_axis(figure: Figure, stack: Stack, **settings: Any) -> None:
-    """Draw the layers along x, each at its position in the model.
-
-    Args:
-        figure: Is changed.
-        stack: The layers by their positions.
-        settings: Of the axis, as plotly names them.
-    """
-    step = 1 if len(stack.layers) <= 16 else 4
-    set_axis(figure, "xaxis", title="layer", **settings | layer_ticks(stack, step))
 
 
 def bar_width(stack: Stack) -> dict[str, Any]:
@@ -188,50 +147,18 @@ def add_shape(figure: Figure, **shape: Any) -> None:
 
 
 def add_note(figure: Figure, text: str, *, size: int = 12, color: str = SOFT, **place: Any) -> None:
-    """Add text without an arrow.
-
-    Args:
-        figure: Is changed.
-        text: Escaped, as from ``plain``.
-        size: Of its letters in pixels.
-        color: Its colour.
-        place: Position and anchors, as plotly names them.
-    """
+    """Add escaped text without an arrow, its letters ``size`` pixels high, at a place as plotly names it."""
     note = {"text": text, "showarrow": False, "font": {"size": size, "color": color}, **place}
     figure["layout"]["annotations"].append(note)
 
 
-def add_stroke(figure: Figure, value: float, *, along: str = "x", **line: Any) -> None:
-    """Add a line across the whole plot at a value of an axis; nothing for NaN.
-
-    Args:
-        figure: Is changed.
-        value: Where it stands.
-        along: Axis of the value: "x" for an upright line, "y" for a level one.
-        line: Colour, width and dash.
-    """
-    if math.isnan(value):
-        return
-    other = "y" if along == "x" else "x"
-    refs = {f"{along}ref": along, f"{other}ref": f"{other} domain"}
-    ends = {f"{along}0": value, f"{along}1": value, f"{other}0": 0, f"{other}1": 1}
-    add_shape(figure, type="line", line=line, **refs, **ends)
-
-
 def add_cells(
-    figure: Figure,
-    values: Float[np.ndarray, "rows columns"],
-    shade: Shade,
-    ends: tuple[float, float],
-    *,
+    figure: Figure, values: Float[np.ndarray, "rows columns"], shade: Shade, ends: tuple[float, float], *,
     text: Sequence[Sequence[str]] | None = None,
     numbers: Float[np.ndarray, "rows columns numbers"] | None = None,
-    layers: Stack | None = None,
-    along: str = "y",
-    colorbar: Mapping[str, Any] | None = None,
-    size: int = 12,
+    layers: Stack | None = None, along: str = "y", colorbar: Mapping[str, Any] | None = None, size: int = 12,
     **trace: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Add a field of cells, shaded by their values: a bar from edge to edge of every cell.
 
     Cells without a number (NaN) are left out. On hover, ``customdata`` has row, column and value, then the
@@ -264,11 +191,14 @@ def add_cells(
     if colorbar is not None:
         marker["colorbar"] = {"thickness": 12, "outlinewidth": 0, **colorbar}
     written: dict[str, Any] = {"textposition": "none"}
-    if text is not None:
+    if text is not None:  # the first of three shades is as strong as the last
+        part = (shown - ends[0]) / ((ends[1] - ends[0]) or 1)
+        strength = np.abs(2 * part - 1) if len(shade) == 3 else part
+        inks = ["var(--on-tone)" if strong else INK for strong in (strength > STRONG).tolist()]
         written = {
             "text": [text[row][column] for row, column in zip(rows.tolist(), columns.tolist(), strict=True)],
             "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none",
-            "textfont": {"size": size, "color": _text_colours(shown, ends, len(shade))}, "cliponaxis": False,
+            "textfont": {"size": size, "color": inks}, "cliponaxis": False,
         }  # fmt: skip
     add_bar(
         figure, x=columns.astype(np.int16), base=(rows - 0.5 + GAP / 2).astype(np.float32),
@@ -278,13 +208,6 @@ def add_cells(
     figure["layout"]["barmode"] = "overlay"
     set_axis(figure, "xaxis", range=[-0.5, values.shape[1] - 0.5], showgrid=False)
     set_axis(figure, "yaxis", range=[values.shape[0] - 0.5, -0.5], showgrid=False)
-
-
-def _text_colours(values: Float[np.ndarray, " cells"], ends: tuple[float, float], shades: int) -> list[str]:
-    """Return the colour of the text on every cell; the first of three shades is as strong as the last."""
-    part = (values - ends[0]) / ((ends[1] - ends[0]) or 1)
-    strength = np.abs(2 * part - 1) if shades == 3 else part
-    return ["var(--on-tone)" if strong else INK for strong in (strength > STRONG).tolist()]
 
 
 def figure_json(figure: Figure) -> str:
@@ -300,25 +223,18 @@ def figure_json(figure: Figure) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    """Return a value of a figure with what JSON knows only."""
+    """Return a value of a figure with what JSON knows only; arrays of numbers as plotly packs them."""
     if isinstance(value, dict):
         return {name: _jsonable(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_jsonable(inner) for inner in value]
     if isinstance(value, np.ndarray):
-        return _packed(value)
+        kind = KINDS.get(value.dtype.str[1:])
+        if kind is None:
+            return _jsonable(value.tolist())
+        data = np.ascontiguousarray(value, dtype=f"<{kind}" if kind[1] != "1" else kind)
+        packed = {"dtype": kind, "bdata": base64.b64encode(data.tobytes()).decode("ascii")}
+        return packed if value.ndim < 2 else packed | {"shape": ", ".join(map(str, value.shape))}
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _packed(values: np.ndarray) -> Any:
-    """Return an array as plotly packs it; texts become a list."""
-    kind = KINDS.get(values.dtype.str[1:])
-    if kind is None:
-        return _jsonable(values.tolist())
-    data = np.ascontiguousarray(values, dtype=f"<{kind}" if kind[1] != "1" else kind)
-    packed = {"dtype": kind, "bdata": base64.b64encode(data.tobytes()).decode("ascii")}
-    return packed if values.ndim < 2 else packed | {"shape": ", ".join(map(str, values.shape))}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

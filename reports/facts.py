@@ -15,7 +15,6 @@ from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of, role_marks
-from headroles.reports.answer import Answer
 from headroles.reports.console import MARKS
 from headroles.reports.kinds.atlas_report import counts_table
 from headroles.reports.kinds.prune import pruning_facts
@@ -29,115 +28,80 @@ def result_json(result: Labelling | Comparison | Atlas | Pruning, folder: str) -
         result: A run of any kind, a comparison, an atlas, or a pruning.
         folder: Its folder or address.
     """
-    if isinstance(result, Comparison):
-        facts = comparison_facts(result)
-    elif isinstance(result, Pruning):
+    if isinstance(result, Pruning):
         facts = pruning_facts(result)
+    elif isinstance(result, Labelling):
+        facts = run_facts(result)
     else:
-        facts = atlas_facts(result) if isinstance(result, Atlas) else run_facts(result)
+        answer, name = report_of(result).answer, "atlas" if isinstance(result, Atlas) else "compare"
+        facts = _stated(name, answer.title.translate(MARKS), answer, result.remarks)
+        facts |= _atlas_facts(result) if isinstance(result, Atlas) else _comparison_facts(result)
     places = {"folder": folder, "report": f"{folder.rstrip('/')}/report.html"}
     return json.dumps(places | facts, indent=1, allow_nan=False)
 
 
+def _stated(kind: str, title: str, answer: Any, notes: Iterable[str]) -> dict[str, Any]:
+    """Return what every result states: texts without the marks of the page, each once."""
+
+    def plain(texts: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(text.translate(MARKS) for text in texts))
+
+    return {
+        "kind": kind, "title": title, "line": answer.line.translate(MARKS),
+        "sentences": plain(sentence.text for sentence in answer.sentences), "notes": plain(notes),
+    }  # fmt: skip
+
+
 def run_facts(labelling: Labelling) -> dict[str, Any]:
     """Return counts, strongest heads, sentences and notes of a run in JSON types."""
-    kind = kind_of(labelling)
-    layers, heads = labelling.findings.count.shape[1:]
+    kind, findings = kind_of(labelling), labelling.findings
+    layers, heads = findings.count.shape[1:]
     warnings, left_out = all_notes(labelling)
-    facts = {
-        "kind": kind.name,
-        "title": title_of(labelling),
-        **_answer(kind.answer(labelling)),
-        "notes": _plain([*warnings, *left_out]),
-        "layers": int(layers),
-        "heads": int(heads),
-        "results": _results(labelling, kind.decided(labelling), kind.outcomes),
-    }
+    facts = _stated(kind.name, title_of(labelling), kind.answer(labelling), [*warnings, *left_out])
+    decisions, numbers = kind.decided(labelling), labelling.scores.stack.numbers
+    grids = dict(zip(("mean", "low", "high"), (findings.mean, *labelling.mean_intervals()), strict=True))
+    results: dict[str, Any] = {}
+    for name, mark in zip(findings.roles, role_marks(findings.roles), strict=True):
+        place, strongest = findings.of(name), None
+        held, means = findings.decision[place] == 0, findings.mean[place]
+        if held.any():  # the head with the largest mean among those with the role
+            best = int(np.where(held, means, -np.inf).argmax())
+            layer, head = at = tuple(map(int, np.unravel_index(best, held.shape)))
+            own = {name: float(grid[place][at]) for name, grid in grids.items()}
+            strongest = without_nan({"layer": numbers[layer], "head": head, **own})
+        counts = {
+            outcome: int((decisions[place] == code).sum()) for code, outcome in enumerate(kind.outcomes)
+        }
+        results[name] = {
+            "mark": mark, "title": phrase_of(name).title, "counts": counts, "strongest": strongest
+        }  # fmt: skip
+    facts |= {"layers": int(layers), "heads": int(heads), "results": results}
     if labelling.clustered is not None:
         known = labelling.clustered.cluster[labelling.clustered.cluster >= 0]
         facts["clusters"] = np.bincount(known).tolist() if known.size else []
     if labelling.probed is not None:
-        best = labelling.probed.best.numbered(labelling.scores.stack)
-        facts["best"] = [without_nan(vars(row)) for row in best]
+        best_heads = labelling.probed.best.numbered(labelling.scores.stack)
+        facts["best"] = [without_nan(vars(row)) for row in best_heads]
     return facts
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
-    """Return line and sentences of an answer."""
-    return {
-        "line": answer.line.translate(MARKS),
-        "sentences": _plain(sentence.text for sentence in answer.sentences),
-    }
-
-
-def _plain(texts: Iterable[str]) -> list[str]:
-    """Return texts without the marks of the page, each once."""
-    return list(dict.fromkeys(text.translate(MARKS) for text in texts))
-
-
-def _results(labelling: Labelling, decisions: np.ndarray, outcomes: tuple[str, ...]) -> dict[str, Any]:
-    """Return every role with its mark, its title, its heads by outcome, and its strongest head."""
-    findings, (low, high) = labelling.findings, labelling.mean_intervals()
-    marks = role_marks(findings.roles)
-    results = {}
-    for name, mark in zip(findings.roles, marks, strict=True):
-        place = findings.of(name)
-        decided = decisions[place]
-        results[name] = {
-            "mark": mark,
-            "title": phrase_of(name).title,
-            "counts": {outcome: int((decided == code).sum()) for code, outcome in enumerate(outcomes)},
-            "strongest": _strongest(labelling, place, low[place], high[place]),
-        }
-    return results
-
-
-def _strongest(
-    labelling: Labelling, place: int, low: np.ndarray, high: np.ndarray
-) -> dict[str, int | float | None] | None:
-    """Return the head with the largest mean among those with the role; None where there is none."""
-    findings, layers = labelling.findings, labelling.scores.stack.numbers
-    held = findings.decision[place] == 0
-    if not held.any():
-        return None
-    best = np.where(held, findings.mean[place], -np.inf)
-    layer, head = (int(index) for index in np.unravel_index(int(best.argmax()), best.shape))
-    numbers = {"mean": findings.mean[place], "low": low, "high": high}
-    means = {name: float(grid[layer, head]) for name, grid in numbers.items()}
-    return without_nan({"layer": layers[layer], "head": head, **means})
-
-
-def comparison_facts(comparison: Comparison) -> dict[str, Any]:
-    """Return outcomes, roles gained and lost, sentences and notes of a comparison in JSON types."""
-    differences, answer = comparison.differences, report_of(comparison).answer
-    layers, heads = differences.count.shape[1:]
-    results: dict[str, Any] = {}
+def _comparison_facts(found: Comparison) -> dict[str, Any]:
+    """Return outcomes, and roles gained and lost, of a comparison in JSON types."""
+    differences, results = found.differences, dict[str, Any]()
     for place, rule in enumerate(differences.rules):
-        if not rule.role:
-            continue
-        before, after = (
-            run.decision[run.of(rule.sieve)] == 0 for run in (comparison.before, comparison.after)
-        )
-        results[rule.sieve] = {
-            "title": phrase_of(rule.sieve).title,
-            "counts": dict(zip(OUTCOMES, differences.counts(place), strict=True)),
-            "gained": int((after & ~before).sum()),
-            "lost": int((before & ~after).sum()),
-        }
-    return {
-        "kind": "compare",
-        "title": answer.title.translate(MARKS),
-        **_answer(answer),
-        "notes": _plain(comparison.remarks),
-        "layers": int(layers),
-        "heads": int(heads),
-        "results": results,
-    }
+        if rule.role:
+            before, after = (run.decision[run.of(rule.sieve)] == 0 for run in (found.before, found.after))
+            results[rule.sieve] = {
+                "title": phrase_of(rule.sieve).title,
+                "counts": dict(zip(OUTCOMES, differences.counts(place), strict=True)),
+                "gained": int((after & ~before).sum()), "lost": int((before & ~after).sum()),
+            }  # fmt: skip
+    layers, heads = differences.count.shape[1:]
+    return {"layers": int(layers), "heads": int(heads), "results": results}
 
 
-def atlas_facts(atlas: Atlas) -> dict[str, Any]:
-    """Return runs with their counts, all tables over runs, sentences and notes of an atlas in JSON types."""
-    answer = report_of(atlas).answer
+def _atlas_facts(atlas: Atlas) -> dict[str, Any]:
+    """Return runs with their counts, and all tables over runs, in JSON types."""
     runs = []
     for place, (run, found) in enumerate(zip(atlas.runs, atlas.findings, strict=True)):
         near = count_extreme_p(atlas.p_values(place))
@@ -148,16 +112,11 @@ def atlas_facts(atlas: Atlas) -> dict[str, Any]:
             | {"layers_of_roles": [without_nan(vars(row)) for row in atlas.several[place]]}
         )
     return {
-        "kind": "atlas",
-        "title": answer.title.translate(MARKS),
-        **_answer(answer),
-        "notes": _plain(atlas.remarks),
-        "runs": runs,
-        "agreement": [without_nan(vars(row)) for row in atlas.agreement],
+        "runs": runs, "agreement": [without_nan(vars(row)) for row in atlas.agreement],
         "in_runs": [vars(row) for row in counts_table(atlas)],
         "consensus": [without_nan(vars(row)) for row in atlas.consensus],
         "trends": [without_nan(vars(row)) for row in atlas.steps],
-    }
+    }  # fmt: skip
 
 
 def without_nan(values: dict[str, Any]) -> dict[str, Any]:

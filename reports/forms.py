@@ -13,21 +13,17 @@ NARROWEST, WIDEST = 60.0, 500.0
 
 
 def check_form(form: str) -> str:
-    """Return a form of files, if it exists.
-
-    Raises:
-        UnknownName: When there is none of that name.
-    """
+    """Return a form of files; raises ``UnknownName`` when there is none of that name."""
     if not isinstance(form, str) or form not in FORMS:
         raise UnknownName("form of figures", form, FORMS)
     return form
 
 
 def check_width(width: Any) -> float:
-    """Return the width of figures in millimetres as a plain number, if it is in range.
+    """Return the width of figures in millimetres as a plain number, if it is one from 60 to 500.
 
     Raises:
-        BadInput: When it is no number from 60 to 500.
+        BadInput: When it is not.
 
     Example:
         >>> check_width(89)

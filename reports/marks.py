@@ -15,21 +15,8 @@ from markupsafe import Markup
 
 from headroles.records.layers import Stack
 from headroles.records.table import Row, Sheet, Table
-from headroles.reports.drawing import (
-    FAINT,
-    INK,
-    SYMBOLS,
-    add_cells,
-    add_note,
-    add_scatter,
-    add_shape,
-    add_stroke,
-    blank,
-    error_bars,
-    layer_ticks,
-    plain,
-    set_axis,
-)
+from headroles.reports import drawing
+from headroles.reports.drawing import FAINT, INK, SYMBOLS, add_scatter, layer_ticks, plain, set_axis
 from headroles.reports.drawing import Figure as PlotlyFigure
 
 SIGNS = {
@@ -350,12 +337,9 @@ class Figure:
     @property
     def signs(self) -> list[tuple[str, str, str]]:
         """Return sign, colour and meaning of the dots that have one, as the key of a page."""
-        dots = [
-            mark
-            for mark in self.marks
-            if isinstance(mark, Dots) and not np.isnan(self.rows[mark.x].astype(float)).all()
-        ]
-        looks = {mark.name or word: look for mark in dots for word, look in mark.looks.items()}
+        dots = (mark for mark in self.marks if isinstance(mark, Dots))
+        drawn = [mark for mark in dots if not np.isnan(self.rows[mark.x].astype(float)).all()]
+        looks = {mark.name or word: look for mark in drawn for word, look in mark.looks.items()}
         known = [(looks[name], meaning) for name, meaning in self.meanings.items() if name in looks]
         return [(SIGNS[look.symbol], look.colour, meaning) for look, meaning in known]
 
@@ -394,38 +378,43 @@ def plotly_json(figure: Figure) -> PlotlyFigure:
         drawn = [plotly_json(part) for part in figure.parts]
         traces = [trace | {"meta": {"role": k}} for k, part in enumerate(drawn) for trace in part["data"]]
         return drawn[0] | {"data": traces}
-    made = blank(figure.height, **figure.layout)
-    rows = [*figure.rows]
-    names = [plain(figure.names(row)) for row in rows] if figure.names else []
+    made = drawing.blank(figure.height, **figure.layout)
+    layout, names = made["layout"], [plain(figure.names(row)) for row in figure.rows] if figure.names else []
     for mark in figure.marks:
-        if isinstance(mark, Rule):
+        if isinstance(mark, Rule) and not math.isnan(mark.at):
+            one, other = mark.axis, "y" if mark.axis == "x" else "x"
+            ends = {f"{one}0": mark.at, f"{one}1": mark.at, f"{other}0": 0, f"{other}1": 1}
             dash = {"dash": mark.dash} if mark.dash else {}
-            add_stroke(made, mark.at, along=mark.axis, color=mark.colour, width=mark.width, **dash)
+            line = {"color": mark.colour, "width": mark.width, **dash}
+            refs = {f"{one}ref": one, f"{other}ref": f"{other} domain"}
+            layout["shapes"].append({"type": "line", "line": line, **refs, **ends})
         elif isinstance(mark, Span):
             _add_span(made, figure.rows, mark, names)
         elif isinstance(mark, Line):
             _add_line(made, figure.rows, mark)
         elif isinstance(mark, Cells):
             _add_cells(made, figure.rows, mark)
+        elif isinstance(mark, Dots):
+            _add_dots(made, figure, mark, names)
         elif isinstance(mark, Trace):
             made["data"].append(dict(mark.settings))
         elif isinstance(mark, Shape):
-            add_shape(made, **mark.settings)
+            layout["shapes"].append(dict(mark.settings))
         elif isinstance(mark, Note):
-            add_note(made, escape(mark.text, quote=False), **mark.place)
-        elif isinstance(mark, Dots):
-            _add_dots(made, figure, mark, names)
+            drawing.add_note(made, escape(mark.text, quote=False), **mark.place)
     if names:
-        made["layout"]["height"] = 84 + STEP * max(len(names), 2)
-        made["layout"]["margin"] = {"l": 12, "r": 16, "t": 8, "b": 56}
-        set_axis(
-            made, "yaxis", tickmode="array", tickvals=list(range(len(names))), ticktext=names[::-1],
-            range=[-0.7, len(names) - 0.3], showgrid=False,
-        )  # fmt: skip
+        layout["height"] = 84 + STEP * max(len(names), 2)
+        layout["margin"] = {"l": 12, "r": 16, "t": 8, "b": 56}
+        places = ticks(range(len(names)), names[::-1])
+        set_axis(made, "yaxis", **places, range=[-0.7, len(names) - 0.3], showgrid=False)
     for name, axis in {"xaxis": figure.x, "yaxis": figure.y, **figure.axes}.items():
-        title = escape(axis.title, quote=False).replace("\n", "<br>")
-        set_axis(made, name, title=title, **axis.settings)
+        set_axis(made, name, title=_lines(axis.title), **axis.settings)
     return made
+
+
+def _lines(text: str) -> str:
+    """Return text as plotly reads it."""
+    return escape(text, quote=False).replace("\n", "<br>")
 
 
 def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[str]) -> None:
@@ -444,10 +433,7 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
     filled = np.array([mark.filled(row) for row in rows], np.bool_) if mark.filled else None
     if mark.text:
         texts = map(mark.text, rows)
-        names = [
-            text if isinstance(text, Markup) else escape(text, quote=False).replace("\n", "<br>")
-            for text in texts
-        ]
+        names = [text if isinstance(text, Markup) else _lines(text) for text in texts]
     for word, look in mark.looks.items():
         chosen = known & ((rows[mark.by] == word) if mark.by else True)
         if not chosen.any():
@@ -456,29 +442,35 @@ def _add_dots(made: PlotlyFigure, figure: Figure, mark: Dots, names: Sequence[st
         symbols = look.symbol if filled is None else [
             look.symbol if full else f"{look.symbol}-open" for full in filled[chosen].tolist()
         ]  # fmt: skip
-        bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]} if mark.ends else {}
-        add_scatter(
-            made, x=along[chosen].astype(kind), y=up[chosen].astype(kind),
-            mode="lines+markers" if mark.joined else "markers",
-            **({"line": {"color": look.colour, "width": 2}} if mark.joined else {}),
-            name=escape(mark.name or word, quote=False),
-            **({"meta": {"role": mark.buttons[mark.toggles(word)]}} if mark.toggles else {}),
-            **({"text": [name for name, drawn in zip(names, chosen, strict=True) if drawn]} if names else {}),
-            **({"customdata": np.column_stack([values[chosen] for values in custom]).astype(kind)}
-               if "customdata" in mark.hover else {}),
-            marker={
-                "symbol": symbols, "color": look.colour, "size": mark.size,
-                "line": {"color": look.colour, "width": mark.line}, **mark.marker,
-            },
-            **({
-                "error_x" if level else "error_y": {
-                    "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()},
-                    "symmetric": False, "color": mark.bars or look.colour, "thickness": mark.line,
-                    "width": mark.cap,
-                }
-            } if bars else {}),
-            **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
-        )  # fmt: skip
+        trace: dict[str, Any] = {
+            "x": along[chosen].astype(kind), "y": up[chosen].astype(kind),
+            "mode": "lines+markers" if mark.joined else "markers",
+        }  # fmt: skip
+        if mark.joined:
+            trace["line"] = {"color": look.colour, "width": 2}
+        trace["name"] = escape(mark.name or word, quote=False)
+        if mark.toggles:
+            trace["meta"] = {"role": mark.buttons[mark.toggles(word)]}
+        if names:
+            trace["text"] = [name for name, drawn in zip(names, chosen, strict=True) if drawn]
+        if "customdata" in mark.hover:
+            trace["customdata"] = np.column_stack([values[chosen] for values in custom]).astype(kind)
+        trace["marker"] = {
+            "symbol": symbols, "color": look.colour, "size": mark.size,
+            "line": {"color": look.colour, "width": mark.line}, **mark.marker,
+        }  # fmt: skip
+        if mark.ends:
+            bars = {"array": (high - value)[chosen], "arrayminus": (value - low)[chosen]}
+            trace["error_x" if level else "error_y"] = {
+                "type": "data", **{name: bar.astype(kind) for name, bar in bars.items()}, "symmetric": False,
+                "color": mark.bars or look.colour, "thickness": mark.line, "width": mark.cap,
+            }  # fmt: skip
+        add_scatter(made, **trace, **_hovered(mark.hover))
+
+
+def _hovered(template: str) -> dict[str, str]:
+    """Return the settings of a hover text; "" for none."""
+    return {"hovertemplate": template} if template else {"hoverinfo": "skip"}
 
 
 def _add_span(made: PlotlyFigure, rows: Table, mark: Span, names: Sequence[str]) -> None:
@@ -502,16 +494,15 @@ def _add_span(made: PlotlyFigure, rows: Table, mark: Span, names: Sequence[str])
 def _add_cells(made: PlotlyFigure, rows: Table, mark: Cells) -> None:
     """Add a field of cells."""
     at = (rows[mark.row], rows[mark.column])
-    shape = (int(at[0].max(initial=0)) + 1, int(at[1].max(initial=0)) + 1)
-    values, texts = np.full(shape, np.nan), np.full(shape, "", object)
-    numbers = np.full((*shape, len(mark.custom)), np.nan)
-    values[at] = rows[mark.value]
+    shape = tuple(int(places.max(initial=0)) + 1 for places in at)
+    values, numbers = np.full(shape, np.nan), np.full((*shape, len(mark.custom)), np.nan)
+    values[at], texts = rows[mark.value], np.full(shape, "", object)
     for place, name in enumerate(mark.custom):
         numbers[(*at, place)] = rows[name]
     if mark.text is not None:
         texts[at] = [escape(mark.text(row), quote=False) for row in rows]
     trace = ({"name": plain(mark.name)} if mark.name else {}) | dict(mark.settings)
-    add_cells(
+    drawing.add_cells(
         made, values, mark.shade, mark.ends, numbers=numbers if mark.custom else None,
         text=texts.tolist() if mark.text is not None else None, hovertemplate=mark.hover, **trace,
     )  # fmt: skip
@@ -531,9 +522,9 @@ def _add_line(made: PlotlyFigure, rows: Table, mark: Line) -> None:
         **({"yaxis": mark.axis} if mark.axis else {}),
         line={"color": colour, "width": mark.width} | ({"dash": mark.dash} if mark.dash else {}),
         **({"marker": {"symbol": mark.look.symbol, "size": mark.size, "color": colour}} if marked else {}),
-        **({"error_y": error_bars(ends, color=colour, thickness=1.1, width=2)} if ends else {}),
+        **({"error_y": drawing.error_bars(ends, color=colour, thickness=1.1, width=2)} if ends else {}),
         **({"customdata": [[*values] for values in zip(*more, strict=True)]} if more else {}),
-        **({"hovertemplate": mark.hover} if mark.hover else {"hoverinfo": "skip"}),
+        **_hovered(mark.hover),
     )  # fmt: skip
 
 

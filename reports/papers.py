@@ -87,25 +87,20 @@ def findings_table(run: Labelling) -> Paper:
     probes, found = kind_of(run).baselines, findings_of(run)
     ends = zip(("mean_low", "mean_high"), run.mean_intervals(), strict=True)
     table = FINDINGS_AND_MEANS.of(
-        **found.data,
-        **{name: values.ravel() for name, values in ends},
+        **found.data, **{name: values.ravel() for name, values in ends},
         **{name: found[own] - found["null"] for name, own in DIFFERENCE.items()},
-    )
+    )  # fmt: skip
     about = " (of the accuracy itself, and of its difference to the baseline, which is tested)" * probes
-    more = f", intervals{about} not adjusted for selection"
+    text = caption(
+        run, "All findings", kind_of(run).families(run), f", intervals{about} not adjusted for selection"
+    )
     shown = ("sieve", "head", "count", "mean", "null", *["difference"] * probes, "effect", "q", "q_not")
     digits = [column.name for column in (FINDINGS_AND_MEANS if probes else FINDINGS).columns]
-    text = caption(run, "All findings", kind_of(run).families(run), more)
     return Paper(table, text, (), (*shown, "decision"), digits)
 
 
 def decision_sentence(decision: Decision, units: int, families: Mapping[str, str] = FAMILIES) -> str:
-    """Return test, correction, level and units in a sentence.
-
-    Args:
-        decision: Of the run.
-        units: Number of units with scores.
-        families: Tests that are corrected together, in words.
+    """Return test, correction, level and units with scores in a sentence; families are in words.
 
     Example:
         >>> decision_sentence(Decision(), 160).split("; ")[1:]
@@ -129,11 +124,8 @@ def inputs_text(manifest: Mapping[str, Any]) -> str:
         (' (tiny, QNLI)', '')
     """
     model, source = (manifest.get(name) or {} for name in ("model", "source"))
-    names = [
-        model.get("name") if isinstance(model, Mapping) else None,
-        manifest.get("task") or (source.get("name") if isinstance(source, Mapping) else None),
-    ]
-    known = [str(text) for text in names if text]
+    own, data = (each.get("name") if isinstance(each, Mapping) else None for each in (model, source))
+    known = [str(text) for text in (own, manifest.get("task") or data) if text]
     return f" ({', '.join(known)})" if known else ""
 
 
@@ -177,10 +169,8 @@ def markdown_text(text: str) -> str:
         >>> print(markdown_text("a|b"), markdown_text("<b>_x_</b>"), markdown_text("<0.001"))
         a\|b \<b>\_x\_\</b> <0.001
     """
-    escaped_text = re.sub(
-        r"([\\|`*_~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\])\()", r"\\\1", isolate(_without_controls(text))
-    )
-    return escaped_text or " "
+    marks = r"([\\|`*_~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\])\()"
+    return re.sub(marks, r"\\\1", isolate(_without_controls(text))) or " "
 
 
 def _without_controls(text: str) -> str:
@@ -190,30 +180,25 @@ def _without_controls(text: str) -> str:
 
 def as_latex(sheet: Sheet, caption: str, name: str) -> str:
     """Return a booktabs table with caption and label; one of many rows runs over pages (longtable)."""
+
+    def line(cells: Iterable[str]) -> str:
+        return " & ".join(latex_text(cell) for cell in cells) + r" \\"
+
     columns = "".join("r" if right else "l" for right in sheet.numeric)
-    head = f"{_line(sheet.header)}\n\\midrule"
-    body = "\n".join(_line(row) for row in sheet.texts)
+    head, body = f"{line(sheet.header)}\n\\midrule", "\n".join(map(line, sheet.texts))
     above = f"\\caption{{{latex_text(caption)}}}\n\\label{{tab:headroles-{name}}}"
+    packages, text = "booktabs", (
+        f"\\begin{{table}}\n\\centering\n{above}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\n"
+        f"{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
+    )  # fmt: skip
     if len(sheet.rows) > SHEET:
-        packages, text = (
-            "booktabs, longtable",
+        packages, text = "booktabs,longtable", (
             f"\\begin{{longtable}}{{{columns}}}\n{above}\\\\\n\\toprule\n{head}\n\\endhead\n"
-            f"\\bottomrule\n\\endfoot\n{body}\n\\end{{longtable}}\n",
-        )
-    else:
-        packages, text = (
-            "booktabs",
-            f"\\begin{{table}}\n\\centering\n{above}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\n"
-            f"{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
-        )
+            f"\\bottomrule\n\\endfoot\n{body}\n\\end{{longtable}}\n"
+        )  # fmt: skip
     needs_fonts = any(ord(letter) > 0xFF for letter in text)
     engine = " Some names need LuaLaTeX or XeLaTeX and a font that has their letters." * needs_fonts
-    return f"% \\usepackage{{{packages.replace(' ', '')}}}, \\usepackage[T1]{{fontenc}}.{engine}\n{text}"
-
-
-def _line(cells: Iterable[str]) -> str:
-    """Return cells as a row of a LaTeX table."""
-    return " & ".join(latex_text(cell) for cell in cells) + r" \\"
+    return f"% \\usepackage{{{packages}}}, \\usepackage[T1]{{fontenc}}.{engine}\n{text}"
 
 
 def latex_text(text: str) -> str:
@@ -232,15 +217,12 @@ def latex_text(text: str) -> str:
 def table_text(
     result: Labelling | Comparison | Atlas, name: str | None = None, form: str = "markdown"
 ) -> str:
-    """Return a table of a run, a comparison or an atlas as text.
+    """Return a table of a result as text that ends with a line feed.
 
     Args:
         result: A run of any kind, a comparison, or an atlas.
         name: Of the table; None for the first that it has.
         form: "markdown", "latex" or "csv".
-
-    Returns:
-        The text, ending with a line feed.
 
     Raises:
         UnknownName: When there is no such table or form.
@@ -254,5 +236,5 @@ def table_text(
     table = tables[wanted]()
     if form == "csv":
         return str(table.csv())
-    sheet, words = table.sheet, table.caption
-    return as_latex(sheet, words, wanted) if form == "latex" else as_markdown(sheet, words)
+    own = (table.sheet, table.caption)
+    return as_latex(*own, wanted) if form == "latex" else as_markdown(*own)

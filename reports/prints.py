@@ -6,10 +6,10 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from queue import SimpleQueue
+from itertools import count
 from struct import pack
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,11 +47,8 @@ def file_names(names: Iterable[str]) -> list[str]:
     taken: list[str] = []
     for name in names:
         slug = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:NAME].strip("-") or "sieve"
-        number, candidate = 1, slug
-        while candidate in taken:
-            number += 1
-            candidate = f"{slug}-{number}"
-        taken.append(candidate)
+        candidates = (f"{slug}-{number}" if number > 1 else slug for number in count(1))
+        taken.append(next(candidate for candidate in candidates if candidate not in taken))
     return taken
 
 
@@ -74,17 +71,16 @@ def legend_of(figure: Figure) -> list[Entry]:
                 if word in drawn:
                     symbol = mark.marker.get("symbol", look.symbol)
                     found.setdefault(name, Entry(plain(name), look.colour, symbol))
-        elif isinstance(mark, Rule) and mark.name:
-            found[mark.name] = Entry(mark.name, mark.colour, line=mark.dash or "solid")
-        elif isinstance(mark, Span):
-            found[mark.name] = Entry(mark.name, FAINT, line="solid")
+        elif isinstance(mark, Cells):
+            found |= {name: Entry(name, colour, "square") for name, colour in mark.meanings.items()}
         elif isinstance(mark, Key):
             found[mark.text] = Entry(mark.text, mark.look.colour, mark.look.symbol, mark.dash)
+        elif isinstance(mark, Rule | Span) and mark.name:
+            colour, dash = (mark.colour, mark.dash) if isinstance(mark, Rule) else (FAINT, "")
+            found[mark.name] = Entry(mark.name, colour, line=dash or "solid")
         elif isinstance(mark, Line) and mark.name and (mark.look.symbol or mark.number < 0):
             line = mark.dash if mark.look.symbol else mark.dash or "solid"
             found[mark.name] = Entry(plain(mark.name), mark.look.colour, mark.look.symbol, line)
-        elif isinstance(mark, Cells):
-            found |= {name: Entry(name, colour, "square") for name, colour in mark.meanings.items()}
     return list(found.values())
 
 
@@ -105,19 +101,16 @@ def with_legend(figure: PlotlyFigure, entries: Iterable[Entry]) -> PlotlyFigure:
         looks: dict[str, Any] = {}
         if entry.line:
             looks["line"] = {"color": entry.colour, "dash": entry.line, "width": 2}
-        if entry.symbol or not entry.line:
-            looks["marker"] = _mark(entry)
+        if entry.symbol:
+            looks["marker"] = {
+                "symbol": entry.symbol, "color": entry.colour, "size": 10, "line": {"color": entry.colour}
+            }  # fmt: skip
+        elif not entry.line:
+            looks["marker"] = {"size": 1, "color": "rgba(0,0,0,0)"}
         mode = "+".join(f"{name}s" for name in ("line", "marker") if name in looks)
         add_scatter(figure, x=[None], y=[None], name=entry.name, showlegend=True, mode=mode, **looks)
     figure["layout"]["showlegend"] = True
     return figure
-
-
-def _mark(entry: Entry) -> dict[str, object]:
-    """Return the mark of an entry as properties of a trace."""
-    if not entry.symbol:
-        return {"size": 1, "color": "rgba(0,0,0,0)"}
-    return {"symbol": entry.symbol, "color": entry.colour, "size": 10, "line": {"color": entry.colour}}
 
 
 def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> "Mapping[str, go.Figure]":
@@ -135,12 +128,7 @@ def figures_of(result: Labelling | Comparison | Atlas, width: float = WIDTH) -> 
 
 
 def figures_for_print(report: Report, width: float) -> dict[str, PlotlyFigure]:
-    """Draw all figures of a report by name, with legends and their sentences.
-
-    Args:
-        report: Of a result.
-        width: Of the figures that only print has, in millimetres.
-    """
+    """Draw all figures of a report by name, with legends and sentences, at a width in millimetres."""
     made = dict(report.prints(width))
     return made | {
         name: figure for name, figure in drawn_for_print(report.page().figures()).items() if name not in made
@@ -228,14 +216,10 @@ def dress_for_print(figure: PlotlyFigure, width: float) -> "go.Figure":
     from plotly import graph_objects  # two thirds of a second, and no page needs it
 
     copy = graph_objects.Figure(_light(figure))
-    copy.update_layout(template="none")
-    wide = pixels(width)
-    high = float(copy.layout.height or 400)
-    if copy.layout.yaxis.scaleanchor:
-        high = min(high, 1.2 * wide)
+    wide, high = pixels(width), float(copy.layout.height or 400)
     copy.update_layout(
-        width=wide, height=high, autosize=False, paper_bgcolor="#ffffff", plot_bgcolor="#ffffff",
-        font={"family": FONTS},
+        template="none", width=wide, autosize=False, paper_bgcolor="#ffffff", plot_bgcolor="#ffffff",
+        height=min(high, 1.2 * wide) if copy.layout.yaxis.scaleanchor else high, font={"family": FONTS},
     )  # fmt: skip
     copy.update_xaxes(title_font_size=PAGE_TYPE)
     copy.update_yaxes(title_font_size=PAGE_TYPE)
@@ -246,29 +230,23 @@ def dress_for_print(figure: PlotlyFigure, width: float) -> "go.Figure":
 
 def _legend(figure: "go.Figure", wide: float) -> None:
     """Put a legend above the plot, and make room for it."""
-    names = [trace.name or "" for trace in figure.data if trace.showlegend]
-    longest = max((len(_bare(name)) for name in names), default=1)
-    margin = figure.layout.margin
-    entry = MARK + LETTER * longest
-    across = max(1, int((wide - _axis_width(figure) - (margin.r or 16)) // entry))
-    rows = math.ceil(len(names) / across) if names else 0
+    names = [len(_bare(trace.name or "")) for trace in figure.data if trace.showlegend]
+    margin, entry = figure.layout.margin, MARK + LETTER * max(names, default=1)
+    sides = [len(_bare(str(text))) for axis in figure.select_yaxes() for text in (axis.ticktext or ())]
+    side = max(float(margin.l or 0), 16 + LETTER * max(sides, default=0))
+    across = max(1, int((wide - side - (margin.r or 16)) // entry))
+    rows = math.ceil(len(names) / across)
     room = LINE * rows + 12 * bool(rows)
     figure.update_layout(
         height=figure.layout.height + room,
         margin={"t": (margin.t or 0) + room},
         legend={
             "orientation": "h", "xref": "paper", "x": 0, "xanchor": "left", "yref": "container", "y": 1,
-            "yanchor": "top", "entrywidth": entry - MARK, "font": {"size": 12, "color": palette()["ink"]},
+            "yanchor": "top", "entrywidth": entry - MARK,
+            "font": {"size": 12, "color": palette()["ink"]},
             "bgcolor": "rgba(0,0,0,0)", "traceorder": "normal",
         },
     )  # fmt: skip
-
-
-def _axis_width(figure: "go.Figure") -> float:
-    """Return the pixels that the names of the vertical axes take."""
-    names = [text for axis in figure.select_yaxes() for text in (axis.ticktext or ())]
-    longest = max((len(_bare(str(name))) for name in names), default=0)
-    return max(float(figure.layout.margin.l or 0), 16 + LETTER * longest)
 
 
 def _bare(text: str) -> str:
@@ -334,22 +312,19 @@ def files_of(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, bytes]:
         BadInput: When there is no Chrome or Chromium on the machine, or it does not draw.
     """
     check_form(form)
-    ready = {name: str(figure.layout.meta[SVG]) for name, figure in figures.items() if _is_svg(figure, form)}
+    ready = {
+        name: str(figure.layout.meta[SVG]).encode()
+        for name, figure in figures.items() if form == "svg" and SVG in (figure.layout.meta or {})
+    }  # fmt: skip
     drawn = {name: figure for name, figure in figures.items() if name not in ready}
-    files = _browser_files(drawn, form) if drawn else {}
-    return {
-        name: ready[name].encode() if name in ready else _make_repeatable(files[name], form, figures[name])
-        for name in figures
-    }
-
-
-def _is_svg(figure: "go.Figure", form: str) -> bool:
-    """Return whether a figure is to be written as the SVG that it holds."""
-    return form == "svg" and SVG in (figure.layout.meta or {})
+    for name, data in _browser_files(drawn, form).items() if drawn else ():
+        finish: Callable[[bytes], bytes] = _png if form == "png" else _pdf
+        ready[name] = _svg(drawn[name], data) if form == "svg" else finish(data)
+    return {name: ready[name] for name in figures}
 
 
 def _browser_files(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, bytes]:
-    """Return the files as the browser gives them."""
+    """Return the files as one browser with one window draws them."""
     try:
         import kaleido
         from kaleido.errors import ChromeNotFoundError
@@ -358,8 +333,16 @@ def _browser_files(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, b
             f"figures as files are drawn by kaleido, which cannot be imported ({missing}); install it with: "
             f"pip install 'headroles[figures]'"
         ) from missing
+
+    async def draw() -> dict[str, bytes]:
+        page, options = kaleido.PageGenerator(mathjax=False), {"format": form, "scale": scale_to(form)}
+        guard = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        page.header = page.header.replace("<head>", f'<head><meta charset="utf-8">{guard}')
+        async with kaleido.Kaleido(n=1, page_generator=page, proxy_server=NOWHERE) as browser:
+            return {n: await browser.calc_fig(f.to_dict(), opts=options) for n, f in figures.items()}
+
     try:
-        contents: dict[str, bytes] = _run_in_thread(lambda: _draw_all(kaleido, figures, form))
+        files: dict[str, bytes] = _run_in_thread(draw)
     except ChromeNotFoundError as missing:
         raise BadInput(
             "figures as files are drawn by Chrome or Chromium, and none is on this machine; install one "
@@ -373,82 +356,38 @@ def _browser_files(figures: "Mapping[str, go.Figure]", form: str) -> dict[str, b
             f"form, update Chromium and kaleido, or name another browser in the environment variable "
             f"BROWSER_PATH"
         ) from error
-    return contents
-
-
-async def _draw_all(kaleido: Any, figures: "Mapping[str, go.Figure]", form: str) -> dict[str, bytes]:
-    """Draw every figure in one browser with one window."""
-    options = {"format": form, "scale": scale_to(form)}
-    async with kaleido.Kaleido(n=1, page_generator=_page(kaleido), proxy_server=NOWHERE) as browser:
-        return {
-            name: await browser.calc_fig(_figure_dict(figure), opts=options)
-            for name, figure in figures.items()
-        }
-
-
-def _page(kaleido: Any) -> Any:
-    """Return the page that draws: plotly's script of this machine, no formulas, no request."""
-    page = kaleido.PageGenerator(mathjax=False)
-    guard = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    page.header = page.header.replace("<head>", f'<head><meta charset="utf-8">{guard}')
-    return page
-
-
-def _figure_dict(figure: "go.Figure") -> dict[str, Any]:
-    """Return a figure as plotly's script reads it."""
-    content: dict[str, Any] = figure.to_dict()
-    return content
+    return files
 
 
 def _run_in_thread(work: Callable[[], Any]) -> Any:
     """Run a coroutine in a thread of its own, because notebooks have a loop that runs already."""
-    outcome: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            outcome.put((asyncio.run(work()), None))
-        except BaseException as error:  # handed to the thread that waits
-            outcome.put((None, error))
-
-    thread = Thread(target=run)
-    thread.start()
-    thread.join()
-    result, error = outcome.get()
-    if error is not None:
-        raise error
-    return result
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()
 
 
-def _make_repeatable(data: bytes, form: str, figure: "go.Figure") -> bytes:
-    """Return a file without random ids or the date of its making, with its size and the mark of headroles."""
-    if form == "svg":
-        return _svg(data.decode("utf-8"), figure).encode("utf-8")
-    return _png(data) if form == "png" else _pdf(data)
+# The files have no random ids and no date of their making, but their size and the mark of headroles.
 
 
-def _svg(text: str, figure: "go.Figure") -> str:
+def _svg(figure: "go.Figure", data: bytes) -> bytes:
     """Number ids in the order of their appearance, and set the size in millimetres and a description."""
+    text = data.decode("utf-8")
     random_ids = re.findall(r'(?:id="(?:defs|topdefs|clip)-?|class="trace [a-z]+ trace)([0-9a-f]{6})', text)
     for place, random_id in enumerate(dict.fromkeys(random_ids)):
         text = text.replace(random_id, f"n{place:05}")
-    scale = scale_to()
-    wide, high = (f"{side * scale / 96 * 25.4:.2f}mm" for side in (figure.layout.width, figure.layout.height))
+    sides = (figure.layout.width, figure.layout.height)
+    wide, high = (f"{side * scale_to() / 96 * 25.4:.2f}mm" for side in sides)
     text = re.sub(r'width="[\d.]+" height="[\d.]+"', f'width="{wide}" height="{high}"', text, count=1)
     description = html.escape(str((figure.layout.meta or {}).get("sentence", "")))
     added = (f"<desc>{description}</desc>" if description else "") + SVG_MARK
-    return re.sub("(<svg[^>]*>)", lambda start: start[1] + added, text, count=1)
+    return re.sub("(<svg[^>]*>)", lambda start: start[1] + added, text, count=1).encode("utf-8")
 
 
 def _png(data: bytes) -> bytes:
     """Return the picture with its dots per inch, so that it has its size on paper, and with its software."""
     metre = round(DOTS / 0.0254)
-    size = _chunk(b"pHYs" + pack(">IIB", metre, metre, 1))
-    return data[:33] + size + _chunk(PNG_CHUNK) + data[33:]
-
-
-def _chunk(body: bytes) -> bytes:
-    """Return a chunk of a PNG file from its type and content."""
-    return pack(">I", len(body) - 4) + body + pack(">I", zlib.crc32(body))
+    chunks = (b"pHYs" + pack(">IIB", metre, metre, 1), PNG_CHUNK)
+    added = (pack(">I", len(body) - 4) + body + pack(">I", zlib.crc32(body)) for body in chunks)
+    return data[:33] + b"".join(added) + data[33:]
 
 
 def _pdf(data: bytes) -> bytes:

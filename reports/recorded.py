@@ -7,29 +7,17 @@ from headroles.addresses import last_name
 from headroles.records.findings import Labelling
 from headroles.records.numbers import plural
 from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
+from headroles.reports import report as blocks
 from headroles.reports.account import account
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.maps import HeadPanel
-from headroles.reports.report import (
-    Block,
-    Command,
-    Fold,
-    Methods,
-    Named,
-    Numbers,
-    Page,
-    Points,
-    Recorded,
-    Section,
-    Text,
-)
 from headroles.reports.summary import summarise
 from headroles.reports.words import uses_resamples
 from headroles.reports.works import citation_bibtex, methods_text
 from headroles.tasks import TASKS
 
 
-def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> list[Section]:
+def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> list[blocks.Section]:
     """Return the methods of a run, and what was run and left out.
 
     Args:
@@ -37,17 +25,16 @@ def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> li
         values: Values of lines of what was run, by term, in the words of its kind.
     """
     facts = account(run).with_values(dict(values or {}))
-    left = [Points(run.skipped)] if run.skipped else [
-        Text("Nothing was left out, cut or found not applicable.", "")
-    ]  # fmt: skip
-    rest = [Fold("Everything else that was recorded", [Recorded(facts.rest)])] if facts.rest else []
+    methods, rest = blocks.Methods(methods_text(run), citation_bibtex(run)), [blocks.Recorded(facts.rest)]
+    nothing = blocks.Text("Nothing was left out, cut or found not applicable.", "")
+    left = [blocks.Points(run.skipped) if run.skipped else nothing]
     return [
-        Section("methods", "Methods", "Methods", [Methods(methods_text(run), citation_bibtex(run))]),
-        Section("run", "", "What was run", [
-            Command(facts.command),
-            Fold("Model, inputs and decision, with hashes", [Recorded(facts.main)]),
-            *rest,
-            Fold(f"What was left out ({len(run.skipped)})", left, "skipped"),
+        blocks.Section("methods", "Methods", "Methods", [methods]),
+        blocks.Section("run", "", "What was run", [
+            blocks.Command(facts.command),
+            blocks.Fold("Model, inputs and decision, with hashes", [blocks.Recorded(facts.main)]),
+            *([blocks.Fold("Everything else that was recorded", rest)] if facts.rest else []),
+            blocks.Fold(f"What was left out ({len(run.skipped)})", left, "skipped"),
         ]),
     ]  # fmt: skip
 
@@ -55,15 +42,15 @@ def last_sections(run: Labelling, values: Mapping[str, str] | None = None) -> li
 def verdicts_page(
     run: Labelling,
     tab: str,
-    sections: Sequence[Section],
+    sections: Sequence[blocks.Section],
     heads: HeadPanel,
-    numbers: tuple[str, str, str, Sequence[Block]],
+    numbers: tuple[str, str, str, Sequence[blocks.Block]],
     values: Mapping[str, str],
     *,
     nouns: tuple[str, str] = ("Column", "Verdict"),
     files: Mapping[str, str] | None = None,
     **terms: Any,
-) -> Page:
+) -> blocks.Page:
     """Return the page of a run that gives verdicts: its sections, all numbers, methods, and what was run.
 
     Args:
@@ -83,18 +70,19 @@ def verdicts_page(
     precision = ["precision.csv"] * bool(summary.precision)
     tables = [*files, *precision] if own else [*precision, *files]
     names = ["findings.csv", "labels.csv", *tables, "run.json"]
-    lead, example, title, blocks = numbers
+    lead, example, title, more = numbers
     alpha = f"{run.decision.alpha:g}, for every verdict by itself"
-    table: list[Block] = [
-        Text(lead, "lead"),
-        Text("This table, the plots and the downloads need JavaScript. The other tables do not.", "warning"),
-        Numbers(example, names, title, *nouns, blocks),
+    script = "This table, the plots and the downloads need JavaScript. The other tables do not."
+    table: list[blocks.Block] = [
+        blocks.Text(lead, "lead"),
+        blocks.Text(script, "warning"),
+        blocks.Numbers(example, names, title, *nouns, more),
     ]
-    return Page(
+    return blocks.Page(
         tab,
         [
             *sections,
-            Section("findings", "All numbers", "All numbers", table),
+            blocks.Section("findings", "All numbers", "All numbers", table),
             *last_sections(run, {"alpha": alpha, **values}),
         ],
         {"findings-columns": findings_json(summary, run.manifest.get("model"), **terms)},
@@ -103,13 +91,8 @@ def verdicts_page(
     )
 
 
-def account_lines(run: Labelling, more: str = "") -> list[Named]:
-    """Return model and inputs of a run as far as its manifest names them; maps from anywhere name few facts.
-
-    Args:
-        run: Any run.
-        more: Words after the inputs.
-    """
+def account_lines(run: Labelling, more: str = "") -> list[blocks.Named]:
+    """Return model and inputs of a run as far as its manifest names them; ``more`` follows the inputs."""
     facts = run.manifest
     model, counts, source = facts.get("model", {}), facts.get("counts", {}), facts.get("source", {})
     kind = f" ({model['architecture']})" if model.get("architecture") else ""
@@ -121,8 +104,8 @@ def account_lines(run: Labelling, more: str = "") -> list[Named]:
     sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
     parts = [inputs, ", ".join(sizes)]
     return [
-        Named("model", f"{model.get('name') or 'unknown'}{kind}{origin}", ""),
-        Named("inputs", f"{': '.join(filter(None, parts))}{more}", ""),
+        blocks.Named("model", f"{model.get('name') or 'unknown'}{kind}{origin}", ""),
+        blocks.Named("inputs", f"{': '.join(filter(None, parts))}{more}", ""),
     ]
 
 
@@ -132,24 +115,17 @@ def title_of(labelling: Labelling) -> str:
     Such as "72 heads of all-MiniLM-L6-v2 on 160 QNLI pairs".
     """
     facts, count = labelling.manifest, labelling.findings.count
-    model = last_name(str(facts.get("model", {}).get("name") or ""))
+    task, source = facts.get("task"), facts.get("source", {})
+    model, data = (last_name(str(of.get("name") or "")) for of in (facts.get("model", {}), source))
     heads = plural(count[0].size if len(count) else count.shape[1] * count.shape[2], "head")
-    return f"{heads}{f' of {model}' if model else ''}{_inputs(facts)}"
-
-
-def _inputs(facts: Mapping[str, Any]) -> str:
-    """Return the number and the kind of inputs, after "on"; "" where the manifest does not say it."""
-    number = facts.get("counts", {}).get("examples")
+    title, number = f"{heads} of {model}" if model else heads, facts.get("counts", {}).get("examples")
     if not isinstance(number, int):
-        return ""
-    task = facts.get("task")
+        return title
     known = TASKS.get(str(task))
     noun = "pair" if known is not None and len(known.columns) == 2 else "input"
     if task:
-        return f" on {plural(number, f'{task} {noun}')}"
-    source = facts.get("source", {})
-    name = last_name(str(source.get("name") or ""))
-    return f" on {plural(number, noun)}" + (f" of {name}" if name else "")
+        return f"{title} on {plural(number, f'{task} {noun}')}"
+    return f"{title} on {plural(number, noun)}" + (f" of {data}" if data else "")
 
 
 def all_notes(labelling: Labelling) -> tuple[list[str], list[str]]:

@@ -6,15 +6,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from headroles.reports.console import (
-    MARKS,
-    named_line,
-    show_notes,
-    show_report,
-    show_sentences,
-    show_title,
-    terminal_table,
-)
+from headroles.reports import console as lines
+from headroles.reports.console import MARKS, named_line
 from headroles.reports.report import Detail, Grid, Named, Report, Words
 
 WIDE = 120
@@ -31,19 +24,27 @@ def show(console: Console, report: Report, folder: str | None, detail: Detail) -
         detail: With ``verbose``, the test, every table and the meaning of words.
     """
     if report.heading:
-        show_title(console, report.heading.translate(MARKS))
-    for line in report.facts(detail):
-        named_line(console, line.name, line.text, line.style)
+        lines.show_title(console, report.heading.translate(MARKS))
+    for fact in report.facts(detail):
+        named_line(console, fact.name, fact.text, fact.style)
     sentences, brief = report.answer.sentences, not detail.verbose
     if sentences:
         console.print()
-    show_sentences(console, sentences[: report.few] if report.few and brief else sentences)
+    for sentence in sentences[: report.few] if report.few and brief else sentences:
+        text = Text.assemble(
+            (sentence.lead.translate(MARKS), "bold"), sentence.text[len(sentence.lead) :].translate(MARKS)
+        )
+        broken = text.wrap(console, console.width - 2) if lines.breaks_lines(console) else [text]
+        for number, line in enumerate(broken):
+            if line is not text:
+                line.rstrip()
+            console.print(Text("  " if number else "• ") + line)
     print_blocks(console, report.screen(detail), detail)
     if any(report.notes):
         console.print()
-    show_notes(console, *report.notes, brief=report.brief and brief)
+    lines.show_notes(console, *report.notes, brief=report.brief and brief)
     if folder is not None:
-        show_report(console, folder)
+        lines.show_report(console, folder)
 
 
 def print_blocks(console: Console, blocks: Iterable[Any], detail: Detail) -> None:
@@ -64,7 +65,7 @@ def print_blocks(console: Console, blocks: Iterable[Any], detail: Detail) -> Non
         elif len(block) and (detail.verbose or len(block) <= block.most):
             sheet = block.sheet("wide" if wide else "narrow")
             tables = [
-                terminal_table(sheet, strong=block.strong, words=block.words, gap=gap) for gap in (2, 1)
+                lines.terminal_table(sheet, strong=block.strong, words=block.words, gap=gap) for gap in (2, 1)
             ]
             fits = wide and console.measure(tables[0]).maximum <= console.width
             console.print()

@@ -6,18 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from headroles.addresses import last_name
+from headroles.records import numbers
 from headroles.records.assessment import NEAR, count_extreme_p
 from headroles.records.atlas.atlas import Atlas
-from headroles.records.numbers import (
-    count,
-    isolate,
-    join_names,
-    percent_text,
-    plural,
-    share,
-    two_decimals,
-    with_range,
-)
+from headroles.records.numbers import isolate, join_names, percent_text, plural, two_decimals
 from headroles.reports.answer import Answer, Sentence
 from headroles.reports.words import middle_row, middle_verdict
 
@@ -40,20 +32,13 @@ def answer_of(atlas: Atlas) -> Answer:
         first, last = isolate(atlas.runs[0].name), isolate(atlas.runs[-1].name)
         question = f"Which roles come and go from {first} to {last}?"
     line = [
-        plural(len(atlas.runs), "run"),
-        plural(len(atlas.roles), "role"),
+        plural(len(atlas.runs), "run"), plural(len(atlas.roles), "role"),
         f"{sum(run.examples for run in atlas.runs):,} inputs in all",
         *(isolate(group) for group in atlas.groups if not atlas.steps),
-    ]
-    return Answer(
-        title=question,
-        line=" · ".join(line),
-        sentences=(
-            *_same(atlas), *_steps(atlas), *_everywhere(atlas), *_agreement(atlas), *_roles(atlas),
-            *_lengths(atlas), _p_values(atlas), *_middle(atlas),
-        ),
-        warnings=atlas.remarks,
-    )  # fmt: skip
+    ]  # fmt: skip
+    parts = (_same, _steps, _everywhere, _agreement, _roles, _lengths, _p_values, _middle)
+    sentences = (sentence for part in parts for sentence in part(atlas))
+    return Answer(question, " · ".join(line), tuple(sentences), atlas.remarks)
 
 
 def _same(atlas: Atlas) -> Iterator[Sentence]:
@@ -110,12 +95,11 @@ def _everywhere(atlas: Atlas) -> Iterator[Sentence]:
 
 def _agreement(atlas: Atlas) -> Iterator[Sentence]:
     """Yield the mean agreement of all groups, over roles and pairs of runs, in one sentence."""
-    texts = []
-    for group in atlas.groups:
-        for row in atlas.agreement.where(group=group, sieve=""):
-            if not math.isnan(row.kappa):
-                kappa = with_range(*map(two_decimals, (row.kappa, row.low, row.high)))
-                texts.append(f"{kappa} ({isolate(group)})")
+    texts = [
+        f"{numbers.with_range(*map(two_decimals, (row.kappa, row.low, row.high)))} ({isolate(group)})"
+        for group in atlas.groups
+        for row in atlas.agreement.where(group=group, sieve="") if not math.isnan(row.kappa)
+    ]  # fmt: skip
     if texts:
         yield Sentence(
             f"Labels agree with kappa {texts[0]}",
@@ -128,14 +112,13 @@ def _roles(atlas: Atlas) -> Iterator[Sentence]:
     """Yield the roles that agree most and least, for every group."""
     for group in atlas.groups:
         rows = [row for row in atlas.agreement.where(group=group, run_a="") if row.sieve]
-        rows = [row for row in rows if not math.isnan(row.kappa)]
-        if len(rows) < 2:
-            continue
-        most, least = max(rows, key=lambda row: row.kappa), min(rows, key=lambda row: row.kappa)
-        yield Sentence(
-            f"{isolate(most.sieve)} agrees most, {isolate(least.sieve)} least",
-            f"({isolate(group)}): kappa {two_decimals(most.kappa)} and {two_decimals(least.kappa)}.",
-        )
+        known = [row for row in rows if not math.isnan(row.kappa)]
+        if len(known) >= 2:
+            most, least = (end(known, key=lambda row: row.kappa) for end in (max, min))
+            yield Sentence(
+                f"{isolate(most.sieve)} agrees most, {isolate(least.sieve)} least",
+                f"({isolate(group)}): kappa {two_decimals(most.kappa)} and {two_decimals(least.kappa)}.",
+            )
 
 
 def _lengths(atlas: Atlas) -> Iterator[Sentence]:
@@ -144,7 +127,7 @@ def _lengths(atlas: Atlas) -> Iterator[Sentence]:
     for group in atlas.groups:
         counted = [place for place in atlas.members(group) if atlas.several[place]]
         places = sorted(counted, key=lambda place: atlas.runs[place].tokens)
-        ends = [(count(atlas.runs[place].tokens), atlas.several[place][0].mean) for place in places]
+        ends = [(numbers.count(atlas.runs[place].tokens), atlas.several[place][0].mean) for place in places]
         if ends and ends[0][0] != ends[-1][0]:
             parts.append(
                 f"from {two_decimals(ends[0][1])} on the shortest inputs to {two_decimals(ends[-1][1])} on "
@@ -154,15 +137,16 @@ def _lengths(atlas: Atlas) -> Iterator[Sentence]:
         yield Sentence("Roles a head go", f"{join_names(parts)}.")
 
 
-def _p_values(atlas: Atlas) -> Sentence:
-    """Return how many p values lie near 0 or 1, and the runs with the smallest and the largest share."""
+def _p_values(atlas: Atlas) -> Iterator[Sentence]:
+    """Yield how many p values lie near 0 or 1, and the runs with the smallest and the largest share."""
     p_values = [atlas.p_values(place) for place in range(len(atlas.runs))]
     counts, whole = [*map(count_extreme_p, p_values)], count_extreme_p(np.concatenate(p_values))
     known = [(own.share, run.name) for own, run in zip(counts, atlas.runs, strict=True) if own.tests]
     if not known:
-        return Sentence("No head could be tested", "in any run.")
+        yield Sentence("No head could be tested", "in any run.")
+        return
     ends = ", ".join(f"{percent_text(part)} on {isolate(name)}" for part, name in (min(known), max(known)))
-    return Sentence(
+    yield Sentence(
         f"{percent_text(whole.share)} of p values lie near 0 or 1",
         f"({whole.near:,} of {whole.tests:,} below {NEAR:g} or above {1 - NEAR:g}); from {ends}.",
     )
@@ -182,7 +166,7 @@ def _middle(atlas: Atlas) -> Iterator[Sentence]:
         for verdict, words in (("a deficit", "rarer"), ("undetermined", "undetermined"))
         if (names := said.get(verdict, []))
     )
-    references = sorted({share(row.reference) for _, row in known}, key=lambda text: float(text[:-2]))
+    references = sorted({numbers.share(row.reference) for _, row in known}, key=lambda text: float(text[:-2]))
     chosen = references[0]
     if len(references) > 1:
         chosen = f"{references[0].removesuffix(PER_CENT)} to {references[-1]}"

@@ -6,28 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from headroles.records import table as tables
 from headroles.records.assessment import MIDDLE, count_extreme_p
 from headroles.records.atlas.atlas import RUNS as COLLECTED
 from headroles.records.atlas.atlas import Atlas, AtlasRun
 from headroles.records.numbers import count, percent_text, plural, share, two_decimals
 from headroles.records.roles import looks_of, phrase_of, without_wholes
-from headroles.records.table import (
-    COUNT,
-    ENDS,
-    HEAD,
-    LAYER,
-    SHARE,
-    Cell,
-    Column,
-    Row,
-    Table,
-    counted,
-    interval_ends,
-)
+from headroles.records.table import COUNT, ENDS, Cell, Column, Row, Table, counted, interval_ends
 from headroles.reports.drawing import plain
 from headroles.reports.embedded import LARGEST
 from headroles.reports.kinds.atlas import answer_of, short_model
@@ -64,10 +54,16 @@ ROW = 30
 """Height of a row of cells in pixels."""
 MOST_COLUMNS = 12
 """Pairs of runs that have a name and numbers in a map of agreement; more do not fit on a small screen."""
+MARGIN = {"l": 12, "r": 12, "t": 8}
 COLOURS = 8
 """Colours of runs; a ninth run takes the first again, with another line."""
 DASHES = ("solid", "dash", "dot")
 QUARTERS, QUARTER_TEXTS = (0, 0.25, 0.5, 0.75, 1), ("0", "0.25", "0.5", "0.75", "1")
+HOVER = (
+    "%{fullData.name}, layer %{customdata[0]}: %{y:.2f} "
+    "[%{customdata[1]:.2f}, %{customdata[2]:.2f}]<extra></extra>"
+)
+"""Hover text of a layer of a run."""
 ENDS_TEXT = "with 95\u00a0% intervals over inputs"
 
 
@@ -94,7 +90,7 @@ RUNS = Table(
                ("several_low", "several_high")),
         *interval_ends("several_low", "several_high"),
         Column("near_0_or_1", "Share of p values below 0.05 or above 0.95.", float, "p near 0 or 1",
-               percent_text, terminal="narrow", short="p near 0, 1", within=SHARE),
+               percent_text, terminal="narrow", short="p near 0, 1", within=tables.SHARE),
         Column("middle_surplus", "Share of heads with two or more roles in the middle third of layers, less "
                "that in the others.", float, f"middle layers, points {ENDS}", points,
                ("middle_low", "middle_high"), terminal="narrow", short=f"middle, points {ENDS}"),
@@ -107,68 +103,57 @@ RUNS = Table(
 )  # fmt: skip
 CELLS = Table("", "Cells of a figure", "a cell", (
     counted("row", "Row, from 0."), counted("column", "Place in the row, from 0."),
-    Column("value", "Its number.", within=SHARE),
+    Column("value", "Its number.", within=tables.SHARE),
 ))  # fmt: skip
 ROLE = Column("role", "The role.", str, "role")
 OTHERS = ("role", "layer", "head", "in_all", "lost", "rises", "falls")
 """Names of columns beside those of runs."""
 
 
-P_OF_RUNS = replace(
-    P_VALUES.describe("role", heading="role"),
-    columns=(
-        Column("run", "Name of the run.", str, "run"),
-        *P_VALUES.describe("role", heading="role").columns,
-    ),
-)
+RUN = Column("run", "Name of the run.", str, "run")
+P_OF_ROLES = P_VALUES.describe("role", heading="role")
+P_OF_RUNS = replace(P_OF_ROLES, columns=(RUN, *P_OF_ROLES.columns))
 
 
 def report(atlas: Atlas) -> Report:
     """Return the report of an atlas of two runs or more."""
     answer, rules = answer_of(atlas), "; ".join(dict.fromkeys(run.rule for run in atlas.runs))
 
-    def note(table: Table, words: str = "", **more: Any) -> Paper:
-        words = f"{words or table.title}: {plural(len(atlas.runs), 'run')}. Test: {rules}."
-        return Paper(table, words, **more)
+    def note(make: Callable[[Atlas], Table], words: str = "", **more: Any) -> Callable[[], Paper]:
+        def paper() -> Paper:
+            table = make(atlas)
+            about = f"{words or table.title}: {plural(len(atlas.runs), 'run')}. Test: {rules}."
+            return Paper(table, about, **more)
+
+        return paper
 
     found, empty = _somewhere(atlas)
-    papers: dict[str, Callable[[], Any]] = {
-        "runs": lambda: note(runs_table(atlas)),
-        "agreement": lambda: note(
-            atlas.agreement, f"Agreement of labels over heads (Cohen's kappa), {ENDS_TEXT}"
-        ),
-        "in-runs": lambda: note(counts_table(atlas)),
-        "consensus": lambda: note(
-            atlas.consensus, "Heads with a role in some run, over all runs of a group", shown=found,
-            leave=empty,
-        ),
-        "trends": lambda: note(
-            atlas.steps,
-            "Trends of scores over the steps of a training, and the step from which a role holds",
-            shown=_moving(atlas),
-        ),
-        "roles": lambda: note(roles_table(atlas)),
-        "p-values": lambda: note(_p_table(atlas), "P values before correction that lie near 0 or 1"),
-        "several": lambda: note(
-            atlas.layers, f"Roles a head and heads with several roles by layer, {ENDS_TEXT}"
-        ),
-        "findings": lambda: note(atlas.table, "All findings of all runs"),
-    }  # fmt: skip
+    trends = "Trends of scores over the steps of a training, and the step from which a role holds"
     named = [("" if place else "runs", f"{run.name}: {run.folder}") for place, run in enumerate(atlas.runs)]
     return Report(
-        "headroles atlas",
-        answer.title,
-        answer,
-        (atlas.remarks, ()),
-        atlas.manifest,
-        papers,
-        page=partial(_page, atlas),
-        screen=partial(_screen, atlas),
-        cell=lambda: (),
+        "headroles atlas", answer.title, answer, (atlas.remarks, ()), atlas.manifest,
+        {
+            "runs": note(runs_table),
+            "agreement": note(
+                attrgetter("agreement"), f"Agreement of labels over heads (Cohen's kappa), {ENDS_TEXT}"
+            ),
+            "in-runs": note(counts_table),
+            "consensus": note(
+                attrgetter("consensus"), "Heads with a role in some run, over all runs of a group",
+                shown=found, leave=empty,
+            ),
+            "trends": note(attrgetter("steps"), trends, shown=_moving(atlas)),
+            "roles": note(roles_table),
+            "p-values": note(_p_table, "P values before correction that lie near 0 or 1"),
+            "several": note(
+                attrgetter("layers"), f"Roles a head and heads with several roles by layer, {ENDS_TEXT}"
+            ),
+            "findings": note(attrgetter("table"), "All findings of all runs"),
+        },
+        page=partial(_page, atlas), screen=partial(_screen, atlas), cell=lambda: (), brief=True,
         facts=lambda detail: [Named(*line, "") for line in named],
         prints=lambda width: {"maps": atlas_maps(atlas, width)},
-        brief=True,
-    )
+    )  # fmt: skip
 
 
 def _screen(atlas: Atlas, detail: Detail) -> list[Grid]:
@@ -182,9 +167,8 @@ def _screen(atlas: Atlas, detail: Detail) -> list[Grid]:
 def runs_table(atlas: Atlas) -> Table:
     """Return one line per run: inputs, their length, roles a head, p near 0 or 1, and the middle layers."""
     rows = []
-    for place, (run, several, found) in enumerate(
-        zip(atlas.runs, atlas.several, atlas.findings, strict=True)
-    ):
+    each = zip(atlas.runs, atlas.several, atlas.findings, strict=True)
+    for place, (run, several, found) in enumerate(each):
         whole, middle = several[0] if several else None, middle_row(several)
         row = {
             "run": run.name, "group": run.group, "inputs": run.examples, "units": run.units,
@@ -241,16 +225,13 @@ def _models(atlas: Atlas) -> list[list[int]]:
 
 def counts_table(atlas: Atlas) -> Table:
     """Return, per role, in at least how many runs heads hold it, by the test of partial conjunction."""
-    table = atlas.consensus
+    table, rows = atlas.consensus, []
     most = int(table["runs"].max(initial=0))
-    rows = []
     for group, role in dict.fromkeys((row.group, row.sieve) for row in table):
         own = table.where(group=group, sieve=role)
         runs = int(own["runs"].max())
-        counts = {
-            f"at_least_{u}": int((own["at_least"] >= u).sum()) if u <= runs else None
-            for u in range(1, most + 1)
-        }
+        numbers = [int((own["at_least"] >= u).sum()) if u <= runs else None for u in range(1, most + 1)]
+        counts = {f"at_least_{u}": number for u, number in enumerate(numbers, 1)}
         everywhere = int(((own["held"] == own["runs"]) & (own["runs"] == runs)).sum()) if runs else None
         rows.append({"role": role, "group": group, "runs": runs, **counts, "labelled_in_all": everywhere})
     return Table(
@@ -319,7 +300,7 @@ def _heads_table(atlas: Atlas, places: Sequence[int]) -> Table:
     for layer, head in np.ndindex(len(runs[0].layers), runs[0].heads):
         held = (" ".join(compress(own, grid[:, layer, head])) or "–" for own, grid in drawn)
         rows.append({"layer": runs[0].layers[layer], "head": head, **_with(columns, held)})
-    return Table("", "Roles of every head", "a head", (LAYER, HEAD, *columns)).rows(rows)
+    return Table("", "Roles of every head", "a head", (tables.LAYER, tables.HEAD, *columns)).rows(rows)
 
 
 def _agreement(atlas: Atlas) -> Iterator[Figure]:
@@ -357,10 +338,8 @@ def _agreement(atlas: Atlas) -> Iterator[Figure]:
                       settings={"size": 11, "hovertext": hovertext}),
             ],
             x=Axis("", {"tickangle": 0 if len(hovers) <= 8 else 90} | ticks(range(len(named)), named)),
-            y=Axis("", ticks(range(len(roles)), map(plain, roles))),
-            height=90 + ROW * len(roles),
-            numbers=table.sheet(leave=["group"]),
-            layout={"margin": {"l": 12, "r": 12, "t": 8, "b": 60}},
+            y=Axis("", ticks(range(len(roles)), map(plain, roles))), height=90 + ROW * len(roles),
+            numbers=table.sheet(leave=["group"]), layout={"margin": MARGIN | {"b": 60}},
         )  # fmt: skip
 
 
@@ -371,10 +350,9 @@ def _p_values(atlas: Atlas) -> Figure:
         counts = np.histogram(atlas.p_values(row), np.linspace(0, 1, BINS + 1))[0]
         shares = counts / counts.sum() if counts.any() else np.full(BINS, np.nan)
         cells += [{"row": row, "column": place, "value": part} for place, part in enumerate(shares)]
-    table = _p_table(atlas)
+    table, places = _p_table(atlas), ticks((BINS * part - 0.5 for part in QUARTERS), QUARTER_TEXTS)
     return Figure(
-        "p-values",
-        "p values of all runs",
+        "p-values", "p values of all runs",
         f"{percent_text(table[-1].share)} of {plural(table[-1].tests, 'p value')} lie near 0 or 1, one row "
         "per run.",
         "Per cent of the p values of a run in each twentieth of the line from 0 to 1. The first "
@@ -385,14 +363,9 @@ def _p_values(atlas: Atlas) -> Figure:
                   "%{customdata[2]:.1%} of p<extra></extra>", settings={"size": 11},
                   text=lambda row: f"{100 * row.value:.0f}" if row.value >= 0.005 else ""),
         ],
-        x=Axis(
-            "p before correction",
-            {"range": [-0.6, BINS - 0.4]} | ticks((BINS * part - 0.5 for part in QUARTERS), QUARTER_TEXTS),
-        ),
+        x=Axis("p before correction", {"range": [-0.6, BINS - 0.4]} | places),
         y=Axis("", ticks(range(len(atlas.runs)), (plain(run.name) for run in atlas.runs))),
-        height=70 + ROW * len(atlas.runs),
-        numbers=table.sheet(),
-        layout={"margin": {"l": 12, "r": 12, "t": 8, "b": 52}},
+        height=70 + ROW * len(atlas.runs), numbers=table.sheet(), layout={"margin": MARGIN | {"b": 52}},
     )  # fmt: skip
 
 
@@ -406,14 +379,10 @@ def _several(atlas: Atlas) -> Figure:
         for axis, name, times in (("y", "mean", 1), ("y2", "several", 100)) if rows else ():
             value, low, high = (times * rows[f"{name}{end}"] for end in ("", "_low", "_high"))
             tops[axis] = max(tops[axis], high.max())
-            lines.append(
-                Line(
-                    (run.depths + shift).tolist(), value.tolist(), run.name, Look(tone),
-                    "%{fullData.name}, layer %{customdata[0]}: %{y:.2f} "
-                    "[%{customdata[1]:.2f}, %{customdata[2]:.2f}]<extra></extra>",
-                    dash, number, (low.tolist(), high.tolist()), (run.layers,), axis, 1.5, 7,
-                )
-            )  # fmt: skip
+            lines.append(Line(
+                (run.depths + shift).tolist(), value.tolist(), run.name, Look(tone), HOVER, dash, number,
+                (low.tolist(), high.tolist()), (run.layers,), axis, 1.5, 7,
+            ))  # fmt: skip
     first, alike = atlas.runs[0], len({(run.layers, run.blocks) for run in atlas.runs}) == 1
     step = 1 if len(first.layers) <= 16 else 4
     places = ticks(QUARTERS, QUARTER_TEXTS)
@@ -427,11 +396,8 @@ def _several(atlas: Atlas) -> Figure:
 
     at = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yanchor": "bottom"}
     return Figure(
-        "several",
-        "Roles a head by layer",
-        "Roles a head, and heads with two or more roles, by layer: a line per run.",
-        CAPTION,
-        atlas.layers,
+        "several", "Roles a head by layer",
+        "Roles a head, and heads with two or more roles, by layer: a line per run.", CAPTION, atlas.layers,
         [
             *lines, Note("Roles a head", {**at, "yref": "y domain"}),
             Note("Heads with two or more roles, %", {**at, "yref": "y2 domain"}),
@@ -440,11 +406,8 @@ def _several(atlas: Atlas) -> Figure:
             "layer" if alike else "relative depth",
             {"showgrid": False, "range": [0, 1], "anchor": "free", "position": 0} | places,
         ),
-        y=axis_of("y", [0.55, 1.0]),
-        axes={"yaxis2": axis_of("y2", [0.0, 0.43])},
-        height=460,
-        numbers=atlas.layers.sheet(),
-        layout={"margin": {"l": 56, "r": 16, "t": 28, "b": 52}},
+        y=axis_of("y", [0.55, 1.0]), axes={"yaxis2": axis_of("y2", [0.0, 0.43])}, height=460,
+        numbers=atlas.layers.sheet(), layout={"margin": {"l": 56, "r": 16, "t": 28, "b": 52}},
     )  # fmt: skip
 
 
@@ -456,11 +419,9 @@ def _maps(atlas: Atlas) -> StillMaps:
         asked = [place for place, found in enumerate(atlas.findings) if role in found.tested]
         drawn = [_map(atlas, place, role, tops[atlas.runs[place].statistic]) for place in asked]
         rows.append(StillRow(drawn, title, role if role != title else "", look.tone))
-    return StillMaps(
-        rows,
-        [("", "holds the role"), ("~", "explained by distance or position"), ("▨", "undetermined")],
-        "The stronger the shade, the larger the mean; one scale for all runs with one statistic.",
-    )
+    key = [("", "holds the role"), ("~", "explained by distance or position"), ("▨", "undetermined")]
+    about = "The stronger the shade, the larger the mean; one scale for all runs with one statistic."
+    return StillMaps(rows, key, about)
 
 
 def _map(atlas: Atlas, place: int, role: str, top: float) -> StillMap:
@@ -475,23 +436,17 @@ def _map(atlas: Atlas, place: int, role: str, top: float) -> StillMap:
     listed = f": {', '.join(names[:LISTED])}{' and more' if len(names) > LISTED else ''}" if names else ""
     heads = plural(len(names), "head")
     drawing = still_map(
-        run.layers,
-        run.heads,
-        f"{run.name}, {role}: {heads} of {held.size} with the role{listed}",
+        run.layers, run.heads, f"{run.name}, {role}: {heads} of {held.size} with the role{listed}",
         [*shades, ("open", 1.0, verdict == "undetermined"), ("held", 1.0, held)],
-        {"~": np.char.startswith(verdict.astype(str), "explained")},
-        small=True,
-    )
+        {"~": np.char.startswith(verdict.astype(str), "explained")}, small=True,
+    )  # fmt: skip
     return StillMap(run.name, heads, drawing)
 
 
 def _page(atlas: Atlas) -> Page:
     """Return sections and files of the page; large tables stay in the folder."""
-    files = {
-        name: text
-        for name, text in atlas_texts(atlas).items()
-        if len(text) <= LARGEST and text.count("\n") > 1
-    }
+    texts = atlas_texts(atlas).items()
+    files = {name: text for name, text in texts if len(text) <= LARGEST and text.count("\n") > 1}
     found, empty = _somewhere(atlas)
     heads: list[Block] = [Grid(_heads_table(atlas, places)) for places in _models(atlas)]
     # Layers have different lengths, so their texts stand in place of an array.

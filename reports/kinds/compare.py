@@ -8,18 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from headroles.records import numbers
 from headroles.records.comparison import OUTCOMES, Comparison, swap_chance
-from headroles.records.numbers import (
-    count,
-    exact,
-    isolate,
-    join_names,
-    mean,
-    number,
-    p_text,
-    plural,
-    with_range,
-)
+from headroles.records.numbers import count, exact, isolate, join_names, mean, number, p_text, plural
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Table, counted
 from headroles.reports.answer import Answer, Sentence
@@ -43,7 +34,7 @@ RECORDED = {
 
 def _change(row: Row) -> str:
     """Return a change with its interval."""
-    return with_range(*map(mean, (row.difference, row.low, row.high)))
+    return numbers.with_range(*map(mean, (row.difference, row.low, row.high)))
 
 
 def _largest_cell(row: Row) -> Cell:
@@ -168,45 +159,35 @@ class Compared:
 def answer_of(compared: Compared) -> Answer:
     """Return what changed between two runs; the first sentence counts changes beyond the bound only."""
     first, second = run_names(compared.found.manifest)
-    counts, bound = compared.counts, compared.bound
+    found, counts, bound = compared.found, compared.counts, compared.bound
     same, left, untested = (counts[word] for word in ("equivalent", "undetermined", "untestable"))
-    none = Sentence("No pair is shown to be equivalent", f"within ±{bound}.")
-    are = "pair is" if same == 1 else "pairs are"
-    sentences = [
-        _changed(compared),
-        *_moved(compared),
-        Sentence(f"{same:,} {are} equivalent", f"to within ±{bound}.", "", "equivalent") if same else none,
-    ]
+    # A pair is changed where the mean difference is not 0 and its interval reaches beyond the bound; the mean
+    # difference itself may lie within it.
+    size = np.abs(found.differences.difference[compared.roles])
+    changed = found.differences.outcome[compared.roles] == CHANGED
+    beyond = int((changed & (size > found.bound)).sum())
+    within = int(changed.sum()) - beyond
+    more = f" {within:,} more changed by less, or by an amount still unclear." if within else ""
+    lead = "No score is shown to change" if left or untested else "No score changed"
+    rest = f"by more than {bound} among {compared.pairs}.{more}"
+    if beyond:
+        rows = compared.changes.take(compared.roles)
+        row = rows[int(np.nanargmax(np.abs(rows["difference"])))]
+        lead = f"{beyond:,} of {compared.pairs} changed"
+        largest = f"{row.layer}-{row.head}, {isolate(row.sieve)}: {_change(row)}"
+        rest = f"by more than {bound}; most in {largest}.{more}"
+    sentences = [Sentence(lead, rest, "", "changed"), *_moved(compared)]
+    if same:
+        are = "pair is" if same == 1 else "pairs are"
+        sentences.append(Sentence(f"{same:,} {are} equivalent", f"to within ±{bound}.", "", "equivalent"))
+    else:
+        sentences.append(Sentence("No pair is shown to be equivalent", f"within ±{bound}."))
     if left or untested:
         lead = f"{plural(left, 'pair')} {'stays' if left == 1 else 'stay'} undetermined"
         rest = f"; {untested:,} could not be tested." if untested else "."
         sentences.append(Sentence(lead, rest, "", "undetermined"))
     line = f"{_inputs(compared)} · a change counts beyond ±{bound}"
-    title = f"What changed from {first} to {second}?"
-    return Answer(title, line, tuple(sentences), compared.found.remarks)
-
-
-def _changed(compared: Compared) -> Sentence:
-    """Return how many scores changed by more than the bound, and the largest of them.
-
-    A pair is changed where the mean difference is not 0 and its interval reaches beyond the bound; the mean
-    difference itself may lie within it.
-    """
-    differences, bound = compared.found.differences, compared.bound
-    size = np.abs(differences.difference[compared.roles])
-    changed = differences.outcome[compared.roles] == CHANGED
-    beyond = int((changed & (size > compared.found.bound)).sum())
-    within = int(changed.sum()) - beyond
-    more = f" {within:,} more changed by less, or by an amount still unclear." if within else ""
-    if not beyond:
-        unsettled = compared.counts["undetermined"] or compared.counts["untestable"]
-        lead = "No score is shown to change" if unsettled else "No score changed"
-        return Sentence(lead, f"by more than {bound} among {compared.pairs}.{more}", "", "changed")
-    rows = compared.changes.take(compared.roles)
-    row = rows[int(np.nanargmax(np.abs(rows["difference"])))]
-    largest = f"{row.layer}-{row.head}, {isolate(row.sieve)}: {_change(row)}"
-    rest = f"by more than {bound}; most in {largest}.{more}"
-    return Sentence(f"{beyond:,} of {compared.pairs} changed", rest, "", "changed")
+    return Answer(f"What changed from {first} to {second}?", line, tuple(sentences), found.remarks)
 
 
 def _moved(compared: Compared) -> list[Sentence]:
@@ -220,11 +201,15 @@ def _moved(compared: Compared) -> list[Sentence]:
     where = f" ({join_names(heads)})" if len(heads) <= NAMED else ""
     rest = f"in {plural(len(heads), 'head')}{where}"
     if not math.isnan(row.changed_mean):
-        swapped = with_range(*map(count, (row.changed_mean, row.changed_low, row.changed_high)))
-        rest += f"; random swaps of A and B move {swapped}"
+        rest += f"; random swaps of A and B move {_swapped(row)}"
         if row.changed > 1 and not math.isnan(row.p):
             rest += f" (p = {number(row.p)})"
     return [Sentence(f"{plural(row.gained, 'role')} gained and {row.lost:,} lost", f"{rest}.")]
+
+
+def _swapped(row: Row) -> str:
+    """Return how many labels random swaps move, with its range."""
+    return numbers.with_range(*map(count, (row.changed_mean, row.changed_low, row.changed_high)))
 
 
 def layers_sentences(compared: Compared) -> str:
@@ -269,15 +254,13 @@ def outcomes_sentence(compared: Compared) -> str:
 def label_change_text(row: Row) -> str:
     """Return how many labels differ, with the number under swaps; p only where more than one differs."""
     differ = "1 label differs" if row.changed == 1 else f"{row.changed or 'no'} labels differ"
-    text = (
-        f"{row.labels_a:,} in A, {row.labels_b:,} in B; {differ} ({row.gained:,} gained, {row.lost:,} lost)"
-    )
+    text = f"{row.labels_a:,} in A, {row.labels_b:,} in B; {differ} "
+    text += f"({row.gained:,} gained, {row.lost:,} lost)"
     if math.isnan(row.p):
         return text
-    text += f"; after swaps {with_range(*map(count, (row.changed_mean, row.changed_low, row.changed_high)))}"
-    if row.changed == 1:
-        return f"{text} differ; a single head at the edge of the decision is no finding"
-    return f"{text} differ, p = {number(row.p)}"
+    text += f"; after swaps {_swapped(row)} differ"
+    lone = "; a single head at the edge of the decision is no finding"
+    return text + (lone if row.changed == 1 else f", p = {number(row.p)}")
 
 
 def verdicts(compared: Compared) -> list[tuple[str, str]]:
@@ -288,13 +271,11 @@ def verdicts(compared: Compared) -> list[tuple[str, str]]:
     swaps = {row.sieve: row for row in compared.found.swaps}
     for row in compared.changes:
         heads = plural(sum(getattr(row, word) for word in OUTCOMES), "head")
-        parts = [
-            f"{row.changed or 'None'} of {heads} changed",
-            f"{row.equivalent} equivalent within ±{compared.bound}",
-            f"{row.undetermined} undetermined",
-            *([f"{row.untestable} untestable"] if row.untestable else []),
-        ]
-        text = ", ".join(parts) + "."
+        text = (
+            f"{row.changed or 'None'} of {heads} changed, {row.equivalent} equivalent within "
+            f"±{compared.bound}, {row.undetermined} undetermined"
+        )
+        text += f", {row.untestable} untestable." if row.untestable else "."
         if not row.changed + row.equivalent + row.undetermined:
             text = (
                 f"None of the {heads} could be tested: fewer than two units with a score in both "
@@ -351,10 +332,8 @@ def test_line(compared: Compared) -> str:
 
 def caption(compared: Compared) -> str:
     """Return the caption of a table of the comparison: both runs, test and units."""
-    (first, second), units = (
-        run_names(compared.found.manifest),
-        compared.found.manifest.get("counts", {}).get("units"),
-    )
+    facts = compared.found.manifest
+    (first, second), units = run_names(facts), facts.get("counts", {}).get("units")
     units_text = plural(units, "unit") if isinstance(units, int) else "units as in the runs"
     return (
         f"Comparison of {first} (A) and {second} (B); differences are B − A. "
@@ -365,7 +344,7 @@ def caption(compared: Compared) -> str:
 def run_names(facts: Mapping[str, Any]) -> tuple[str, str]:
     """Return the names of the runs: their models, or their folders where the models are the same."""
     for path in ("model.name", "folder"):
-        first, second = (_recorded(facts.get(name), path) for name in ("a", "b"))
+        first, second = _of_two(facts, path)
         if first and second and first != second:
             return isolate(first), isolate(second)
     return "A", "B"
@@ -374,8 +353,9 @@ def run_names(facts: Mapping[str, Any]) -> tuple[str, str]:
 def _inputs(compared: Compared) -> str:
     """Return the inputs of a comparison, and its numbers of examples, units, heads and layers."""
     facts = compared.found.manifest
-    inputs = [[_recorded(facts.get(name), path) for path in ("task", "source.name")] for name in ("a", "b")]
-    parts = inputs[0] if inputs[0] == inputs[1] else [str(facts.get("matched") or "")]
+    both = [_of_two(facts, path) for path in ("task", "source.name")]
+    alike = all(first == second for first, second in both)
+    parts = [first for first, _ in both] if alike else [str(facts.get("matched") or "")]
     for noun in ("example", "unit"):
         size = facts.get("counts", {}).get(noun + "s")
         parts.append(plural(size, noun) if isinstance(size, int) else "")
@@ -385,16 +365,13 @@ def _inputs(compared: Compared) -> str:
 
 def recorded_of_two(facts: Mapping[str, Any]) -> list[tuple[str, tuple[str, str], bool]]:
     """Return term, values of A and B, and whether they differ; terms that neither run has are left out."""
-    rows = []
-    for term, path in RECORDED.items():
-        first, second = (_recorded(facts.get(name), path) for name in ("a", "b"))
-        if first or second:
-            rows.append((term, (first, second), first != second))
-    return rows
+    both = {term: _of_two(facts, path) for term, path in RECORDED.items()}
+    return [(term, values, values[0] != values[1]) for term, values in both.items() if any(values)]
 
 
-def _recorded(run: Any, path: str) -> str:
-    """Return the value at a path of a manifest as text; "" where there is none."""
+def _of_two(facts: Mapping[str, Any], path: str) -> tuple[str, str]:
+    """Return the values at a path of the manifests of both runs as text; "" where there is none."""
+    first, second = facts.get("a"), facts.get("b")
     for key in path.split("."):
-        run = run.get(key) if isinstance(run, Mapping) else None
-    return "" if run is None else str(run)
+        first, second = (run.get(key) if isinstance(run, Mapping) else None for run in (first, second))
+    return "" if first is None else str(first), "" if second is None else str(second)

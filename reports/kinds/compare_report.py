@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,25 +17,12 @@ from headroles.records.prompt import MOST_HEADS
 from headroles.records.roles import phrase_of, role_marks
 from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
-from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer_ticks
+from headroles.reports import marks
+from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer_ticks, tone
 from headroles.reports.embedded import script_json
 from headroles.reports.kinds import compare as words
 from headroles.reports.kinds.compare import CHANGED, Compared
 from headroles.reports.maps import DIFFERENCE, CellLook, HeadMap, HeadMaps, HeadPanel, Told, largest_of
-from headroles.reports.marks import (
-    Axis,
-    Cells,
-    Dots,
-    Entry,
-    Figure,
-    Line,
-    Look,
-    Mark,
-    Rule,
-    Trace,
-    layers_axis,
-    plotly_json,
-)
 from headroles.reports.notebook import MOST_MARKS
 from headroles.reports.prints import file_names, with_legend
 from headroles.reports.recorded import describe_run
@@ -58,15 +46,12 @@ from headroles.reports.report import (
 from headroles.reports.works import citation_bibtex, methods_text
 
 LOOKS = {
-    "changed": Look(1, "diamond"), "equivalent": Look(0, "circle-open"),
-    "undetermined": Look(7, "x-thin-open"),
+    "changed": marks.Look(1, "diamond"), "equivalent": marks.Look(0, "circle-open"),
+    "undetermined": marks.Look(7, "x-thin-open"),
 }  # fmt: skip
 """Look of every outcome that has a mark."""
-BARS = {
-    "changed": (LOOKS["changed"].colour, ""), "equivalent": (LOOKS["equivalent"].colour, ""),
-    "undetermined": (LOOKS["undetermined"].colour, "/"), "untestable": (FAINT, "."),
-}  # fmt: skip
-"""Colour and hatching of the bars of every outcome."""
+HATCHED = {"undetermined": "/", "untestable": "."}
+"""Hatching of the bars of outcomes."""
 GAINED, LOST = "+", "−"
 MARKS = dict(zip(OUTCOMES, ("●", "", "?", "×"), strict=True))
 """Mark of a cell of the maps for print, by outcome; gained and lost roles are added."""
@@ -116,128 +101,129 @@ def _screen(compared: Compared, detail: Detail) -> list[Named | Grid]:
     """Return units and test, outcomes by layer and by sieve, and what moved, where they are asked for."""
     if not detail.verbose:
         return []
-    counts, swaps = compared.found.manifest["counts"], compared.found.manifest["settings"]["swaps"]
+    facts, row = compared.found.manifest, compared.swaps
+    counts, swaps = facts["counts"], facts["settings"]["swaps"]
     drawn = f"; {swaps:,} swaps, seed {compared.found.decision.seed}" if swaps else ""
-    source, row = plural(counts["examples"], "example"), compared.swaps
+    units = f"{counts['units']}, from {plural(counts['examples'], 'example')} ({facts['matched']})"
     return [
-        Named("units", f"{counts['units']}, from {source} ({compared.found.manifest['matched']})", ""),
-        Named("tested", words.test_line(compared) + drawn, ""),
+        Named("units", units, ""), Named("tested", words.test_line(compared) + drawn, ""),
         Grid(compared.layers.sheet()),
         Grid(compared.changes, leave=() if compared.drawn else ("swapped", "p")),
         Named("found", words.outcomes_sentence(compared), ""),
         *([] if row is None else [Named("labels", f"of all roles: {words.label_change_text(row)}", "")]),
         Named("moved", words.layers_sentences(compared), ""),
-    ]
+    ]  # fmt: skip
 
 
 def _cell(compared: Compared) -> list[Text | Grid]:
     """Return both models, outcomes by sieve, and the roles that every head gained and lost."""
-    a, b = (isolate(model_name(compared.found.manifest.get(name))) for name in ("a", "b"))
-    runs = Text(f"B − A: A is {a}, B is {b}. {words.test_line(compared)}.")
     found, names = compared.found, compared.found.before.roles
+    a, b = (isolate(model_name(found.manifest.get(name))) for name in ("a", "b"))
     _, layers, heads = found.differences.count.shape
-    marks, many = role_marks(names), len(names) > MOST_MARKS or layers * heads > MOST_HEADS
+    signs, many = role_marks(names), len(names) > MOST_MARKS or layers * heads > MOST_HEADS
     before, after = (
         run.decision[compared.roles].reshape(len(names), layers * heads) == 0
         for run in (found.before, found.after)
     )
+    moves = [(sign, held.T) for sign, held in ((GAINED, after & ~before), (LOST, before & ~after))]
 
     def cell(head: int) -> Cell:
-        moved = [(GAINED, after & ~before), (LOST, before & ~after)]
-        own = [(sign, np.flatnonzero(held[:, head]).tolist()) for sign, held in moved]
-        texts = [f"{sign}{marks[role]}" for sign, roles in own for role in roles]
-        numbers = [f"{sign}{len(roles)}" for sign, roles in own if roles]
-        return Cell(" ".join(numbers if many else texts) or "·", "")
+        texts = [
+            f"{sign}{held[head].sum()}" if many else f"{sign}{f' {sign}'.join(compress(signs, held[head]))}"
+            for sign, held in moves if held[head].any()
+        ]  # fmt: skip
+        return Cell(" ".join(texts) or "·", "")
 
-    cells = [cell(head) for head in range(layers * heads)]
     rows = [
-        (Cell(str(layer), layer), *cells[place * heads : (place + 1) * heads])
+        (Cell(str(layer), layer), *(cell(place * heads + head) for head in range(heads)))
         for place, layer in enumerate(found.stack.numbers)
     ]
     title = f"{'Number of roles' if many else 'Roles'} gained (+) and lost (−), by layer (rows) and head"
     by_head = Grid(Sheet(title, ("", *map(str, range(heads))), tuple(rows)))
-    of_role = dict(zip(names, marks, strict=True))
+    of_role = dict(zip(names, signs, strict=True))
     table = compared.changes.extended(MARK, [of_role.get(row.sieve, "–") for row in compared.changes])
     shown = ("sieve", *OUTCOMES, "difference", "gained", "lost", *([] if many else ["mark"]))
-    moved = any(cell.text != "·" for cell in cells)
     return [
-        runs,
+        Text(f"B − A: A is {a}, B is {b}. {words.test_line(compared)}."),
         Grid(replace(table, name="Heads by sieve").sheet(only=shown)),
-        by_head if moved else Text("No head gained or lost a role."),
+        by_head if (before != after).any() else Text("No head gained or lost a role."),
     ]
 
 
-def _by_sieve(compared: Compared) -> Figure:
+def _by_sieve(compared: Compared) -> marks.Figure:
     """Draw means of A and B, and outcomes by layer, of which a reader sees one sieve at a time."""
-    means, outcomes = [], []
+    means, outcomes, found = [], [], compared.found
+
+    def guide(ends: list[float], shift: float) -> marks.Line:
+        name, colour, dash = "no difference", SOFT, "solid"
+        if shift:
+            name, colour, dash = f"± {compared.bound}", FAINT, "dash"
+        moved = [end + shift for end in ends]
+        return marks.Line(ends, moved, name, marks.Look(colour, ""), dash=dash, width=1)
+
     for row in compared.changes:
-        rows, by_layer = (table.where(sieve=row.sieve) for table in (compared.table, compared.found.layers))
+        rows, by_layer = (table.where(sieve=row.sieve) for table in (compared.table, found.layers))
         known = np.concatenate([rows["mean_a"], rows["mean_b"]])
         known = known[~np.isnan(known)]
         ends = [float(known.min()), float(known.max())] if known.size else []
-        bound, beyond = compared.found.bound, f"± {compared.bound}"
-        bounds = [(shift, beyond, FAINT, "dash") for shift in (bound, -bound)]
-        guides = [
-            Line(ends, [end + shift for end in ends], name, Look(colour, ""), dash=dash, width=1)
-            for shift, name, colour, dash in ((0.0, "no difference", SOFT, "solid"), *bounds)
-            if ends
-        ]
-        means.append(Figure(
+        means.append(marks.Figure(
             "means", row.sieve,
             "Mean score in A against mean score in B; the dashed lines lie at ± the bound.",
             str(row.changed), rows,
             [
-                *guides,
-                Dots("mean_a", "mean_b", by="outcome", looks=LOOKS, size=9, line=2, hover=HOVER,
-                     custom=HOVERED),
+                *(guide(ends, shift) for shift in (0.0, found.bound, -found.bound) if ends),
+                marks.Dots("mean_a", "mean_b", by="outcome", looks=LOOKS, size=9, line=2, hover=HOVER,
+                           custom=HOVERED),
             ],
-            x=Axis("mean in A", {"showline": True}), y=Axis("mean in B", {"showline": True}), height=430,
+            x=marks.Axis("mean in A", {"showline": True}), y=marks.Axis("mean in B", {"showline": True}),
+            height=430,
         ))  # fmt: skip
-        outcomes.append(Figure(
+        outcomes.append(marks.Figure(
             "outcomes", row.sieve, "Heads in each layer that changed, are equivalent, or neither.", "",
-            by_layer, [*_bars(compared, by_layer)], x=layers_axis(compared.found.stack, showgrid=False),
-            y=Axis("heads", {"rangemode": "tozero"}), height=430,
-            layout={"barmode": "stack", "bargap": 0.25},
+            by_layer,
+            [
+                marks.Trace({
+                    "type": "bar", "x": by_layer["layer"].tolist(), "y": by_layer[word].tolist(),
+                    "name": word,
+                    "marker": {
+                        "color": LOOKS[word].colour if word in LOOKS else FAINT,
+                        "pattern": {"shape": HATCHED.get(word, ""), "fillmode": "replace"},
+                    },
+                    "hovertemplate": "layer %{x}: %{y} %{fullData.name}<extra></extra>", "showlegend": True,
+                    **bar_width(found.stack),
+                })
+                for word in OUTCOMES
+            ],
+            x=marks.layers_axis(found.stack, showgrid=False), y=marks.Axis("heads", {"rangemode": "tozero"}),
+            height=430, layout={"barmode": "stack", "bargap": 0.25},
         ))  # fmt: skip
-    beside = replace(outcomes[0], title="", parts=outcomes)
     return replace(
-        means[0], title="", parts=means, beside=beside,
+        means[0], title="", parts=means, beside=replace(outcomes[0], title="", parts=outcomes),
         caption="Diamonds and orange: changed. Open circles and blue: equivalent within "
         f"±{compared.bound}. Grey crosses, or hatched: undetermined.",
     )  # fmt: skip
 
 
-def _bars(compared: Compared, by_layer: Table) -> Iterator[Trace]:
-    """Yield the bars of every outcome by layer."""
-    for word, (colour, pattern) in BARS.items():
-        yield Trace({
-            "type": "bar", "x": by_layer["layer"].tolist(), "y": by_layer[word].tolist(), "name": word,
-            "marker": {"color": colour, "pattern": {"shape": pattern, "fillmode": "replace"}},
-            "hovertemplate": "layer %{x}: %{y} %{fullData.name}<extra></extra>", "showlegend": True,
-            **bar_width(compared.found.stack),
-        })  # fmt: skip
-
-
-def _label_changes(compared: Compared) -> Figure:
+def _label_changes(compared: Compared) -> marks.Figure:
     """Draw labels gained above 0 and labels lost below it, in each layer."""
     rows = compared.layers
     reach = max(1, *rows["gained"].tolist(), *rows["lost"].tolist())
-    bars: list[Mark] = [
-        Trace({
+    bars = [
+        marks.Trace({
             "type": "bar", "x": rows["layer"].tolist(), "y": (sign * rows[name]).tolist(), "name": name,
             "marker": {"color": colour}, "text": [f"{mark}{moved}" if moved else "" for moved in rows[name]],
             "textposition": "outside", "cliponaxis": False, "textfont": {"color": INK, "size": 12},
             "customdata": rows[name].tolist(), "showlegend": True, **bar_width(compared.found.stack),
             "hovertemplate": "layer %{x}: %{customdata} %{fullData.name}<extra></extra>",
         })
-        for name, mark, sign, colour in (("gained", GAINED, 1, Look(2).colour), ("lost", LOST, -1, ACCENT))
+        for name, mark, sign, colour in (("gained", GAINED, 1, tone(2)), ("lost", LOST, -1, ACCENT))
     ]  # fmt: skip
     whole = {"dtick": 1} if reach <= 5 else {}
-    return Figure(
+    return marks.Figure(
         "moved", "", "Labels gained (up) and lost (down) in each layer, all roles together.", "", rows,
-        [*bars, Rule(0.0, "y", colour=FAINT, width=1)],
-        x=layers_axis(compared.found.stack, showgrid=False),
-        y=Axis("labels", {"range": [-1.25 * reach, 1.25 * reach], **whole}),
+        [*bars, marks.Rule(0.0, "y", colour=FAINT, width=1)],
+        x=marks.layers_axis(compared.found.stack, showgrid=False),
+        y=marks.Axis("labels", {"range": [-1.25 * reach, 1.25 * reach], **whole}),
         height=280, layout={"barmode": "relative", "bargap": 0.35},
     )  # fmt: skip
 
@@ -248,31 +234,37 @@ def _maps_for_print(compared: Compared) -> Iterator[tuple[str, Any]]:
     _, layers, heads = found.differences.count.shape
     steps = [1 if size <= 16 else 4 for size in (layers, heads)]
     signs = np.array(["", GAINED, LOST], dtype=object)
+    meanings = [*((mark, word) for word, mark in MARKS.items()), (GAINED, "role gained in B")]
+    entries = [marks.Entry(f"{mark or 'no mark'}  {word}") for mark, word in [*meanings, (LOST, "role lost")]]
+    colours = (LOOKS["equivalent"].colour, "var(--panel)", LOOKS["changed"].colour)
+    key = {"tickfont": {"color": SOFT, "size": 12}, "title": {"text": "B − A", "font": {"size": 12}}}
     for number, slug in enumerate(file_names(found.differences.sieves)):
         sieve = found.differences.sieves[number]
-        before, after = (run.decision[number].ravel() == 0 for run in (found.before, found.after))
-        rows = compared.table.where(sieve=sieve)
-        rows = rows.extended(PLACE, np.repeat(np.arange(layers), heads))
-        rows = rows.extended(MOVED, signs[np.where(after & ~before, 1, 2 * (before & ~after))])
-        reach = max(float(np.nanmax(np.abs(rows["difference"]), initial=0.0)), found.bound)
-        key = {"tickfont": {"color": SOFT, "size": 12}, "title": {"text": "B − A", "font": {"size": 12}}}
-        drawn = plotly_json(Figure(
+        rows = compared.table.where(sieve=sieve).extended(PLACE, np.repeat(np.arange(layers), heads))
+        rows = rows.extended(MOVED, signs[_moves(compared, number)])
+        reach = largest_of(np.abs(rows["difference"]), found.bound)
+        drawn = marks.plotly_json(marks.Figure(
             "map", "", "", "", rows,
             [
-                Cells("place", "head", "difference",
-                      (LOOKS["equivalent"].colour, "var(--panel)", LOOKS["changed"].colour), (-reach, reach),
-                      sieve, "", text=lambda row: MARKS[row.outcome] + row.moved,
-                      settings={"colorbar": key}),
+                marks.Cells("place", "head", "difference", colours, (-reach, reach), sieve, "",
+                            text=lambda row: MARKS[row.outcome] + row.moved, settings={"colorbar": key}),
             ],
-            x=Axis("head", {"dtick": steps[1]}),
-            y=Axis("layer", layer_ticks(stack, steps[0], by_place=True)),
+            x=marks.Axis("head", {"dtick": steps[1]}),
+            y=marks.Axis("layer", layer_ticks(stack, steps[0], by_place=True)),
             height=90 + (34 if layers <= 16 else 22) * layers,
         ))  # fmt: skip
         sentence = "Difference B − A of every head, layers as rows and heads as columns."
         drawn["layout"]["meta"] = {"sentence": f"{isolate(sieve)}: {sentence}"}
-        meanings = [*((mark, word) for word, mark in MARKS.items()), (GAINED, "role gained in B")]
-        entries = [Entry(f"{mark or 'no mark'}  {word}") for mark, word in [*meanings, (LOST, "role lost")]]
         yield f"map-{slug}", with_legend(drawn, entries)
+
+
+def _moves(compared: Compared, sieve: int) -> np.ndarray:
+    """Return 1 for heads that gained the role of a sieve, 2 for those that lost it, 0 for others."""
+    before, after = (
+        run.decision[sieve].ravel() == 0 for run in (compared.found.before, compared.found.after)
+    )
+    moves: np.ndarray = np.where(after, 1, 2) * (before != after)
+    return moves
 
 
 def _page(compared: Compared) -> Page:
@@ -369,14 +361,14 @@ def _differences_json(compared: Compared) -> str:
     differences = compared.found.differences
 
     def packed(name: str, kind: str) -> str:
-        values = np.ascontiguousarray(getattr(differences, name).ravel().astype(kind))
-        return base64.b64encode(values.tobytes()).decode("ascii")
+        return base64.b64encode(getattr(differences, name).astype(kind).tobytes()).decode("ascii")
 
     content = {
         "layers": compared.found.stack.numbers, "heads": differences.count.shape[2],
         "sieves": differences.sieves, "names": COLUMNS, "precision": [], "roles": [],
         "columns": {name: packed(name, "<f8") for name in COLUMNS},
-        "decision": packed("outcome", "u1"), "decisions": OUTCOMES, "words": OUTCOMES, "decided": "outcome",
+        "decision": packed("outcome", "u1"), "decisions": OUTCOMES, "words": OUTCOMES,
+        "decided": "outcome",
         "table": [
             *((name, name) for name in ("sieve", "layer", "head")), ("outcome", "decision"),
             *((HEADINGS.get(name, name), name) for name in COLUMNS if name != "statistic"),
@@ -390,23 +382,17 @@ def _maps(compared: Compared) -> HeadMaps:
     found, maps = compared.found, []
     for column, rule in enumerate(found.differences.rules):
         outcome = found.differences.outcome[column].ravel()
-        before, after = (run.decision[column].ravel() == 0 for run in (found.before, found.after))
-        moved = len(OUTCOMES) * np.where(after, 1, 2) * (before != after) * rule.role
-        maps.append(
-            HeadMap(
-                name=rule.sieve, title=phrase_of(rule.sieve).title if rule.role else rule.sieve,
-                note=f"{int((outcome == CHANGED).sum())} changed", column=column, shade=DIFFERENCE,
-                looks=CELL_LOOKS,
-                codes={int(cell): int(outcome[cell] + moved[cell]) for cell in np.flatnonzero(moved)},
-                largest=largest_of(np.abs(found.differences.difference[column]), found.bound),
-                lines=("{head} · {title}", "A {mean_a}, B {mean_b}; difference {difference}", "{word}"),
-                hidden=not rule.role,
-            )
-        )  # fmt: skip
+        moved = len(OUTCOMES) * _moves(compared, column) * rule.role
+        maps.append(HeadMap(
+            name=rule.sieve, title=phrase_of(rule.sieve).title if rule.role else rule.sieve,
+            note=f"{int((outcome == CHANGED).sum())} changed", column=column, shade=DIFFERENCE,
+            looks=CELL_LOOKS, hidden=not rule.role,
+            codes={int(cell): int(outcome[cell] + moved[cell]) for cell in np.flatnonzero(moved)},
+            largest=largest_of(np.abs(found.differences.difference[column]), found.bound),
+            lines=("{head} · {title}", "A {mean_a}, B {mean_b}; difference {difference}", "{word}"),
+        ))  # fmt: skip
     return HeadMaps(
-        id="compare-maps",
-        maps=maps,
-        first="all roles",
+        id="compare-maps", maps=maps, first="all roles",
         key=(
             ("●", "changed"), (GAINED, "role gained in B"), (LOST, "role lost"), ("▨", "undetermined"),
             ("×", "untestable"),

@@ -12,7 +12,10 @@ from headroles.reports.recorded import describe_run, describe_test
 from headroles.reports.report import Grid, Named, Page, Report
 
 MARK = Column("mark", "Short mark of the row.", str, "mark")
-SHOWN = ("name", "roles", "role", "not_role", "undetermined", "untestable", "explained", "heads")
+SHOWN = (
+    "name", "roles", "role", "not_role", "undetermined", "untestable", "explained", "heads", "correlation",
+    "mark",
+)  # fmt: skip
 """Columns of counts that a notebook shows."""
 
 
@@ -21,22 +24,14 @@ def report(found: Replication) -> Report:
     decision, outcomes = found.decision, found.outcomes
     words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
     return Report(
-        "headroles replicate",
-        "",
+        "headroles replicate", "",
         Answer(
             f"{outcomes['role']} of {len(found.replicates)} roles of run A hold in run B",
-            f"{words}. {decision.test}, {decision.correction}, alpha {decision.alpha:g}.",
-            (),
-            found.notes,
+            f"{words}. {decision.test}, {decision.correction}, alpha {decision.alpha:g}.", (), found.notes,
         ),
-        ((), ()),
-        found.manifest,
-        {},
-        page=lambda: Page("", (), {}, {}),
-        screen=lambda detail: _screen(found),
-        cell=lambda: [_counts(found)],
-        facts=lambda detail: _facts(found),
-    )
+        ((), ()), found.manifest, {}, page=lambda: Page("", (), {}, {}), screen=lambda detail: _screen(found),
+        cell=lambda: [_counts(found)], facts=lambda detail: _facts(found),
+    )  # fmt: skip
 
 
 def _facts(found: Replication) -> list[Named]:
@@ -71,8 +66,7 @@ def _counts(found: Replication) -> Grid:
     table = found.rows.extended(MARK, role_marks(found.rows["name"].tolist()))
     table = table.describe("roles", heading="roles of A").describe("heads", heading="heads")
     table = table.describe("correlation", heading="r of means", text=mean)
-    named = replace(table, name="Roles of A, tested in B")
-    return Grid(named.sheet(only=(*SHOWN, "correlation", "mark")))
+    return Grid(replace(table, name="Roles of A, tested in B").sheet(only=SHOWN))
 
 
 def summary(found: Replication) -> str:
@@ -92,10 +86,8 @@ def summary(found: Replication) -> str:
     claimed = [best for best in found.best if best.decision]
     if claimed:
         held = sum(best.decision == "beyond" for best in claimed)
-        sentence += (
-            f" Of the best heads of {plural(len(claimed), 'row')} beyond their baselines in A, {held} "
-        )
-        sentence += "are on B."
+        rows = plural(len(claimed), "row")
+        sentence += f" Of the best heads of {rows} beyond their baselines in A, {held} are on B."
     if found.gaps:
         held = sum(gap.decision == "gap" for gap in found.gaps)
         sentence += f" Of {plural(len(found.gaps), 'gap')} between conditions in A, {held} hold on B."
