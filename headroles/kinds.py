@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 KINDS = ("label", "cluster", "surface", "probe", "ablate", "why")
 """All kinds of run; each is the folder of that name in ``headroles/runs``."""
 REPORTS = {
-    "Comparison": "kinds.compare_report",
-    "Replication": "kinds.replicate",
-    "Atlas": "kinds.atlas_report",
+    "Comparison": "compare_report",
+    "Replication": "replicate",
+    "Atlas": "atlas_report",
 }
 """Module of the report of what is made of finished runs, by the class of the result."""
 
