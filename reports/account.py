@@ -1,15 +1,16 @@
-"""What was run: the manifest as lines of text, whatever it holds."""
+"""What was run, in words: its manifest as lines of text, its title, notes, inputs and test."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from headroles.addresses import last_name
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import exact, isolate, plural
-from headroles.records.rules.rule import BOTH, FAMILIES, Decision
+from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
 from headroles.reports import words
+from headroles.tasks import TASKS
 
 DECISION = "how it was decided"
 PUBLISHED = "The preset 'published'"
@@ -52,6 +53,21 @@ class Line:
     term: str
     value: str
     full: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A line of a terminal with a name of at most seven letters.
+
+    Attributes:
+        name: Such as "tested".
+        text: The line.
+        style: As rich names it; "" for plain text.
+    """
+
+    name: str
+    text: str
+    style: str = "dim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +210,71 @@ def _facts(known: Mapping[tuple[str, ...], Any]) -> tuple[str, ...]:
     elif isinstance(units, int) and units != examples:
         facts.append(plural(units, "unit"))
     return (*facts, *["no early stop"] * (stopped is False), *["attention weighted by norms"] * norms)
+
+
+def account_lines(run: Labelling, more: str = "") -> list[Named]:
+    """Return model and inputs of a run as far as its manifest names them; ``more`` follows the inputs."""
+    facts = run.manifest
+    model, counts, source = facts.get("model", {}), facts.get("counts", {}), facts.get("source", {})
+    kind = f" ({model['architecture']})" if model.get("architecture") else ""
+    origin = f", from {model['origin']}" if model.get("origin") else ""
+    named = source.get("name")
+    names = {"sample": "samples written for headroles", "hub": f"the dataset {named}"}
+    name = names.get(source.get("kind", ""), f"the file {named}" if named else "")
+    inputs = ", ".join(str(part) for part in (facts.get("task"), name) if part)
+    sizes = [plural(counts[f"{noun}s"], noun) for noun in ("example", "unit") if f"{noun}s" in counts]
+    parts = [inputs, ", ".join(sizes)]
+    return [
+        Named("model", f"{model.get('name') or 'unknown'}{kind}{origin}", ""),
+        Named("inputs", f"{': '.join(filter(None, parts))}{more}", ""),
+    ]
+
+
+def title_of(labelling: Labelling) -> str:
+    """Return heads, model and inputs of a run, as far as its manifest names them.
+
+    Such as "72 heads of all-MiniLM-L6-v2 on 160 QNLI pairs".
+    """
+    facts, count = labelling.manifest, labelling.findings.count
+    task, source = facts.get("task"), facts.get("source", {})
+    model, data = (last_name(str(of.get("name") or "")) for of in (facts.get("model", {}), source))
+    heads = plural(count[0].size if len(count) else count.shape[1] * count.shape[2], "head")
+    title, number = f"{heads} of {model}" if model else heads, facts.get("counts", {}).get("examples")
+    if not isinstance(number, int):
+        return title
+    known = TASKS.get(str(task))
+    noun = "pair" if known is not None and len(known.columns) == 2 else "input"
+    if task:
+        return f"{title} on {plural(number, f'{task} {noun}')}"
+    return f"{title} on {plural(number, noun)}" + (f" of {data}" if data else "")
+
+
+def all_notes(labelling: Labelling) -> tuple[list[str], list[str]]:
+    """Return what must be known of a run, and what was left out, each once."""
+    assessed = labelling.assessment
+    warnings = [*labelling.manifest.get("notes", ()), *(assessed.remarks if assessed else ())]
+    return list(dict.fromkeys(warnings)), [note for note in labelling.skipped if note not in warnings]
+
+
+def describe_run(run: Mapping[str, Any]) -> str:
+    """Return folder, model and inputs of a run, as far as its manifest names them."""
+    model, source = run.get("model", {}).get("name"), run.get("source", {}).get("name")
+    parts = [f"model {model}" if model else "", str(run.get("task") or ""), str(source or "")]
+    return ", ".join([str(run["folder"]), *(part for part in parts if part)])
+
+
+def describe_test(decision: Decision, preset: str | None, rules: Sequence[Rule] = ()) -> str:
+    """Return test, correction and family, with interval, resamples and seed where they matter.
+
+    Example:
+        >>> describe_test(Decision(test="sign-flip", correction="maxT"), "calibrated").split("; ")[1]
+        '10,000 resamples, seed 0'
+    """
+    over = FAMILIES.get(decision.family, decision.family) + BOTH * any(rule.together for rule in rules)
+    text = f"{decision.test}, {decision.correction} over {over}, alpha {decision.alpha:g}"
+    text += f", preset {preset}" if preset else ""
+    if decision.interval != "test":
+        text += f", interval {decision.interval}"
+    if words.uses_resamples(decision):
+        text += f"; {decision.resamples:,} resamples, seed {decision.seed}"
+    return text

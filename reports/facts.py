@@ -15,10 +15,10 @@ from headroles.records.causal.pruning import Pruning
 from headroles.records.comparison import OUTCOMES, Comparison
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of, role_marks
+from headroles.reports.account import all_notes, title_of
 from headroles.reports.console import MARKS
 from headroles.reports.kinds.atlas_report import counts_table
 from headroles.reports.kinds.prune import pruning_facts
-from headroles.reports.recorded import all_notes, title_of
 
 
 def result_json(result: Labelling | Comparison | Atlas | Pruning, folder: str) -> str:

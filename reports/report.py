@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headroles.records.table import MISSING, Sheet, Table
-from headroles.reports.account import Line
+from headroles.reports.account import Line, Named
 from headroles.reports.answer import Answer
 from headroles.reports.maps import HeadMaps, HeadPanel, StillMaps
 from headroles.reports.marks import Figure
@@ -158,21 +158,6 @@ class Downloads:
     """Buttons of the files that a reader can download."""
 
     files: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A line of a terminal with a name of at most seven letters.
-
-    Attributes:
-        name: Such as "tested".
-        text: The line.
-        style: As rich names it; "" for plain text.
-    """
-
-    name: str
-    text: str
-    style: str = "dim"
 
 
 @dataclass(frozen=True, slots=True)

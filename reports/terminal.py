@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.text import Text
 
 from headroles.reports import console as lines
+from headroles.reports.account import Named
 from headroles.reports.console import MARKS, named_line
-from headroles.reports.report import Detail, Grid, Named, Report, Words
+from headroles.reports.report import Detail, Grid, Report, Words
 
 WIDE = 120
 """Width of the terminal from which more columns are shown, two spaces apart where they fit."""

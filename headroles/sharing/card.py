@@ -7,9 +7,9 @@ from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
 from headroles.records.table import ENDS, MISSING, Cell, Sheet
+from headroles.reports.account import title_of
 from headroles.reports.facts import run_facts
 from headroles.reports.papers import as_markdown, markdown_text
-from headroles.reports.recorded import title_of
 from headroles.reports.words import Interval, error_rate, interval
 from headroles.reports.works import citation_bibtex
 from headroles.sharing.markdown import block, bullets, hash_words, hub_card, link_line, number_words

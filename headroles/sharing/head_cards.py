@@ -6,9 +6,9 @@ from typing import Any
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.records.roles import phrase_of
+from headroles.reports.account import title_of
 from headroles.reports.console import MARKS
 from headroles.reports.facts import without_nan
-from headroles.reports.recorded import title_of
 
 CARDS = "heads.json"
 """Name of the file."""

@@ -16,7 +16,7 @@ from headroles.records.roles import phrase_of
 from headroles.records.table import Column, Row, Table, counted
 from headroles.reports import maps, marks
 from headroles.reports import report as blocks
-from headroles.reports.account import account
+from headroles.reports.account import Named, account
 from headroles.reports.drawing import FAINT, SOFT, SYMBOLS
 from headroles.reports.kinds import ablate, claims
 from headroles.reports.kinds.ablate import FAMILIES, NEEDED, NEGLIGIBLE, Measured
@@ -26,7 +26,7 @@ from headroles.reports.papers import caption, captioned
 from headroles.reports.print_maps import MOST_MAPS, verdict_maps
 from headroles.reports.prints import file_names
 from headroles.reports.recorded import verdicts_page
-from headroles.reports.report import LONG, Detail, Fold, Grid, Named, Section, Text, Words
+from headroles.reports.report import LONG, Detail, Fold, Grid, Section, Text, Words
 
 LOOKS = {
     "needed": Look(1, "diamond"), "negligible": Look(7), "undetermined": Look(4, "square"),

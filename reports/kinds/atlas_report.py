@@ -18,6 +18,7 @@ from headroles.records.atlas.atlas import Atlas, AtlasRun
 from headroles.records.numbers import count, percent_text, plural, share, two_decimals
 from headroles.records.roles import looks_of, phrase_of, without_wholes
 from headroles.records.table import COUNT, ENDS, Cell, Column, Row, Table, counted, interval_ends
+from headroles.reports.account import Named
 from headroles.reports.drawing import plain
 from headroles.reports.embedded import LARGEST
 from headroles.reports.kinds.atlas import answer_of, short_model
@@ -33,7 +34,6 @@ from headroles.reports.report import (
     Fold,
     Grid,
     Methods,
-    Named,
     Page,
     Paper,
     Report,

@@ -11,13 +11,13 @@ from headroles.records.numbers import isolate, join_names, number, with_range
 from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Row, Table
-from headroles.reports import recorded
-from headroles.reports.account import account
+from headroles.reports import account
+from headroles.reports.account import Named
 from headroles.reports.answer import Answer, Sentence
 from headroles.reports.maps import HeadMap
 from headroles.reports.marks import Figure
 from headroles.reports.papers import findings_table
-from headroles.reports.report import Block, Detail, Fold, Grid, Named, Report
+from headroles.reports.report import Block, Detail, Fold, Grid, Report
 
 NAMED = 4
 """Roles or heads that a sentence names at most."""
@@ -103,7 +103,7 @@ def corrected(decision: Decision, nothing: str, expected: str, chance: str) -> s
 
 def of_model(run: Labelling) -> str:
     """Return whose heads a run has, after a blank; "" where it does not say."""
-    model = account(run).model
+    model = account.account(run).model
     return f" of {isolate(model)}" if model else ""
 
 
@@ -119,7 +119,7 @@ def answer_about(
         sentences: The answer.
         named: Whether the line names the model, too.
     """
-    facts = account(run)
+    facts = account.account(run)
     known = (isolate(fact) for fact in (facts.model * named, *facts.facts) if fact)
     line = " · ".join([*known, *filter(None, about)])
     return Answer(title, line, tuple(sentences), facts.warnings)
@@ -141,17 +141,17 @@ def report_about(
     """
 
     def lines(detail: Detail) -> list[Named]:
-        return [*recorded.account_lines(run), *facts()] if detail.verbose else []
+        return [*account.account_lines(run), *facts()] if detail.verbose else []
 
     return Report(
-        f"headroles {kind}", recorded.title_of(run), answer, recorded.all_notes(run), run.manifest,
+        f"headroles {kind}", account.title_of(run), answer, account.all_notes(run), run.manifest,
         papers | {"findings": partial(findings_table, run)}, facts=lines, **more,
     )  # fmt: skip
 
 
 def tested_line(run: Labelling, each: str, old: str, new: str) -> Named:
     """Return the line of a terminal on the test, with another word for what is corrected together."""
-    test = recorded.describe_test(run.decision, run.manifest.get("preset"))
+    test = account.describe_test(run.decision, run.manifest.get("preset"))
     return Named("tested", f"{each}; {test.replace(old, new)}", "")
 
 

@@ -15,6 +15,7 @@ from headroles.records.numbers import plural, three_decimals
 from headroles.records.roles import phrase_of
 from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, counted, interval_ends
 from headroles.reports import report as parts
+from headroles.reports.account import Named, all_notes, title_of
 from headroles.reports.cards import PANEL_SCRIPTS, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds import cluster_figures as drawn
@@ -24,7 +25,7 @@ from headroles.reports.kinds.terminal_roles import HeadGrid
 from headroles.reports.maps import DECIDED, MEAN, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import caption, families_of, inputs_text, units_of
-from headroles.reports.recorded import all_notes, last_sections, title_of
+from headroles.reports.recorded import last_sections
 from headroles.reports.terminal import WIDE
 
 MOST_SENTENCES = 12
@@ -74,17 +75,17 @@ def _screen(clustered: words.Clustered, detail: parts.Detail) -> list[Any]:
     silhouettes, more = np.nan_to_num(tried["silhouette"], nan=-2.0), len(clustered.groups) - WIDEST
     best = np.lexsort((-silhouettes, -tried["chosen"]))[:TRIED]
     best = best[np.argsort(tried["clusters"][best], kind="stable")]
-    rule = [parts.Grid(tried.take(best), words.CHOSEN), parts.Named("rule", clustered.rule)]
+    rule = [parts.Grid(tried.take(best), words.CHOSEN), Named("rule", clustered.rule)]
     return [
-        parts.Named("far", clustered.way, ""),
-        parts.Named("found", clustered.text, ""),
-        parts.Named("map", clustered.stress, ""),
+        Named("far", clustered.way, ""),
+        Named("found", clustered.text, ""),
+        Named("map", clustered.stress, ""),
         parts.Grid(clusters_on_screen(clustered, detail.width >= WIDE)),
-        *[parts.Named("more", f"clusters.csv has {plural(more, 'more cluster')}")] * (more > 0),
+        *[Named("more", f"clusters.csv has {plural(more, 'more cluster')}")] * (more > 0),
         *rule[: 2 * (len(tried) > 1)],
         parts.Grid(claims.where(subject="")),
         parts.Grid(role_claims_sheet(claims.take(claims["subject"] != ""))),
-        *(parts.Named(*note) for note in clustered.notes),
+        *(Named(*note) for note in clustered.notes),
         parts.Grid(nearest_pairs(clustered)),
         *label.role_blocks(clustered.summary, detail),
     ]

@@ -18,6 +18,7 @@ from headroles.records.roles import phrase_of, role_marks
 from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
 from headroles.reports import marks
+from headroles.reports.account import Named, describe_run
 from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer_ticks, tone
 from headroles.reports.embedded import script_json
 from headroles.reports.kinds import compare as words
@@ -25,7 +26,6 @@ from headroles.reports.kinds.compare import CHANGED, Compared
 from headroles.reports.maps import DIFFERENCE, CellLook, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.notebook import MOST_MARKS
 from headroles.reports.prints import file_names, with_legend
-from headroles.reports.recorded import describe_run
 from headroles.reports.report import (
     Block,
     Command,
@@ -34,7 +34,6 @@ from headroles.reports.report import (
     Fold,
     Grid,
     Methods,
-    Named,
     Numbers,
     Page,
     Paper,

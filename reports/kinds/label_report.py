@@ -31,6 +31,7 @@ from headroles.records.table import (  # fmt: skip
     interval_ends,
 )
 from headroles.reports import report as blocks
+from headroles.reports.account import Named, account_lines, all_notes, describe_test, title_of
 from headroles.reports.cards import PANEL_SCRIPTS, cards_json
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds.calibration import calibration
@@ -43,8 +44,8 @@ from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import P_VALUES, caption, families_of, findings_table, inputs_text, p_row
 from headroles.reports.print_maps import maps, matrix
-from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
-from headroles.reports.report import Detail, Drawing, Fold, Grid, Named, Paper, Report, Section, Text, Words
+from headroles.reports.recorded import last_sections
+from headroles.reports.report import Detail, Drawing, Fold, Grid, Paper, Report, Section, Text, Words
 from headroles.reports.summary import Role, Summary, Support, summarise
 from headroles.reports.words import ABSENT, CAPTION, POWER, RELABELLINGS, STEADY, middle_sentence
 

@@ -14,6 +14,7 @@ from headroles.records.numbers import percent, plural, points, with_range
 from headroles.records.probes import BEST_HEADS, baseline_cell, best_head_cell, classifier_name
 from headroles.records.table import MISSING, Cell, Column, Row, Sheet, Table
 from headroles.reports import report as parts
+from headroles.reports.account import Named, account_lines, all_notes, describe_test, title_of
 from headroles.reports.drawing import FAINT, INK, RULE, SOFT, layer_ticks, plain
 from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds import probes as words
@@ -22,7 +23,7 @@ from headroles.reports.kinds.label_report import role_papers, role_prints, verdi
 from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Look, Note
 from headroles.reports.papers import caption, families_of
-from headroles.reports.recorded import account_lines, all_notes, describe_test, last_sections, title_of
+from headroles.reports.recorded import last_sections
 from headroles.reports.summary import summarise
 
 LOOKS = {
@@ -79,7 +80,7 @@ def report(run: Labelling) -> parts.Report:
     )  # fmt: skip
 
 
-def _facts(asked: words.Asked, detail: parts.Detail) -> list[parts.Named]:
+def _facts(asked: words.Asked, detail: parts.Detail) -> list[Named]:
     """Return model, inputs, how the best heads were chosen, and the test, where they are asked for."""
     run, of = asked.run, f", relations of {asked.scheme}" if asked.scheme else ""
     if not detail.verbose:
@@ -91,18 +92,18 @@ def _facts(asked: words.Asked, detail: parts.Detail) -> list[parts.Named]:
         "windows": asked.windows(losses=False),
     }
     return [
-        *account_lines(run, of), *(parts.Named(name, text, "") for name, text in lines.items() if text)
+        *account_lines(run, of), *(Named(name, text, "") for name, text in lines.items() if text)
     ]  # fmt: skip
 
 
-def _screen(asked: words.Asked, detail: parts.Detail) -> Iterator[parts.Grid | parts.Named | str]:
+def _screen(asked: words.Asked, detail: parts.Detail) -> Iterator[parts.Grid | Named | str]:
     """Yield the tables of a terminal: best heads, few baselines, trained probes, and gaps."""
     results, wide = asked.results, detail.width >= WIDE
     for rows in asked.groups.values():
         yield replace(_best(rows, decimals=int(wide), brief=True), words={} if wide else SHORT)
     short = not wide and bool({*results.best["decision"].tolist()} & SHORT.keys())
     if results.best and detail.verbose:
-        yield parts.Named("columns", _columns_text(asked, short))
+        yield Named("columns", _columns_text(asked, short))
     elif short:
         yield SIGNS
     for probe in words.by_probe(results.baselines["row"].tolist()):
@@ -115,10 +116,10 @@ def _screen(asked: words.Asked, detail: parts.Detail) -> Iterator[parts.Grid | p
     yield from _gaps(asked, GAPS_OF_TERMINAL)
     if detail.verbose and results.gaps:
         top = "the top head has the highest measure over all items, on which it is chosen"
-        yield parts.Named("top", f"{top}; it need not be a best head")
+        yield Named("top", f"{top}; it need not be a best head")
     if detail.verbose:
         for probe, counts in asked.counts.items():
-            yield parts.Named("heads", f"{probe}: {counts} heads × rows × directions", "")
+            yield Named("heads", f"{probe}: {counts} heads × rows × directions", "")
 
 
 def _columns_text(asked: words.Asked, short: bool) -> str:

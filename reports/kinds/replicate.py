@@ -7,9 +7,9 @@ from headroles.records.replication import Replication
 from headroles.records.roles import role_marks
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import Column
+from headroles.reports.account import Named, describe_run, describe_test
 from headroles.reports.answer import Answer
-from headroles.reports.recorded import describe_run, describe_test
-from headroles.reports.report import Grid, Named, Page, Report
+from headroles.reports.report import Grid, Page, Report
 
 MARK = Column("mark", "Short mark of the row.", str, "mark")
 SHOWN = (

@@ -14,14 +14,14 @@ from headroles.records.surface import KINDS
 from headroles.records.table import ENDS, MISSING, Cell, Column, Row, Sheet, Table, head_cell
 from headroles.reports import maps, marks
 from headroles.reports import report as blocks
-from headroles.reports.account import account
+from headroles.reports.account import Named, account
 from headroles.reports.drawing import SOFT, SYMBOLS
 from headroles.reports.kinds import claims, surface
 from headroles.reports.kinds.surface import ENTROPIES, GROUP, MEASURES, ROWS, Measured
 from headroles.reports.marks import Axis, Dots, Figure, Key, Line, Look
 from headroles.reports.papers import caption
 from headroles.reports.recorded import verdicts_page
-from headroles.reports.report import LONG, Beside, Detail, Fold, Grid, Named, Points, Section, Text
+from headroles.reports.report import LONG, Beside, Detail, Fold, Grid, Points, Section, Text
 from headroles.stats.decision import ENOUGH_FOR_NOT
 
 ATTENTION, ENTROPY, IMPORTANCE = "mean attention", "entropy (nats)", ""

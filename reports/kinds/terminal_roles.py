@@ -19,8 +19,8 @@ from rich.text import Text
 from headroles.errors import visible
 from headroles.records.numbers import isolate, join_names, plural, two_decimals
 from headroles.records.roles import CATEGORIES, CONTROLS, SHADES, TAKES, VALUES, phrase_of
+from headroles.reports.account import Named
 from headroles.reports.document import template
-from headroles.reports.report import Named
 from headroles.reports.summary import Role, Summary
 from headroles.reports.words import ABSENT, POWER, STEADY, interval
 

@@ -37,6 +37,10 @@ ORDER = (
 """Rooms of the package from the ground up; each imports only rooms before it."""
 MOST = 28
 """Most modules that a folder holds, the ``__init__`` left aside."""
+CEILINGS = {
+    "reports/*.py": (28, 6_400), "reports/kinds/*.py": (26, 8_800), "reports/templates/*.*": (23, 4_900),
+}  # fmt: skip
+"""Files, and lines in all, that a folder holds at most, by a pattern of its files."""
 NEVER: dict[str, set[str]] = {
     "headroles.errors": {"headroles", "numpy"} | MODELS,
     "headroles.addresses": {"numpy", "pandas"} | MODELS | _but(),
@@ -213,6 +217,17 @@ def test_folders_are_small_and_say_what_lives_in_them(sources: dict[str, Source]
     assert {folder: size for folder, size in sizes.items() if size > MOST} == {}
 
 
+def test_no_folder_outgrows_its_ceiling() -> None:
+    sizes = {}
+    for pattern, most in CEILINGS.items():
+        files = [file for file in ROOT.glob(pattern) if file.name != "calibration.json"]
+        lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+        assert files
+        sizes[pattern] = (len(files), lines, most)
+    over = {name: size for name, size in sizes.items() if size[0] > size[2][0] or size[1] > size[2][1]}
+    assert over == {}
+
+
 def test_listed_packages_are_the_folders_and_links_lead_to_the_root(sources: dict[str, Source]) -> None:
     tables = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {name for name, source in sources.items() if source.file.name == "__init__.py"}
@@ -273,7 +288,7 @@ def _packed(package: str, folder: Path) -> set[str]:
     """Return the files of a package as they belong into a wheel."""
     kinds = {
         "headroles": ("samples/", "parser/", "storage/schemas/", "py.typed", "__init__.pyi"),
-        "headroles.reports": ("templates/",),
+        "headroles.reports": ("templates/", "methods.txt", "works.bib"),
     }
     beside = kinds.get(package, ("no such folder",))
     names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
