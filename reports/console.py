@@ -95,16 +95,17 @@ def show_title(console: Console, title: str) -> None:
 
 
 def show_notes(
-    console: Console, warnings: Sequence[str], notes: Sequence[str] = (), *, brief: bool = False
+    console: Console, warnings: Sequence[str], left_out: Sequence[str] = (), *, verbose: bool = True
 ) -> None:
-    """Print what must be known before anything is concluded, and what was left out; ``brief`` counts it."""
-    if not brief:
-        for text in warnings:
-            named_line(console, "note", text, of_name="bold yellow")
-        for text in notes:
-            named_line(console, "note", text, "dim")
-    elif count := len(warnings) + len(notes):
-        named_line(console, "notes", f"{count:,}; --verbose prints them", "dim")
+    """Print what must be known and done; of what was left out only the number, unless asked for more."""
+    for text in warnings:
+        named_line(console, "note", text, of_name="bold yellow")
+    for text in left_out if verbose else ():
+        named_line(console, "note", text, "dim")
+    if left_out and not verbose:
+        named_line(
+            console, "notes", f"{len(left_out):,} more on what was left out; --verbose prints them", "dim"
+        )
 
 
 def show_report(console: Console, folder: str) -> None:

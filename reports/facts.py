@@ -19,6 +19,7 @@ from headroles.reports.account import all_notes, title_of
 from headroles.reports.console import MARKS
 from headroles.reports.kinds.atlas_report import counts_table
 from headroles.reports.kinds.prune import pruning_facts
+from headroles.reports.summary import summarise
 
 
 def result_json(result: Labelling | Comparison | Atlas | Pruning, folder: str) -> str:
@@ -59,16 +60,12 @@ def run_facts(labelling: Labelling) -> dict[str, Any]:
     warnings, left_out = all_notes(labelling)
     facts = _stated(kind.name, title_of(labelling), kind.answer(labelling), [*warnings, *left_out])
     decisions, numbers = kind.decided(labelling), labelling.scores.stack.numbers
-    grids = dict(zip(("mean", "low", "high"), (findings.mean, *labelling.mean_intervals()), strict=True))
     results: dict[str, Any] = {}
-    for name, mark in zip(findings.roles, role_marks(findings.roles), strict=True):
-        place, strongest = findings.of(name), None
-        held, means = findings.decision[place] == 0, findings.mean[place]
-        if held.any():  # the head with the largest mean among those with the role
-            best = int(np.where(held, means, -np.inf).argmax())
-            layer, head = at = tuple(map(int, np.unravel_index(best, held.shape)))
-            own = {name: float(grid[place][at]) for name, grid in grids.items()}
-            strongest = without_nan({"layer": numbers[layer], "head": head, **own})
+    for role, mark in zip(summarise(labelling).roles, role_marks(findings.roles), strict=True):
+        name, place, best, strongest = role.sieve, role.position, role.strongest, None
+        if best is not None:
+            ends = dict(zip(("mean", "low", "high"), best.score, strict=True))
+            strongest = without_nan({"layer": numbers[best.layer], "head": best.head, **ends})
         counts = {
             outcome: int((decisions[place] == code).sum()) for code, outcome in enumerate(kind.outcomes)
         }

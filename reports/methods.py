@@ -124,7 +124,7 @@ def _run(run: Labelling) -> str:
         resampled=words.uses_resamples(decision), enough=ENOUGH_FOR_NOT,
         verdict="" if run.moments is not None or causal else
         "below even attention" if kind.name == "surface" else "not",
-        withheld="on few units are withheld" in " ".join(run.assessment.remarks if run.assessment else ()),
+        withheld=" withheld, since " in " ".join(run.assessment.remarks if run.assessment else ()),
         left_out=" ".join(notes), software=_software(manifest),
     )  # fmt: skip
 

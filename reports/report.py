@@ -327,7 +327,6 @@ class Report:
         facts: Makes the lines that a terminal prints above the answer, at a detail.
         prints: Makes figures for print that no page draws, or draws otherwise, by name, of a width in
             millimetres.
-        brief: Whether a terminal only counts the notes where nothing more is asked for.
         few: Sentences of the answer that a terminal then prints; 0 for all.
     """
 
@@ -342,5 +341,4 @@ class Report:
     cell: Callable[[], Sequence[Grid | Text | str]] = tuple
     facts: Callable[[Detail], Sequence[Named]] = lambda detail: ()
     prints: Callable[[float], Mapping[str, Any]] = lambda width: {}
-    brief: bool = False
     few: int = 0

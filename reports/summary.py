@@ -17,13 +17,17 @@ from headroles.records.roles import control_of, controls_of, explained_words, lo
 from headroles.records.rules.rule import Decision
 from headroles.reports.account import Account, account
 from headroles.reports.words import HALF, STEADY, Interval
+from headroles.stats.decision import ENOUGH_FOR_NOT
 
 MANY = 24
 """Roles above which a page counts them and lets one be chosen, instead of marking each."""
 
 
 class Strongest(NamedTuple):
-    """The head with the largest mean among those that hold a role.
+    """The head with the best evidence for a role, among those that hold it.
+
+    It is the one with the highest lower end of the interval of its contrast; of its mean, for a role without
+    a contrast.
 
     Attributes:
         layer: Place of its layer among those that are read.
@@ -127,11 +131,12 @@ class Role:
         contrast_threshold: θ of the contrast; NaN for none.
         tally: Heads per decision.
         layers: Heads with this role in each layer.
-        strongest: The head with the largest mean among those with the role.
+        strongest: The head with the best evidence among those with the role.
         together: Name of the family that its heads share with another sieve's; "" for none.
         control: What the contrasts that can explain the score control for, such as "distance"; "" for none.
         stronger: What the second contrast controls for, such as "word class"; "" for none.
         bounded: Whether heads of the role were tested for absence: not in probes, and not for ratios.
+        units: Fewest units of any of its heads, or of their contrasts; 0 where none has a score.
     """
 
     sieve: str
@@ -149,6 +154,12 @@ class Role:
     control: str
     stronger: str
     bounded: bool
+    units: int
+
+    @property
+    def thin(self) -> bool:
+        """Return whether so few units have a score that no head can be shown to lack the role."""
+        return self.units < ENOUGH_FOR_NOT
 
     @property
     def verdict(self) -> str:
@@ -176,6 +187,7 @@ class Summary:
         columns: Named numbers of every finding, by sieve and head, layer-major.
         codes: Places in ``DECISIONS`` of the same; −1 on contrasts.
         precision: Names of those columns that the assessment adds to the findings.
+        inputs: Number of inputs.
     """
 
     account: Account
@@ -193,6 +205,7 @@ class Summary:
     columns: Mapping[str, Float[np.ndarray, "sieves heads"]]
     codes: Int[np.ndarray, "sieves heads"]
     precision: tuple[str, ...]
+    inputs: int
 
     @property
     def many(self) -> bool:
@@ -249,6 +262,7 @@ def summarise(labelling: Labelling) -> Summary:
 
     for number, (position, look) in enumerate(zip(places, looks_of(names), strict=True)):
         rule, decided = findings.rules[position], findings.decision[position]
+        units = findings.count[[position, *map(findings.of, filter(None, [rule.contrast]))]]
         counts = [(decided == code).sum() for code in range(len(DECISIONS))]
         roles.append(Role(
             sieve=rule.sieve, position=position, code=look.mark, tone=look.tone, symbol=look.symbol,
@@ -259,6 +273,7 @@ def summarise(labelling: Labelling) -> Summary:
             together=rule.together, control=controls_of(rule.weaker, rule.contrast),
             stronger=control_of(rule.stronger) if rule.stronger in findings.sieves else "",
             bounded=assessed is not None and not np.isnan(assessed.precision.p_absent[position]).all(),
+            units=int(units[units > 0].min(initial=units.max())),
         ))  # fmt: skip
     precision = tuple(field.name for field in fields(Precision)) if assessed else ()
     columns = {name: getattr(findings, name) for name in COLUMNS}
@@ -273,16 +288,19 @@ def summarise(labelling: Labelling) -> Summary:
         stack=labelling.scores.stack, heads=heads,
         columns={name: np.asarray(grid, np.float64).reshape(shape) for name, grid in columns.items()},
         codes=np.asarray(findings.decision, np.int64).reshape(shape), precision=precision,
+        inputs=int(labelling.manifest.get("counts", {}).get("examples") or len(labelling.scores.examples)),
     )  # fmt: skip
 
 
 def _strongest(labelling: Labelling, position: int) -> Strongest | None:
-    """Return the head with the largest mean among those that hold the role, the first of equals."""
+    """Return the head with the best evidence among those that hold the role, the first of equals."""
     findings, rule = labelling.findings, labelling.findings.rules[position]
     held, means = findings.decision[position] == 0, (findings.mean, *labelling.mean_intervals())
     if not held.any():
         return None
-    layer, head = divmod(int(np.argmax(np.where(held, findings.mean[position], -np.inf))), held.shape[1])
+    lows = means[1][findings.of(rule.contrast) if rule.contrast else position]
+    ranked = findings.mean[position] if np.isnan(lows[held]).any() else lows
+    layer, head = divmod(int(np.argmax(np.where(held, ranked, -np.inf))), held.shape[1])
 
     def interval(sieve: int, *grids: np.ndarray, less: float = 0.0) -> Interval:
         return Interval(*(float(grid[sieve, layer, head]) - less for grid in grids))

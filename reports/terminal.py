@@ -43,7 +43,7 @@ def show(console: Console, report: Report, folder: str | None, detail: Detail) -
     print_blocks(console, report.screen(detail), detail)
     if any(report.notes):
         console.print()
-    lines.show_notes(console, *report.notes, brief=report.brief and brief)
+    lines.show_notes(console, *report.notes, verbose=detail.verbose)
     if folder is not None:
         lines.show_report(console, folder)
 

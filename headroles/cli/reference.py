@@ -74,8 +74,9 @@ The JSON object has these keys; a number that does not exist is `null`:
 | `clusters` | of `cluster`: heads in each cluster |
 | `best` | of `probe`: the best head of every row, as in `best.csv` |
 
-`counts` are heads by outcome. `strongest` is the head with the largest mean among those with the first
-outcome: `layer`, `head`, `mean`, and the 95 % interval from `low` to `high`; or `null`. In a comparison
+`counts` are heads by outcome. `strongest` is the head of the first outcome whose interval has the highest
+lower end, of its contrast or else of its mean: `layer`, `head`, `mean`, and the 95 % interval from `low` to
+`high`; or `null`. In a comparison
 `results` has `title`, `counts`, `gained` and `lost`. An atlas has
 `runs`, `agreement`, `in_runs`, `consensus` and `trends` in place of `layers`, `heads` and `results`. These
 are lists of rows: `in_runs` as in `headroles table ATLAS --name in-runs --format csv`, the others with the

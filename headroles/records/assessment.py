@@ -28,6 +28,10 @@ from headroles.records.table import (
     interval_ends,
 )
 
+OUTLIERS = "outliers near the threshold"
+"""First words of the remark on roles whose heads have heavy tails where a decision could go either way."""
+OUTLIER_RATE = 0.13
+"""Largest share of such families that held a false label in simulations, of t-skew at 5 %."""
 NAME = Column("sieve", "Name of the sieve, probe row or statistic; contrasts have rows of their own.", str,
               "sieve")  # fmt: skip
 SIEVE = Column("sieve", "The role.", str, "role")

@@ -318,8 +318,8 @@ class Labelling:
 
         Columns: ``sieve``, ``layer``, ``head``, ``verdict`` ("role", "not", "absent", "explained by distance"
         or "takes relatively more there" and the like, "undetermined" or "untestable"), ``mean`` with the ends
-        ``low`` and ``high`` of its 95 % interval, ``threshold``, ``contrast`` and ``contrast_threshold`` (NaN
-        without a contrast), and ``q``.
+        ``low`` and ``high`` of its 95 % interval, ``threshold``, ``contrast`` with ``contrast_low``,
+        ``contrast_high`` and ``contrast_threshold`` (NaN without a contrast), and ``q``.
         """
         import pandas as pd
 
@@ -330,7 +330,8 @@ class Labelling:
         threshold = findings.null + findings.margin
         grids = {"verdict": self._verdicts(), "mean": findings.mean, "low": low, "high": high}
         grids |= {"threshold": threshold}
-        for name, values in (("contrast", findings.mean), ("contrast_threshold", threshold)):
+        contrast = {"": findings.mean, "_low": low, "_high": high, "_threshold": threshold}
+        for name, values in ((f"contrast{end}", values) for end, values in contrast.items()):
             grids[name] = np.full(findings.mean.shape, np.nan)
             for place in roles:
                 if findings.rules[place].contrast in names:

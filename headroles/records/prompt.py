@@ -132,7 +132,7 @@ class RoleHeads(Evidence):
 
     @property
     def strongest(self) -> Place | None:
-        """Return layer and head with the largest mean of those with the role; None without one."""
+        """Return layer and head with the best evidence of those with the role; None without one."""
         return self.heads[0] if self.heads else None
 
     def __repr__(self) -> str:
@@ -217,7 +217,9 @@ class RoleMap(Mapping[str, RoleHeads]):
         """Return the heads of one role from the evidence of the run."""
         table = evidence[evidence["sieve"] == sieve].drop(columns="sieve").reset_index(drop=True)
         first = outcomes_of(self._run)[0]
-        held = table[table["verdict"] == first].sort_values("mean", ascending=False, kind="stable")
+        held = table[table["verdict"] == first]
+        lows = held["contrast_low"].fillna(held["low"])
+        held = held.loc[lows.sort_values(ascending=False, kind="stable").index]
         heads = tuple(zip(held["layer"].astype(int).tolist(), held["head"].astype(int).tolist(), strict=True))
         counts = table["verdict"].value_counts()
         ordered = sorted(counts.index, key=lambda verdict: (verdict != first, -counts[verdict]))

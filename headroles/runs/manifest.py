@@ -150,7 +150,6 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
     notes += scored.facts.known.omitted
     notes += partner_notes(scored.rules, scored.counts)
     notes += bound_notes(scored.rules, scored.counts)
-    few: dict[str, int] = {}
     for position, rule in enumerate(scored.rules):
         nothing = "nothing in them can be counted"
         if rule.role and sums is not None:
@@ -158,8 +157,7 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
             notes += missing_notes(rule.sieve, sums.examples - with_values, sums.examples, nothing)
         elif rule.role:
             left = scored.counts.get(f"{LEFT_OUT}{rule.sieve}", 0)
-            notes += column_notes(rule.sieve, scored.scores, position, nothing=nothing, few=few, left=left)
-    notes += few_unit_notes(few, "no head is called 'not'")
+            notes += column_notes(rule.sieve, scored.scores, position, nothing=nothing, few={}, left=left)
     notes += class_notes(scored)
     if options.parser is not None and scored.facts.known.parser is None:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")

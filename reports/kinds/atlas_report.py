@@ -150,7 +150,7 @@ def report(atlas: Atlas) -> Report:
             ),
             "findings": note(attrgetter("table"), "All findings of all runs"),
         },
-        page=partial(_page, atlas), screen=partial(_screen, atlas), cell=lambda: (), brief=True,
+        page=partial(_page, atlas), screen=partial(_screen, atlas), cell=lambda: (),
         facts=lambda detail: [Named(*line, "") for line in named],
         prints=lambda width: {"maps": atlas_maps(atlas, width)},
     )  # fmt: skip

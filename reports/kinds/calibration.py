@@ -1,6 +1,7 @@
 """The error rates of a run's test and correction, known from simulations that reports carry."""
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headroles.records.numbers import isolate, share
+from headroles.records.rules.rule import Decision
 from headroles.records.table import Cell, Sheet
 from headroles.reports.document import template
 from headroles.reports.report import Fold, Grid, Text
@@ -97,6 +99,19 @@ def calibration(summary: Summary) -> Fold:
         ],
         "calibration",
     )  # fmt: skip
+
+
+def measured_rate(decision: Decision, units: int) -> float:
+    """Return the largest rate of false roles that simulations of a test with so many units showed.
+
+    It is the largest over all kinds of scores, where some heads lie above the threshold: the share of false
+    roles, or how often a family had one, as the correction promises. NaN for what was not simulated.
+    """
+    data = _data()
+    rates = data["tests"].get(decision.test, {}).get(decision.correction)
+    if rates is None:
+        return math.nan
+    return float(rates[str(nearest_simulated(units, data["units"]))]["mixed, role"][1])
 
 
 def nearest_simulated(units: int, simulated_units: list[int]) -> int:

@@ -63,7 +63,7 @@ def report(run: Labelling) -> parts.Report:
         cell=lambda: maps_html(run, clustered.summary),
         facts=lambda detail: label.run_facts(run) if detail.verbose else (),
         prints=lambda width: {**drawn.prints(clustered), **label.role_prints(run, width)},
-        brief=True, few=FEW,
+        few=FEW,
     )  # fmt: skip
 
 

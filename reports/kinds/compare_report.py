@@ -92,7 +92,7 @@ def report(found: Comparison) -> Report:
         },
         page=partial(_page, compared), screen=partial(_screen, compared), cell=partial(_cell, compared),
         facts=lambda detail: [Named(name.upper(), describe_run(found.manifest[name]), "") for name in "ab"],
-        prints=lambda width: dict(_maps_for_print(compared)), brief=True,
+        prints=lambda width: dict(_maps_for_print(compared)),
     )  # fmt: skip
 
 

@@ -1,16 +1,19 @@
 """What is said about a run of roles: its answer, a sentence for every head, and what words mean."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from headroles.records import roles as role_names
+from headroles.records.assessment import OUTLIER_RATE, OUTLIERS
+from headroles.records.causal.ablation import FEWEST_UNITS
 from headroles.records.numbers import exact, isolate, join_names, mean, plural, share
 from headroles.records.roles import CONTROLS, TAKES, VALUES, family_of, phrase_of
 from headroles.reports.answer import Answer, Sentence
+from headroles.reports.kinds.calibration import measured_rate
 from headroles.reports.summary import Role, Summary
 from headroles.reports.words import ABSENT, POWER, STEADY, error_rate, promise
 from headroles.stats.decision import ENOUGH_FOR_NOT
@@ -18,8 +21,10 @@ from headroles.stats.decision import ENOUGH_FOR_NOT
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(5)
 NAMED = 4
 """Roles, and heads of a role, that a sentence names at most."""
-MOST = 5
-"""Sentences of an answer, and pairs with a sentence of their own, at most."""
+MOST = 6
+"""Sentences of an answer at most."""
+CALIBRATED = 1.2
+"""Measured rate of false labels, in parts of alpha, up to which a promise is kept: simulations err, too."""
 WHOLES = {
     "sinks": ("parks attention on {}", "park attention on {}"),
     "position": ("looks at fixed or near positions", "look at fixed or near positions"),
@@ -45,11 +50,15 @@ BEYOND = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """The roles of one family that could be tested, and the decisions on all heads, one row per role."""
+    """The roles of one family that could be tested, and the decisions on all heads, one row per role.
+
+    Heads that a role with few units leaves undetermined count as untestable: more inputs decide them.
+    """
 
     family: str
     roles: tuple[Role, ...]
     codes: Int[np.ndarray, "roles heads"]
+    stability: Float[np.ndarray, "roles heads"]
     by_norm: bool = False
 
     def have(self, code: int) -> Bool[np.ndarray, " heads"]:
@@ -68,11 +77,11 @@ class _Group:
         """Return what a click on the sentence of the group filters by."""
         return "role" if len(self.roles) == 1 else "family"
 
-    def of(self, places: Sequence[int], by_norm: bool = False) -> "_Group":
+    def of(self, places: Sequence[int], family: str, *, by_norm: bool = False) -> "_Group":
         """Return a group of some of its roles."""
-        return _Group(
-            self.family, tuple(self.roles[place] for place in places), self.codes[[*places]], by_norm
-        )
+        rows = [*places]
+        roles = tuple(self.roles[place] for place in rows)
+        return _Group(family, roles, self.codes[rows], self.stability[rows], by_norm)
 
     def does(self, count: int) -> str:
         """Return what so many heads of the family do; of a family of one role, what the role says."""
@@ -95,6 +104,16 @@ class _Group:
             f"{role.tally.role:,} {_phrase(role.sieve, role.tally.role)}" for role in own[:NAMED]
         )
 
+    def stable(self, heads: Bool[np.ndarray, " heads"]) -> str:
+        """Return, after a comma, how many of these heads hold a stable role of the family; "" if unknown."""
+        held, count = self.codes == ROLE, int(heads.sum())
+        if not count or np.isnan(self.stability[held]).any():
+            return ""
+        steady = int((heads & (held & (self.stability >= STEADY)).any(axis=0)).sum())
+        if count == 1:
+            return ", stable" if steady else ", not stable"
+        return ", all stable" if steady == count else f", {steady or 'none'} of them stable"
+
 
 def answer_of(summary: Summary) -> Answer:
     """Return what the heads of a run do, on one screen.
@@ -103,102 +122,159 @@ def answer_of(summary: Summary) -> Answer:
         summary: Of a run whose sieves can be roles.
 
     Returns:
-        Title, line, at most five sentences, and the warnings of the run. All counts are those of the summary.
+        Title, line, at most six sentences, and the warnings of the run. All counts are those of the summary.
     """
     heads, facts = summary.layers * summary.heads, [isolate(fact) for fact in summary.account.facts]
     model = f" of {isolate(summary.account.model)}" if summary.account.model else ""
     do = f"do the {heads:,} heads{model}" if heads != 1 else f"does the head{model}"
     roles, words = plural(len(summary.roles), "role"), filter(None, [summary.stack.words])
-    line = " · ".join([*facts, *words, roles, error_rate(summary.decision)])
+    line = " · ".join([*facts, *words, roles, _rate(summary)])
     return Answer(f"What {do} do?", line, _sentences(summary), summary.account.warnings)
 
 
+def _rate(summary: Summary) -> str:
+    """Return which part of the labels of these roles may be false: as promised, or as measured."""
+    decision, stated = summary.decision, error_rate(summary.decision)
+    held = [role for role in summary.roles if role.tally.role]
+    if decision.correction == "none" or not held:
+        return stated
+    tails = " ".join(text for text in summary.account.warnings if OUTLIERS in text)
+    rates = {
+        role.sieve: max(measured_rate(decision, role.units), OUTLIER_RATE * (f" {role.sieve} (" in tails))
+        for role in held
+    }
+    worst = max(rates, key=rates.__getitem__)
+    beyond = [name for name, rate in rates.items() if rate > CALIBRATED * decision.alpha]
+    if not beyond:
+        return stated
+    who = isolate(phrase_of(worst).title) if len(beyond) == 1 else plural(len(beyond), "role")
+    return f"{stated}; up to {share(rates[worst])} in simulations for {who}"
+
+
 def _sentences(summary: Summary) -> tuple[Sentence, ...]:
-    """Return a sentence for each family of roles that could be tested, and one about heads without a role."""
+    """Return a sentence for each family of roles, one on heads without a role, and one on thin roles."""
     if not summary.roles:
         return (Sentence("No sieve of this run can be a role."),)
     codes = np.stack([summary.decided(role.position) for role in summary.roles])
-    every = _Group("", summary.roles, codes)
+    thin = np.array([role.thin for role in summary.roles])[:, None]
+    codes = np.where(thin & (codes == UNDETERMINED), UNTESTABLE, codes)
+    unknown = np.full(codes.shape, np.nan)
+    stability = summary.columns.get("stability")
+    known = unknown if stability is None else stability[[role.position for role in summary.roles]]
+    every, by_norm = _Group("", summary.roles, codes, known), summary.account.by_norm
     of_families = [
-        [k for k, role in enumerate(every.roles) if family_of(role.sieve) == family and role.tally.tests]
+        [k for k, role in enumerate(every.roles) if family_of(role.sieve) == family and role.tally.tests
+         and (role.tally.role or not role.thin)]
         for family in role_names.FAMILIES
-    ]
+    ]  # fmt: skip
     groups = [
-        replace(every.of(places, summary.account.by_norm), family=family)
-        for family, places in zip(role_names.FAMILIES, of_families, strict=True)
-        if places
-    ]
+        every.of(places, family, by_norm=by_norm)
+        for family, places in zip(role_names.FAMILIES, of_families, strict=True) if places
+    ]  # fmt: skip
     sentences = [
         _values_sentence(group, group.valued, summary)
         if group.valued is not None and len(group.roles) > 1
         else _sink_sentence(group, [other for other in groups if other is not group], summary)
-        if group.family == "sinks" and group.valued is None
+        if group.family == "sinks" and group.valued is None and not thin.all()
         else _sentence(group, summary)
         for group in groups
     ]
-    without, texts = ~every.have(ROLE), []
-    count, unclear = int(without.sum()), int((without & every.have(UNDETERMINED)).sum())
-    if unclear:
-        texts.append(f"{_part(unclear, count)} may hold one (undetermined).")
-    silent = [isolate(role.sieve) for role in summary.roles if not role.tally.tests]
-    if silent:
-        listed = join_names(silent) if len(silent) <= NAMED else f"{len(silent):,} roles"
-        texts.append(f"Could not be tested: {listed}.")
-    holds = f"{plural(count, 'head')} {_verb(count, 'holds hold')} no role"
-    rest = Sentence(holds if count else "Every head holds a role", " ".join([".", *texts]), "", "none")
-    if len(sentences) < MOST:
-        return (*sentences, rest)
-    return (*sentences[:-1], replace(sentences[-1], rest=f"{sentences[-1].rest} {rest.text}"))
+    if groups:
+        without, texts = ~every.have(ROLE), []
+        count, unclear = int(without.sum()), int((without & every.have(UNDETERMINED)).sum())
+        if unclear:
+            texts.append(f"{_for_some(unclear, count)}, the inputs leave one open.")
+        silent = [isolate(phrase_of(role.sieve).title) for role in summary.roles if not role.tally.tests]
+        if silent:
+            listed = join_names(silent) if len(silent) <= NAMED else f"{len(silent):,} roles"
+            texts.append(f"Not testable on these inputs: {listed}.")
+        holds = f"{plural(count, 'head')} {_verb(count, 'holds hold')} no role"
+        rest = Sentence(holds if count else "Every head holds a role", " ".join([".", *texts]), "", "none")
+        if len(sentences) + thin.any() < MOST:
+            sentences.append(rest)
+        else:
+            sentences[-1] = replace(sentences[-1], rest=f"{sentences[-1].rest} {rest.text}")
+    return (*sentences, *_thin_sentence(summary))
+
+
+def _thin_sentence(summary: Summary) -> Iterator[Sentence]:
+    """Yield which roles have too few units to decide every head, and how many inputs would do."""
+    tested = [role for role in summary.roles if role.units]
+    thin = [role for role in tested if role.thin]
+    if not thin:
+        return
+    titles, least = [_title(role) for role in thin], min(thin, key=lambda role: role.units)
+    needed = math.ceil(ENOUGH_FOR_NOT * summary.inputs / least.units)
+    few = f"{_title(least)} can be tested on {least.units:,} of {plural(summary.inputs, 'input')}"
+    about = f"About {needed:,} like these would"
+    if len(thin) < len(tested):
+        listed = join_names(titles) if len(titles) <= NAMED else plural(len(titles), "role")
+        few = f"it can be tested on {few.partition(' can be tested on ')[2]}" if len(thin) == 1 else few
+        need = f"{listed[:1].upper()}{listed[1:]} {_verb(len(thin), 'needs need')} more inputs"
+        yield Sentence(need, f": {few}. {about} decide {'it' if len(thin) == 1 else 'them'}.")
+    elif max(role.units for role in thin) < FEWEST_UNITS and not any(role.tally.role for role in thin):
+        rest = f": a role takes {FEWEST_UNITS} of them, and to rule it out takes {ENOUGH_FOR_NOT}"
+        yield Sentence("These inputs are too few for any label", f"{rest}. {about} do both ({few}).")
+    else:
+        rest = f": that takes {ENOUGH_FOR_NOT} inputs with the role. {about} do ({few})."
+        yield Sentence("No head can be shown to lack a role yet", rest)
+
+
+def _title(role: Role) -> str:
+    """Return the title of a role."""
+    return isolate(phrase_of(role.sieve).title)
 
 
 def _sentence(group: _Group, summary: Summary) -> Sentence:
-    """Return how many heads hold a role of a family, and how many are explained or undetermined."""
-    count, first, stack = int(group.have(ROLE).sum()), group.roles[0], summary.stack
-    lead, details = f"{plural(count, 'head')} {group.does(count)}", ""
+    """Return how many heads hold a role of a family, how firmly, and what stays open."""
+    held, first, stack, texts = group.have(ROLE), group.roles[0], summary.stack, list[str]()
+    count = int(held.sum())
+    lead = f"{plural(count, 'head')} {group.does(count)}"
     if not count:
-        titles, none = [isolate(phrase_of(role.sieve).title) for role in group.roles], group.does(1)
+        titles, some = [_title(role) for role in group.roles], group.does(2)
         if group.family == "other" and len(titles) > 1:  # these have nothing in common, so they are named
-            listed = f"holds the role {', '.join(titles[:-1])} or {titles[-1]}"
-            none = listed if len(titles) <= NAMED else "holds another role"
-        lead = f"No head {none}"
+            listed = f"hold the role {', '.join(titles[:-1])} or {titles[-1]}"
+            some = listed if len(titles) <= NAMED else "hold another role"
+        lead = f"No head is shown to {some}"
     elif len(group.roles) == 1:
         parts, best = [_layers(first, stack.numbers)], first.strongest
         parts += [f"strongest {stack.name(best.layer, best.head)} ({mean(best.score.mean)})"] if best else []
-        details = "".join(f", {part}" for part in parts if part)
+        texts = ["; ".join(filter(None, parts))]
     else:
-        texts = _named(group, summary) if group.family in LISTED else group.counts()
-        details = f": {texts}" if texts else ""
+        texts = [_named(group, summary) if group.family in LISTED else group.counts()]
+    details = group.stable(held) + "".join(f": {text}" for text in texts if text)
     return Sentence(lead, " ".join([f"{details}.", *_open(group)]), first.sieve, group.decision)
 
 
 def _sink_sentence(group: _Group, others: Sequence[_Group], summary: Summary) -> Sentence:
-    """Return how many heads hold nothing but sinks; of how many another role is undetermined."""
+    """Return how many heads hold nothing but sinks; for how many another role is open."""
     held = group.have(ROLE)
     only = held & ~np.any([other.have(ROLE) for other in others], axis=0) if others else np.zeros_like(held)
     if not only.any():
         return _sentence(group, summary)
     unclear = np.any([other.have(UNDETERMINED) for other in others], axis=0)
     count, open_heads, all_sinks = int(only.sum()), int((only & unclear).sum()), int(held.sum())
-    texts = [f"{_part(open_heads, count)} may hold another role (undetermined)."] if open_heads else []
+    texts = [f"{_for_some(open_heads, count)}, the inputs leave another role open."] if open_heads else []
     counts = group.counts() if len(group.roles) > 1 else ""
     if all_sinks != count:
-        does = f"{_verb(all_sinks, 'takes take')} relatively more" if group.by_norm else (
-            f"{_verb(all_sinks, 'parks park')} attention"
-        )  # fmt: skip
-        texts.append(f"In all, {plural(all_sinks, 'head')} {does} there{': ' if counts else ''}{counts}.")
+        more = f"With heads of further roles, {_verb(all_sinks, 'it they')} {_verb(all_sinks)} {all_sinks:,}"
+        texts.append(f"{more}{f': {counts}' if counts else ''}.")
     elif counts:
         texts.append(f"{counts}.")
     lead = f"{count:,} of {plural(only.size, 'head')} only {group.does(count)}"
-    return Sentence(lead, " ".join([".", *texts, *_open(group)]), group.roles[0].sieve, "only")
+    return Sentence(
+        lead, " ".join([f"{group.stable(only)}.", *texts, *_open(group)]), group.roles[0].sieve, "only"
+    )
 
 
 def _values_sentence(group: _Group, place: int, summary: Summary) -> Sentence:
     """Return how many heads attend to sinks, and how many of them take values there."""
-    attending = group.of([row for row in range(len(group.roles)) if row != place])
+    rows = [row for row in range(len(group.roles)) if row != place]
+    attending = group.of(rows, group.family, by_norm=group.by_norm)
     held, codes, texts = attending.have(ROLE), group.codes[place], []
     count = int(held.sum())
     if not count:
-        return _sentence(group.of([place]), summary)
+        return _sentence(group.of([place], group.family, by_norm=group.by_norm), summary)
     parked, taking, unclear = (
         int((held & (codes == code)).sum()) for code in (ROLE, EXPLAINED, UNDETERMINED)
     )
@@ -209,12 +285,12 @@ def _values_sentence(group: _Group, place: int, summary: Summary) -> Sentence:
         )
     if taking:
         texts.append(f"{_part(taking, count)} {_verb(taking, 'takes take')} relatively more there.")
-    texts += [f"{_part(unclear, count)} {_verb(unclear)} undetermined."] if unclear else []
+    texts += [f"{_part(unclear, count)} {_verb(unclear)} open."] if unclear else []
     other = int((~held & (codes == ROLE)).sum())
     texts += [f"{plural(other, 'other head')} {_verb(other)} parked, too."] if other else []
     attend = f"{_verb(count, 'attends attend')} to {attending.places()}"
     lead, sieve = f"{count:,} of {plural(held.size, 'head')} {attend}", attending.roles[0].sieve
-    return Sentence(lead, " ".join([".", *texts]), sieve, attending.decision)
+    return Sentence(lead, " ".join([f"{attending.stable(held)}.", *texts]), sieve, attending.decision)
 
 
 def _verb(count: int, words: str = "is are") -> str:
@@ -230,8 +306,8 @@ def _named(group: _Group, summary: Summary) -> str:
     texts = []
     for place in places[:NAMED]:
         heads = [summary.name(cell) for cell in np.flatnonzero(drawn[place]).tolist()]
-        title = isolate(phrase_of(group.roles[place].sieve).title)
-        texts.append(f"{title} {join_names(heads) if len(heads) <= NAMED else plural(len(heads), 'head')}")
+        listed = join_names(heads) if len(heads) <= NAMED else plural(len(heads), "head")
+        texts.append(f"{_title(group.roles[place])} {listed}")
     return ", ".join(texts)
 
 
@@ -249,24 +325,29 @@ def _layers(role: Role, numbers: Sequence[int]) -> str:
 
 
 def _open(group: _Group) -> list[str]:
-    """Return which roles no head holds, and how many heads without a role are explained or undetermined."""
+    """Return what else is known: which roles no head holds, what explains scores, and what stays open."""
     held, unclear, texts = group.have(ROLE), group.have(UNDETERMINED), []
     undetermined, settled = int((~held & unclear).sum()), ~held & ~unclear
     explained = int((settled & group.have(EXPLAINED)).sum())
     counted = ((group.codes == EXPLAINED) & settled).any(axis=1)
     controls = [role.control for role, some in zip(group.roles, counted, strict=True) if some]
-    heads = "other head" if held.any() else "head"
-    if explained and {*controls} == {CONTROLS[VALUES]}:
-        texts.append(f"{plural(explained, heads)} {_verb(explained, 'takes take')} values there.")
-    elif explained:
-        verdicts = role_names.explained_list(controls)
-        texts.append(f"{verdicts[:1].upper()}{verdicts[1:]}: {plural(explained, heads)}.")
-    if undetermined:
-        texts.append(f"Undetermined: {f'{undetermined:,}' if texts else plural(undetermined, heads)}.")
-    missing = [isolate(phrase_of(role.sieve).title) for role in group.roles if not role.tally.role]
-    if missing and group.family in LISTED and held.any():
+    parts = dict.fromkeys(part for control in controls for part in control.split(" or "))
+    missing = [
+        _title(role) for role in group.roles
+        if not (role.tally.role or role.tally.undetermined or role.tally.untestable)
+    ]  # fmt: skip
+    if missing and group.family in LISTED and len(group.roles) > 1:
         many = f"{len(missing):,} of {len(group.roles):,} roles"
-        texts.insert(0, f"Not found: {', '.join(missing) if len(missing) <= NAMED else many}.")
+        texts.append(f"Not found: {', '.join(missing) if len(missing) <= NAMED else many}.")
+    more = " more" * bool(held.any())
+    if explained and [*parts] == [CONTROLS[VALUES]]:
+        texts.append(f"{explained:,}{more} {_verb(explained, 'takes take')} values there.")
+    elif explained:
+        names = " or ".join(part for part in parts if part != CONTROLS[VALUES])
+        texts.append(f"For {explained:,}{more}, {names} alone gives the same score.")
+        more = " more"
+    if undetermined:
+        texts.append(f"{undetermined:,}{more} {_verb(undetermined)} open.")
     return texts
 
 
@@ -281,6 +362,13 @@ def _part(some: int, all_heads: int) -> str:
     if some == all_heads:
         return "It" if some == 1 else "All of them" if some > 2 else "Both"
     return f"{some:,} of the {all_heads:,}"
+
+
+def _for_some(some: int, all_heads: int) -> str:
+    """Return some of the heads just named, after "for"."""
+    if some == all_heads:
+        return "For it" if some == 1 else "For all of them" if some > 2 else "For both"
+    return f"For {some:,} of them"
 
 
 def head_sentences(summary: Summary) -> tuple[str, ...]:
@@ -390,9 +478,12 @@ def glossary(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("not", f"The mean lies significantly below the threshold. {few}", True),
         ("absent", f"The mean lies significantly within ± {ABSENT:g} of chance.",
          any(role.bounded for role in summary.roles)),
-        ("undetermined", "The inputs do not decide, or a label would depend on few units.", True),
+        ("undetermined", "The inputs do not decide, or a label would depend on few units. The answer calls "
+         "such heads open.", True),
         ("untestable", "Fewer than two units have a score, or scores have no spread or no known bounds.",
          True),
+        ("strongest head", "The head whose interval has the highest lower end: of its contrast, or of its "
+         "mean for a role without a contrast.", True),
         ("interval", "A 95\u00a0% interval of the mean, not adjusted for selection. That of the strongest "
          "head is a little high.", True),
         ("stable", "A fresh sample of as many units gives the label again with a probability of at least "

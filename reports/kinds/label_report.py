@@ -69,8 +69,8 @@ ROLES = Table("", "Roles", "a role", (
     counted("heads", "Heads with the role.", "heads", short="role"),
     counted("tested", "Heads that were tested.", "heads",
             cell=lambda row: Cell(f"{row.heads}/{row.tested}", row.heads)),
-    Column("layer", "Layer of the head with the largest mean; none without a role.", "int | None",
-           within=COUNT),
+    Column("layer", "Layer of the strongest head: the lower end of the interval of its contrast, or else of "
+           "its mean, is the highest. None without a role.", "int | None", within=COUNT),
     Column("head", "This head.", "int | None", "strongest head", short="strongest\nhead",
            within=COUNT, cell=lambda row: Cell("none", math.nan) if row.layer is None
            else Cell(f"{row.layer}-{row.head}", row.layer + row.head / 1000)),
@@ -229,8 +229,8 @@ def role_papers(run: Labelling) -> dict[str, Callable[[], Paper]]:
             * any(role.bounded for role in summary.roles),
         ]
         text = (
-            f": heads with each role, of those tested{''.join(parts)}; of the head with the role and "
-            "the largest mean, this mean with its 95\u00a0% interval (not adjusted for selection), "
+            f": heads with each role, of those tested{''.join(parts)}; of the head with the "
+            "best evidence, its mean with its 95\u00a0% interval (not adjusted for selection), "
             f"{second}and q. Means are tested against the threshold"
         )
         only = ("role", *_there(summary, shown), "threshold", "q")

@@ -87,7 +87,7 @@ def show_pruning(console: Any, pruning: Pruning, folder: str, detail: blocks.Det
         terminal.named_line(console, f"layer {layer}", ", ".join(map(str, heads)))
     if detail.verbose:
         console.print(terminal.terminal_table(steps_sheet(pruning), strong=WITHIN))
-    terminal.show_notes(console, (), pruning.remarks, brief=not detail.verbose)
+    terminal.show_notes(console, (), pruning.remarks, verbose=detail.verbose)
     if folder:
         if pruning.removed.any():
             terminal.named_line(console, "model", f"{folder.rstrip('/')}/{PRUNED_MODEL}")

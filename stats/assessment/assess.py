@@ -90,10 +90,10 @@ def assess(
         depth=role_depths(names, held, with_contrasts, grid, decision.seed, scores.stack),
         remarks=(
             *([] if moments is None else moment_remarks(moments, scores, columns, decision)),
-            *remarks(decision, findings),
+            *remarks(decision, findings, len(scores.examples) if moments is None else moments.examples),
             *tail_remarks(columns, decision),
             *([] if moments is not None else large_remarks(scores, rules)),
-            *withheld_remarks(columns, findings, decision, scores.stack, nots=nots),
+            *withheld_remarks(columns, findings, decision, nots=nots),
         ),
         sets=role_sets(names, held, grid),
         several=(

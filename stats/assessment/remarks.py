@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from headroles.records.assessment import OUTLIER_RATE, OUTLIERS
 from headroles.records.example import Scores
 from headroles.records.findings import Findings
 from headroles.records.moments import Moments
@@ -41,25 +42,21 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST]) + (f" and {others}" if more > 0 else "")
 
 
-SMALL = {
-    "t-skew": "(at 20 units, holm errs in 7\u00a0% of families even with normal scores)",
-    "t": "under skew",
-    "bootstrap-t": "under strong skew",
-    "sign-flip": "under skew",
-}
-"""When tests of so few units err more often than alpha states."""
+SMALL = ("t-skew", "t", "bootstrap-t", "sign-flip")
+"""Tests that err more often than alpha states with few units."""
 
 
-def remarks(decision: Decision, findings: Findings) -> list[str]:
+def remarks(decision: Decision, findings: Findings, inputs: int) -> list[str]:
     """Return remarks on test and correction, one sentence each; none when nothing is unusual.
 
     Args:
         decision: How the findings were made.
         findings: The outcome.
+        inputs: Number of inputs.
     """
     method = METHODS[decision.test]
     sentences = [method.warning] if method.warning else []
-    sentences += _few_units(decision, findings)
+    sentences += _few_units(decision, findings, inputs)
     sentences += _coarse_p(decision, findings)
     if decision.correction == "fdr_tsbh":
         sentences.append(
@@ -87,23 +84,28 @@ def remarks(decision: Decision, findings: Findings) -> list[str]:
     return sentences
 
 
-def _few_units(decision: Decision, findings: Findings) -> list[str]:
+def _few_units(decision: Decision, findings: Findings, inputs: int) -> list[str]:
     """Return remarks on roles with few units, with the fewest of any of their heads or contrasts."""
     contrast = dict(contrast_pairs(findings.rules))
-    none, few, fewest = list[str](), list[str](), METHODS[decision.test].fewest
+    none, few, fewest = dict[str, int](), dict[str, int](), METHODS[decision.test].fewest
     for k, rule in enumerate(findings.rules):
         count = np.concatenate([findings.count[row].ravel() for row in (k, contrast.get(k, k))])
         least = int(count[count > 1].min(initial=ENOUGH_FOR_NOT))
         if rule.role and least < ENOUGH_FOR_NOT:
-            (none if least < fewest else few).append(f"{rule.sieve} ({least})")
+            (none if least < fewest else few)[rule.sieve] = least
+
+    def told(roles: dict[str, int], enough: int) -> tuple[str, str]:
+        names = join_names([f"{name} ({units})" for name, units in roles.items()])
+        needed = math.ceil(enough * inputs / min(roles.values()))
+        return f"fewer than {enough} units: {names}.", f"About {needed:,} inputs like these would do."
+
     sentences = []
     if none:
-        sentences.append(f"fewer than {fewest} units: {join_names(none)}. With so few, no head gets a label.")
+        names, cure = told(none, fewest)
+        sentences.append(f"{names} With so few, no head gets a label. {cure}")
     if few and decision.test in SMALL:
-        sentences.append(
-            f"fewer than {ENOUGH_FOR_NOT} units: {join_names(few)}. With so few, {decision.test} errs more "
-            f"often than alpha says {SMALL[decision.test]}."
-        )
+        names, cure = told(few, ENOUGH_FOR_NOT)
+        sentences.append(f"{names} With so few, labels are false more often than alpha says. {cure}")
     return sentences
 
 
@@ -246,9 +248,9 @@ def tail_remarks(columns: Sequence[Column], decision: Decision) -> list[str]:
     if not roles:
         return []
     return [
-        f"heads near the threshold have outliers (kurtosis above {HEAVY:g}): {join_names(roles)}. In "
-        f"simulations, 8 to 13\u00a0% of such families held an error, not 5\u00a0%. More inputs help. So "
-        f"does a run by --test betting, which holds for scores of any shape between stated bounds."
+        f"{OUTLIERS} (kurtosis above {HEAVY:g}): {join_names(roles)}. In simulations, 8 to "
+        f"{100 * OUTLIER_RATE:.0f}\u00a0% of such families held an error, not 5\u00a0%. More inputs help, "
+        f"and so does --test betting, which holds for scores of any shape between stated bounds."
     ]
 
 

@@ -1,10 +1,10 @@
-"""Labels that are withheld because they would hinge on few units, and the remark that names their heads."""
+"""Labels that are withheld because they would hinge on few units, and the remark that counts them."""
 
 import numpy as np
 from jaxtyping import Bool
 
 from headroles.records.findings import Findings
-from headroles.records.layers import Stack
+from headroles.records.numbers import plural
 from headroles.records.rules.rule import Decision
 from headroles.stats.assessment.remarks import join_names
 from headroles.stats.claims import enough_for_not
@@ -46,33 +46,29 @@ def withheld(
 
 
 def withheld_remarks(
-    columns: Columns, findings: Findings, decision: Decision, stack: Stack, *, nots: bool = True
+    columns: Columns, findings: Findings, decision: Decision, *, nots: bool = True
 ) -> list[str]:
-    """Return remarks that name the heads whose labels are withheld, and columns without stated bounds.
+    """Return remarks that count the labels that are withheld, and name columns without stated bounds.
 
     Args:
         columns: The columns that were tested.
         findings: Their outcome.
         decision: As they were judged.
-        stack: The layers by their positions.
         nots: Whether "not" is a verdict of its own.
     """
-    heads, named = findings.count.shape[2], []
-
-    def name(cell: int) -> str:
-        return stack.name(*divmod(cell, heads))
-
     labels = ("role", "not") if nots else ("role",)
-    for label, rows in zip(labels, withheld(columns, findings, decision), strict=False):
-        for rule, row in zip(findings.rules, rows, strict=True):
-            if rule.role and row.any():
-                places = join_names([name(cell) for cell in np.flatnonzero(row).tolist()])
-                named.append(f"{rule.sieve} ({label}: {places})")
+    rows = dict(zip(labels, withheld(columns, findings, decision), strict=False))
+    total, named = dict.fromkeys(labels, 0), list[str]()
+    for place, rule in enumerate(findings.rules):
+        counts = {label: int(found[place].sum()) * rule.role for label, found in rows.items()}
+        if any(counts.values()):
+            total = {label: total[label] + count for label, count in counts.items()}
+            named.append(f"{rule.sieve} ({', '.join(f'{n} {label}' for label, n in counts.items() if n)})")
     sentences = []
     if named:
         sentences.append(
-            f"labels that would depend on few units are withheld, so these heads stay undetermined: "
-            f"{'; '.join(named)}. Units with extreme scores may be missing. More inputs help."
+            f"{plural(sum(total.values()), 'label')} withheld, since a few extreme units could reverse "
+            f"{'it' if sum(total.values()) == 1 else 'them'}: {join_names(named)}. More inputs decide this."
         )
     loose = [
         column.rule.sieve
