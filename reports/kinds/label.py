@@ -179,7 +179,8 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
         else _sentence(group, summary)
         for group in groups
     ]
-    if groups:
+    few = [*_thin_sentence(summary)]
+    if groups or not few:
         without, texts = ~every.have(ROLE), []
         count, unclear = int(without.sum()), int((without & every.have(UNDETERMINED)).sum())
         if unclear:
@@ -190,11 +191,11 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
             texts.append(f"Not testable on these inputs: {listed}.")
         holds = f"{plural(count, 'head')} {_verb(count, 'holds hold')} no role"
         rest = Sentence(holds if count else "Every head holds a role", " ".join([".", *texts]), "", "none")
-        if len(sentences) + thin.any() < MOST:
+        if len(sentences) + len(few) < MOST:
             sentences.append(rest)
         else:
             sentences[-1] = replace(sentences[-1], rest=f"{sentences[-1].rest} {rest.text}")
-    return (*sentences, *_thin_sentence(summary))
+    return (*sentences, *few)
 
 
 def _thin_sentence(summary: Summary) -> Iterator[Sentence]:
@@ -231,11 +232,12 @@ def _sentence(group: _Group, summary: Summary) -> Sentence:
     count = int(held.sum())
     lead = f"{plural(count, 'head')} {group.does(count)}"
     if not count:
-        titles, some = [_title(role) for role in group.roles], group.does(2)
+        decided = not (group.have(UNDETERMINED) | group.have(UNTESTABLE)).any()
+        titles, acts = [_title(role) for role in group.roles], group.does(1 if decided else 2)
         if group.family == "other" and len(titles) > 1:  # these have nothing in common, so they are named
-            listed = f"hold the role {', '.join(titles[:-1])} or {titles[-1]}"
-            some = listed if len(titles) <= NAMED else "hold another role"
-        lead = f"No head is shown to {some}"
+            listed = f"the role {', '.join(titles[:-1])} or {titles[-1]}"
+            acts = f"hold{'s' * decided} {listed if len(titles) <= NAMED else 'another role'}"
+        lead = f"No head {'' if decided else 'is shown to '}{acts}"
     elif len(group.roles) == 1:
         parts, best = [_layers(first, stack.numbers)], first.strongest
         parts += [f"strongest {stack.name(best.layer, best.head)} ({mean(best.score.mean)})"] if best else []

@@ -105,7 +105,7 @@ def _few_units(decision: Decision, findings: Findings, inputs: int) -> list[str]
         sentences.append(f"{names} With so few, no head gets a label. {cure}")
     if few and decision.test in SMALL:
         names, cure = told(few, ENOUGH_FOR_NOT)
-        sentences.append(f"{names} With so few, labels are false more often than alpha says. {cure}")
+        sentences.append(f"{names} With so few, labels may be false more often than alpha says. {cure}")
     return sentences
 
 

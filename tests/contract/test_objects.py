@@ -92,8 +92,10 @@ def test_heads_and_roles_are_found_by_name_with_their_evidence(run: Labelling) -
         place = run.findings.of(name)
         held = np.argwhere(run.findings.decision[place] == 0)
         assert sorted(role.heads) == sorted(map(tuple, held.tolist()))
-        means = [float(run.findings.mean[place][head]) for head in role.heads]
-        assert means == sorted(means, reverse=True)
+        contrast = run.findings.rules[place].contrast
+        lows = run.mean_intervals()[0][run.findings.of(contrast) if contrast else place]
+        ends = [float(lows[head]) for head in role.heads]
+        assert ends == sorted(ends, reverse=True)
         assert role.strongest == (role.heads[0] if role.heads else None)
         assert sum(role.counts.values()) == len(role.frame()) == run.findings.decision[0].size
     assert run.roles["local"].title == "neighbours (±2)"
