@@ -211,16 +211,14 @@ def _plan_lines(study: "Study") -> list[tuple[str, str]]:
     if other is not None:
         assumed += ", if this head alone holds the role (the cautious case)"
     lines = {
-        "collect": f"{case.examples:,} examples, to find a head whose mean lies {study.effect:g} SD above "
-        f"the threshold with probability {study.power:g}",
-        "both": f"{study.joint.examples:,} examples for a role with a contrast (block, syntactic), if both "
-        f"means lie {study.effect:g} SD above; each is found with probability √{study.power:g} = "
-        f"{study.power**0.5:.3g}, both with {study.power:g} or more",
+        "collect": f"{case.examples:,} inputs find a head whose mean lies {study.effect:g} SD above the "
+        f"threshold, with probability {study.power:g}",
+        "both": f"{study.joint.examples:,} inputs for roles with a second test, a contrast (block, syntactic)",
         "cut": f"p ≤ {case.cut:.3g} = {case.words}: {assumed}",
     }
     if other is not None:
         lines["or"] = (
-            f"{other.examples:,} examples at p ≤ {other.cut:.3g} = {other.words}, if one head in "
+            f"{other.examples:,} inputs at p ≤ {other.cut:.3g} = {other.words}, if one head in "
             f"ten holds it (--share {other.share:g})"
         )
     lines["effect"] = (
