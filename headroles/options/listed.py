@@ -74,19 +74,19 @@ class DisplayOptions:
         BadInput: For options that exclude each other.
     """
 
-    quiet: Annotated[bool, Option("Print nothing but the path of the report.", "Output")] = False
+    quiet: Annotated[bool, Option("Print nothing but the path of the report.", "Output", rare=True)] = False
     verbose: Annotated[
         bool, Option("Print all that is known: the test, every table, and what the words mean.", "Output")
     ] = False
     json: Annotated[bool, JSON.but(detail="One object with counts, strongest heads, sentences, notes.")] = (
         False
     )
-    grid: Annotated[bool, Option("Print layers × heads, with the rarest role of every head.", "Output")] = (
-        False
-    )
+    grid: Annotated[
+        bool, Option("Print layers × heads, with the rarest role of every head.", "Output", rare=True)
+    ] = False
     open: Annotated[bool, Option("Open the report in the browser.", "Output")] = False
     watch: Annotated[
-        bool, Option("With --until, show while the run is made which heads are decided.", "Output")
+        bool, Option("With --until, show while the run is made which heads are decided.", "Output", rare=True)
     ] = False
 
     def __post_init__(self) -> None:
