@@ -75,7 +75,8 @@ def parameter_of(option: Described) -> click.Parameter:
     value = None if option.repeatable and not several else option.value
     more: dict[str, Any] = {} if option.required else {"default": value}
     if option.option.alone is not None:
-        more |= {"is_flag": False, "flag_value": option.option.alone}
+        name = "FILE" if option.option.path else "NAME"
+        more |= {"is_flag": False, "flag_value": option.option.alone, "metavar": f"[{name}]"}
     elif bool in option.types:
         more["is_flag"] = True
     return click.Option(
@@ -174,8 +175,10 @@ class Command(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, and ``--help-all`` where help leaves some out."""
         names, params = ("--help-all",), super().get_params(ctx)
-        words = {"help": "Show all options and exit.", "expose_value": False}
-        every = click.Option(names, is_flag=True, is_eager=True, callback=_show_all, **words)
+        words = "Show all options and exit."
+        every = click.Option(
+            names, is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=words
+        )
         return [*params, every] if self.hides else params
 
     def check(self, ctx: click.Context) -> dict[str, Any]:

@@ -25,6 +25,11 @@ LEADING = (
     "model",
     "revision",
     "sieve",
+    "head",
+    "page",
+    "figures",
+    "table",
+    "methods",
     "out",
     "workers",
 )

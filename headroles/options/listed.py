@@ -1,4 +1,4 @@
-"""Options of lists of sieves and tasks, and of what a command prints of its result."""
+"""Options of the list of sieves, and of what a command prints of its result."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -24,6 +24,7 @@ class SieveListOptions:
     sieve_name: Annotated[str | None, Option("A sieve, or a set of sieves.", "Questions", argument=True)] = (
         None
     )
+    tasks: Annotated[bool, Option("List the tasks whose samples are shipped.", "Questions")] = False
     show: Annotated[
         tuple[str, ...],
         Option("Draw what the sieve counts on this text; given twice, on a pair.", "Questions"),
@@ -46,6 +47,10 @@ class SieveListOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        asked = {"a sieve": self.sieve_name, "--show": self.show, "--json": self.json}
+        other = next((name for name, value in asked.items() if value), None)
+        if self.tasks and other is not None:
+            raise BadInput(f"--tasks lists tasks and no sieves, but got {other}, too; leave one of them out")
         if self.show and self.sieve_name is None:
             raise BadInput("--show draws what one sieve counts, so name it: headroles sieves NAME")
         if len(self.show) > 2:
@@ -59,11 +64,6 @@ class SieveListOptions:
                 )
         if self.show and self.json:
             raise BadInput("--json prints facts of sieves, and --show draws one; leave one of them out")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskListOptions:
-    """Options of the list of tasks: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
