@@ -88,7 +88,9 @@ __all__ = [
     "atlas",
     "cluster",
     "compare",
-    "convert",
+    "convert_old",
+    "convert_pairs",
+    "convert_trees",
     "extract",
     "figures",
     "from_nnsight",
@@ -100,8 +102,6 @@ __all__ = [
     "load",
     "load_cut",
     "methods",
-    "preprocess_depparse",
-    "preprocess_unlabeled",
     "probe",
     "probe_of",
     "prune",
@@ -259,7 +259,7 @@ def compare(
 ) -> Comparison:
     """Compare two runs head by head: differences, equivalences, and roles gained and lost."""
 
-def convert(
+def convert_old(
     old: str | Path,
     *,
     out: str | Path = "",
@@ -269,6 +269,39 @@ def convert(
     overwrite: bool = False,
 ) -> Converted:
     """Convert a file of an older tool into a file that commands of headroles read."""
+
+def convert_pairs(
+    file: str | Path,
+    *,
+    out: str | Path = "",
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    model: str | Path | Any | None = None,
+    tokenizer: Any | None = None,
+    revision: str | None = None,
+    max_length: int = 128,
+    cut: str = "lines",
+) -> PairFile:
+    """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia."""
+
+def convert_trees(
+    file: str | Path,
+    *,
+    out: str | Path = "",
+    limit: int | None = None,
+    first: int | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    layout: str | None = None,
+    text_a: str | None = None,
+    text_b: str | None = None,
+    group: str | None = None,
+    parser: str | Path | None = None,
+    cache: str | Path | None = None,
+) -> TreeFile:
+    """Write words and dependency trees of texts in the format that probes of dependency read."""
 
 def extract(
     file: str | Path | Any,
@@ -388,39 +421,6 @@ def label(
     units_per_look: int = 64,
 ) -> Labelling:
     """Label the heads of a model with the roles that survive their tests."""
-
-def preprocess_depparse(
-    file: str | Path,
-    *,
-    out: str | Path = "",
-    limit: int | None = None,
-    first: int | None = None,
-    seed: int = 0,
-    overwrite: bool = False,
-    layout: str | None = None,
-    text_a: str | None = None,
-    text_b: str | None = None,
-    group: str | None = None,
-    parser: str | Path | None = None,
-    cache: str | Path | None = None,
-) -> TreeFile:
-    """Write words and dependency trees of texts in the format that probes of dependency read."""
-
-def preprocess_unlabeled(
-    file: str | Path,
-    *,
-    out: str | Path = "",
-    limit: int | None = None,
-    first: int | None = None,
-    seed: int = 0,
-    overwrite: bool = False,
-    model: str | Path | Any | None = None,
-    tokenizer: Any | None = None,
-    revision: str | None = None,
-    max_length: int = 128,
-    cut: str = "lines",
-) -> PairFile:
-    """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia."""
 
 def probe(
     probes: str | Sequence[str] = (),
@@ -568,11 +568,10 @@ def table(
     name: str | None = None,
     format: str = "markdown",
     *,
-    methods: bool = False,
     out: str | Path | None = None,
     overwrite: bool = False,
 ) -> str:
-    """Return a table of a run, a comparison or an atlas as text for a paper, or write it to a file."""
+    """Return a table of a run, a comparison or an atlas as text for a paper, and write it to a file if asked."""
 
 def view(
     text: str | Any | None = None,

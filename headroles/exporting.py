@@ -123,10 +123,10 @@ def figures(
 
 @keywords_of(TableOptions, "folder", "name", "format")
 def table(options: TableOptions) -> str:
-    """Return a table of a run, a comparison or an atlas as text for a paper, or write it to a file.
+    """Return a table of a run, a comparison or an atlas as text for a paper, and write it to a file if asked.
 
     Markdown and LaTeX have the numbers as the report writes them, and a caption with test, correction, alpha
-    and units. CSV has all digits. ``methods`` gives the text of ``headroles.methods`` instead.
+    and units. CSV has all digits.
 
     Args:
         {options}
@@ -138,23 +138,17 @@ def table(options: TableOptions) -> str:
         HeadrolesError: When the folder holds neither, the run has no table of that name, or the file cannot
             be written.
     """
-    folder, out = options.folder, options.out
-    if out is not None:
-        if is_address(out) or isdir(out):
-            raise BadInput(f"a table is written to a file of this machine, but --out is '{out}'; name a file")
-        _check_file("table", folder, Path(out))
-    result = load_result(folder)
-    if options.methods:
-        text = methods(result, options.format)
-    else:
-        text = reports.table_text(result, options.name, options.format)
-    if out is not None:
-        parent, name = split(out)
-        _export(parent, {name: origin.mark_of(text)}, lambda: {name: text}, options.overwrite)
-    return text
+    _check_text("table", options.folder, options.out)
+    result = load_result(options.folder)
+    return _give_text(
+        reports.table_text(result, options.name, options.format), options.out, options.overwrite
+    )
 
 
-def methods(run: Labelling | Comparison | Atlas | Where, form: str = "markdown") -> str:
+def methods(
+    run: Labelling | Comparison | Atlas | Where, form: str = "markdown", out: Where | None = None, *,
+    overwrite: bool = False,
+) -> str:  # fmt: skip
     r"""Return the methods of a run or a comparison as a paragraph for a paper, every number filled in.
 
     The paragraph names model, inputs, units, roles with chance values and margins, test, correction, what was
@@ -164,22 +158,43 @@ def methods(run: Labelling | Comparison | Atlas | Where, form: str = "markdown")
         run: A run of any kind, a comparison, the folder of one, or its address.
         form: "markdown" for the paragraph and its references, "latex" for LaTeX with ``\citep`` and the
             entries of BibTeX as comments, or "bibtex" for these entries alone.
+        out: A file to write, too; None for none.
+        overwrite: Whether a file there that headroles did not write is replaced.
 
     Returns:
         The text, ending with a line feed.
 
     Raises:
-        HeadrolesError: When the folder holds neither, or there is no such form.
+        HeadrolesError: When the folder holds neither, there is no such form, or the file cannot be written.
     """
     if isinstance(run, Labelling | Comparison | Atlas):
         result = run
     elif isinstance(run, str | Path):
         check_place(run)
+        _check_text("methods text", run, out)
         result = load_result(run)
     else:
         given = describe_object(run)
         raise BadInput(f"methods() describes a run or a comparison, but got {given}; give one, or its folder")
-    return str(reports.methods_document(result, form))
+    return _give_text(str(reports.methods_document(result, form)), out, overwrite)
+
+
+def _check_text(what: str, folder: Where, out: Where | None) -> None:
+    """Refuse to write a text to an address, to a folder, or over a file of its run."""
+    if out is not None:
+        if is_address(out) or isdir(out):
+            raise BadInput(
+                f"a {what} is written to a file of this machine, but --out is '{out}'; name a file"
+            )
+        _check_file(what, folder, Path(out))
+
+
+def _give_text(text: str, out: Where | None, overwrite: bool) -> str:
+    """Return a text, after it is written to a file, if there is one."""
+    if out is not None:
+        parent, name = split(out)
+        _export(parent, {name: origin.mark_of(text)}, lambda: {name: text}, overwrite)
+    return text
 
 
 def load_result(folder: Where) -> Labelling | Comparison | Atlas:

@@ -70,7 +70,7 @@ SVG(filename="figures/maps.svg")
 
 # %% [markdown]
 # The caption must say what the marks mean. A dot is a role. `~` is a score above the threshold that
-# distance or position explains. Hatching is undetermined. For a PDF, type `headroles report runs/paper
+# distance or position explains. Hatching is undetermined. For a PDF, type `headroles show runs/paper
 # --figures pdf --width 89`.
 #
 # ## The methods

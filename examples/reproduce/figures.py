@@ -37,7 +37,7 @@ class Figure:
         title: What it shows.
         step: The step it is made from; "" where its command needs none.
         command: Words after ``headroles`` that make it; "" for a figure of the step's run.
-        figure: Name of that figure, which ``headroles report RUN --figures svg`` draws.
+        figure: Name of that figure, which ``headroles show RUN --figures svg`` draws.
         form: Ending of the file; a page, or a drawing that is large as SVG, is photographed as png.
     """
 
@@ -110,7 +110,7 @@ STEPS = {
 }  # fmt: skip
 """Runs by name, in the order in which they are made."""
 
-BEST = "table {run} --name best --out {file}"
+BEST = "show {run} --table best --out {file}"
 FIGURES = (
     Figure("clark-figure-1", "Heads: broad, next token, [SEP], marks", "heads", figure="examples"),
     Figure("clark-figure-2-top", "To first token, separators, marks", "surface", figure="kinds"),

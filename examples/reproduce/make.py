@@ -75,7 +75,7 @@ class Maker:
             return file
         drawn = run / "figures"
         if not drawn.exists():
-            self.call(["report", str(run), "--figures", "svg"])
+            self.call(["show", str(run), "--figures", "svg"])
         picture = drawn / f"{figure.figure}.svg"
         if not picture.exists():
             raise Failed(f"the run has no figure {figure.figure}")
@@ -129,7 +129,7 @@ class Maker:
         if not file.exists():
             model = ["--model", self.model] if self.model else []
             how = ["--out", str(file), "--cut", "words", *model]
-            self.call(["preprocess", "unlabeled", self.given["wikipedia"], *how])
+            self.call(["convert", "pairs", self.given["wikipedia"], *how])
         return ["--data", str(file), "--group", "group"]
 
     def input(self, name: str) -> str:
@@ -148,7 +148,7 @@ class Maker:
         sample = sample_file(task)
         file = self.out / "inputs" / f"{name}.jsonl"
         if not file.exists():
-            words = ["preprocess", "depparse", str(sample), "--text-a", column, "--out", str(file)]
+            words = ["convert", "trees", str(sample), "--text-a", column, "--out", str(file)]
             self.call([*words, *(["--limit", str(self.limit)] if self.limit else [])])
         return str(file)
 

@@ -121,7 +121,7 @@ EVERY = (
     File(
         names.SHARDS, "A folder: receipts and further files of the shards. A stopped run goes on from them."
     ),
-    File(names.FIGURES, "A folder: figures that `headroles report RUN --figures` writes."),
+    File(names.FIGURES, "A folder: figures that `headroles show RUN --figures` writes."),
     File(
         names.EARLIER_RUN,
         "A folder: an earlier run, until the first shard of the run that replaces it is done.",
@@ -245,7 +245,7 @@ FOLDERS: tuple[tuple[str, str, tuple[File, ...]], ...] = (
     ("Comparisons", "`headroles compare` writes a folder of its own.", COMPARED),
     ("Atlases", "`headroles atlas` writes a folder of its own.", CHARTED),
     ("Pruned models", "`headroles prune` writes a folder of its own.", REMOVED),
-    ("Replications", "`headroles replicate` writes one table.", REPLICATED),
+    ("Replications", "`headroles compare --replicate` writes one table.", REPLICATED),
 )
 """Kinds of folders: heading, what is said of all, files."""
 START = """# Files and columns

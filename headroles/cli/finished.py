@@ -1,39 +1,73 @@
-"""Commands on finished runs: compare, atlas, replicate, view, report, table, share, judge, verify."""
+"""Commands on finished runs: compare, atlas, show, view, share, judge, verify."""
 
+import json
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headroles.addresses import is_address
 from headroles.cli.options import PRINTS, ROLES, command
-from headroles.cli.results import print_result
+from headroles.cli.results import open_report, print_result
 from headroles.errors import BadInput, visible
 from headroles.options.listed import DisplayOptions
+
+if TYPE_CHECKING:
+    from headroles.options.finished import ShowOptions
 
 
 @command(
     "compare",
-    "finished:CompareOptions",
+    "finished:CompareCommandOptions",
     "Compare and combine",
     "headroles compare runs/QNLI-bert-base runs/QNLI-fine-tuned",
+    "headroles compare runs/QNLI-bert-base runs/MRPC-bert-base --replicate --out replicated.csv",
     prints=PRINTS,
 )
-def compare_command(display: DisplayOptions, **given: Any) -> None:
+def compare_command(display: DisplayOptions, replicate: bool, **given: Any) -> None:
     """Compare two runs head by head.
 
     It shows differences, and roles gained and lost. Both runs score the same examples with the same sieves
     under two models, or one model on two inputs of equal layout. Differences are B − A. No model is
     needed.
+
+    With --replicate, the roles of run A are tested on the inputs of run B. Both runs use one model and the
+    same sieves or probes. B is judged by the test, margins and alpha of A, and corrected over the roles of
+    A only.
     """
+    if replicate:
+        _replicate(display, **given)
+        return
     from headroles.comparing.compare import compare, default_folder
     from headroles.progress import COMPARE
 
     given["out"] = given["out"] or default_folder(given["dir_a"], given["dir_b"])
     _make(partial(compare, **given), COMPARE, given["out"], display)
+
+
+def _replicate(display: DisplayOptions, **given: Any) -> None:
+    """Print how many roles of run A hold on the inputs of run B, and write them where that is asked."""
+    other = next((name for name in ("quiet", "json", "open") if getattr(display, name)), None)
+    if other is not None:
+        raise BadInput(
+            f"--replicate has no page and no JSON, so it excludes --{other}; leave one out, or name a table "
+            "with --out"
+        )
+    from headroles.comparing.replicate import replicate
+    from headroles.kinds import report_of
+    from headroles.options.finished import ReplicateOptions
+    from headroles.reports.console import console, named_line
+    from headroles.reports.report import Detail
+    from headroles.reports.terminal import show
+
+    out, names = console(), [field.name for field in fields(ReplicateOptions)]
+    found = replicate(**{name: given[name] for name in names})
+    show(out, report_of(found), None, Detail(display.verbose, width=out.width))
+    if given["out"] is not None:
+        named_line(out, "table", given["out"])
 
 
 @command(
@@ -58,50 +92,83 @@ def atlas_command(display: DisplayOptions, **given: Any) -> None:
 
 
 @command(
-    "replicate",
-    "finished:ReplicateOptions",
-    "Compare and combine",
-    "headroles replicate runs/QNLI-bert-base runs/MRPC-bert-base --out replicated.csv",
-)
-def replicate_command(**given: Any) -> None:
-    """Test the roles of run A on the inputs of run B.
-
-    Both runs use one model and the same sieves or probes. B is judged by the test, margins and alpha of
-    A, and corrected over the roles of A only. No model is needed.
-    """
-    from headroles.comparing.replicate import replicate
-    from headroles.kinds import report_of
-    from headroles.reports.console import console, named_line
-    from headroles.reports.report import Detail
-    from headroles.reports.terminal import show
-
-    out = console()
-    show(out, report_of(replicate(**given)), None, Detail(width=out.width))
-    if given["out"] is not None:
-        named_line(out, "table", given["out"])
-
-
-@command(
     "show",
     "finished:ShowOptions",
     "Look",
     "headroles show runs/QNLI-all-MiniLM-L6-v2",
-    "headroles show runs/QNLI-all-MiniLM-L6-v2 --grid --verbose",
+    "headroles show runs/QNLI-all-MiniLM-L6-v2 --head 2-8",
+    "headroles show runs/QNLI-all-MiniLM-L6-v2 --page --open",
+    "headroles show runs/QNLI-all-MiniLM-L6-v2 --figures pdf --width 89 --out figures",
+    "headroles show runs/QNLI-all-MiniLM-L6-v2 --table heads --format latex --out heads.tex",
+    "headroles show runs/QNLI-all-MiniLM-L6-v2 --methods",
     prints=ROLES,
 )
-def show_command(folder: str, display: DisplayOptions) -> None:
-    """Print the result of a finished run or comparison.
+def show_command(display: DisplayOptions, **given: Any) -> None:
+    """Show a finished run or comparison.
 
-    It also prints an atlas, and the certificate of a pruned model.
+    It prints the answer, also of an atlas and of a pruned model. With --head, it says what one head does.
+    With --page or --figures, it writes the report or its figures. With --table or --methods, it prints text
+    for a paper. Figures need the extra "figures" and Chrome or Chromium.
     """
+    from headroles.options.finished import ShowOptions
+
+    options = ShowOptions(**given)
+    allowed = {"": ROLES, "head": ("json",), "page": ("open",)}.get(options.asked, ())
+    other = next((name for name in ROLES if getattr(display, name) and name not in allowed), None)
+    if other is not None:
+        raise BadInput(
+            f"--{other} is about the whole answer, but got --{options.asked}, too; leave one of them out"
+        )
+    display.check_place(options.out or options.page or options.folder)
+    if options.asked:
+        _show_part(options, display)
+        return
     from headroles.exporting import load_result
     from headroles.storage.causal.pruning import load_pruning
     from headroles.storage.folder import PRUNING
     from headroles.storage.integrity.reading import kind_of_folder
 
-    display.check_place(folder)
-    pruned = not is_address(folder) and kind_of_folder(Path(folder)) == PRUNING
-    print_result(load_pruning(Path(folder)) if pruned else load_result(folder), folder, display)
+    where = options.folder
+    pruned = not is_address(where) and kind_of_folder(Path(where)) == PRUNING
+    print_result(load_pruning(Path(where)) if pruned else load_result(where), where, display)
+
+
+def _show_part(options: "ShowOptions", display: DisplayOptions) -> None:
+    """Print one head, a table or the methods of a run, or write its report or figures."""
+    from headroles import exporting
+    from headroles.options.values import parse_head
+    from headroles.reports.console import console
+    from headroles.storage.run import load
+
+    folder, out, over = options.folder, options.out, options.overwrite
+    if options.head is not None:
+        run, (layer, head) = load(folder), parse_head(options.head)
+        shown = run.head(layer, head)
+        if display.json:
+            from headroles.sharing.head_cards import head_cards
+
+            cards = head_cards(run)["cards"]
+            card = next(card for card in cards if (card["layer"], card["head"]) == (layer, head))
+            click.echo(json.dumps(card, indent=1, allow_nan=False))
+        else:
+            click.echo(repr(shown))
+    elif options.asked == "page":
+        page = str(exporting.report(folder, out or options.page or None, overwrite=over))
+        console().print(f"report  {page}", markup=False)
+        if display.open:
+            open_report(page)
+    elif options.figures is not None:
+        width = {} if options.width is None else {"width": options.width}
+        for path in exporting.figures(folder, options.figures, out, overwrite=over, **width):
+            console().print(f"figure  {path}", markup=False)
+    else:
+        form = options.format or "markdown"
+        if options.methods:
+            text = exporting.methods(folder, form, out, overwrite=over)
+        else:
+            text = exporting.table(folder, options.table or None, form, out=out, overwrite=over)
+        name = "methods" if options.methods else "table  "
+        click.echo(f"{name} {out}" if out is not None else visible(text), nl=out is not None)
 
 
 @command(
@@ -132,47 +199,6 @@ def view_command(**given: Any) -> None:
     lines += [("view", given[name]) for name in ("svg", "out") if given[name]]
     for name, words in lines:
         console().print(f"{name:<8}{words}", markup=False)
-
-
-@command(
-    "report",
-    "finished:ReportOptions",
-    "Look",
-    "headroles report runs/QNLI-all-MiniLM-L6-v2",
-    "headroles report runs/QNLI-all-MiniLM-L6-v2 --figures pdf --width 89 --out figures",
-)
-def report_command(folder: str, figures: str | None, width: float | None, **given: Any) -> None:
-    """Write the report of a run, or all its figures.
-
-    Comparisons have figures, too. Figures need the extra "figures" and Chrome or Chromium.
-    """
-    from headroles import exporting
-    from headroles.reports.console import console
-
-    if figures is None:
-        console().print(f"report  {exporting.report(folder, **given)}", markup=False)
-        return
-    if width is not None:
-        given["width"] = width
-    for path in exporting.figures(folder, figures, **given):
-        console().print(f"figure  {path}", markup=False)
-
-
-@command(
-    "table",
-    "finished:TableOptions",
-    "Look",
-    "headroles table runs/QNLI-all-MiniLM-L6-v2",
-    "headroles table runs/QNLI-all-MiniLM-L6-v2 --name heads --format latex --out heads.tex",
-    "headroles table runs/QNLI-all-MiniLM-L6-v2 --methods",
-)
-def table_command(out: str | None, methods: bool, **given: Any) -> None:
-    """Print a table of a run or comparison for a paper, or its methods."""
-    from headroles.exporting import table
-
-    text = table(out=out, methods=methods, **given)
-    name = "methods" if methods else "table  "
-    click.echo(f"{name} {out}" if out is not None else visible(text), nl=out is not None)
 
 
 @command(
@@ -276,11 +302,8 @@ def verify_command(folder: str, oracles: bool) -> None:
 COMMANDS = (
     compare_command,
     atlas_command,
-    replicate_command,
     show_command,
     view_command,
-    report_command,
-    table_command,
     share_command,
     judge_command,
     verify_command,

@@ -1,4 +1,4 @@
-"""Commands before a run: sieves, tasks, plan, extract, convert, preprocess."""
+"""Commands before a run: sieves, plan, extract, convert."""
 
 from typing import Any
 
@@ -14,12 +14,21 @@ from headroles.cli.options import Commands, command
     "headroles sieves",
     "headroles sieves patterns",
     'headroles sieves block --show "Who sat?" --show "The cat sat."',
+    "headroles sieves --tasks",
 )
-def sieves_command(sieve_name: str | None, json: bool, show: tuple[str, ...], **given: Any) -> None:
+def sieves_command(
+    sieve_name: str | None, json: bool, show: tuple[str, ...], tasks: bool, **given: Any
+) -> None:
     """List the sieves, or show one.
 
-    One is shown by its facts, or by what it counts on a text.
+    One is shown by its facts, or by what it counts on a text. With --tasks, the tasks are listed.
     """
+    if tasks:
+        from headroles.cli.display import show_tasks
+        from headroles.reports.console import console
+
+        show_tasks(console())
+        return
     if show:
         _show_sieve(str(sieve_name), *show, **given)
         return
@@ -49,15 +58,6 @@ def _show_sieve(
         show_cells(console(), shown)
     else:
         console().print(f"picture {shown.save(svg, overwrite=overwrite)}", markup=False)
-
-
-@command("tasks", "listed:TaskListOptions", "Label and ask", "headroles tasks")
-def tasks_command() -> None:
-    """List the tasks whose samples are shipped."""
-    from headroles.cli.display import show_tasks
-    from headroles.reports.console import console
-
-    show_tasks(console())
 
 
 @command(
@@ -102,72 +102,76 @@ def extract_command(**given: Any) -> None:
     console().print(f"maps    {done.file}\nlist    {done.file.with_suffix('.json')}", markup=False)
 
 
+@click.group("convert", cls=Commands)
+def convert_group() -> None:
+    """Convert files of older tools, and texts.
+
+    The new files are maps, scores, or lines that other commands read.
+    """
+
+
 @command(
-    "convert",
+    "old",
     "extract:ConvertOptions",
     "Keep and check",
-    "headroles convert unlabeled_attn.pkl --out maps.safetensors",
-    "headroles convert sieve_scores --task qnli --out scores.parquet",
-    "headroles convert dev.json --out dev.jsonl",
+    "headroles convert old unlabeled_attn.pkl --out maps.safetensors",
+    "headroles convert old sieve_scores --task qnli --out scores.parquet",
+    "headroles convert old dev.json --out dev.jsonl",
 )
-def convert_command(**given: Any) -> None:
-    """Convert files of older tools.
+def old_command(**given: Any) -> None:
+    """Convert a file of an older tool.
 
     OLD is a pickle of attention maps, of sieve scores or of labels, a folder of sieve scores, or JSON with
     trees or with scores by head. A pickle is read without running anything in it. What differs from maps
     and scores of headroles is printed.
     """
-    from headroles.converting.convert import convert
+    from headroles.converting.convert import convert_old
     from headroles.reports.console import console
 
-    done = convert(**given)
+    done = convert_old(**given)
     console().print(f"{done.kind:<8}{done.file} ({done.count:,} {done.unit})", markup=False)
     for note in done.notes:
         console().print(f"note    {note}", markup=False)
 
 
-@click.group("preprocess", cls=Commands)
-def preprocess_group() -> None:
-    """Prepare texts as inputs."""
-
-
 @command(
-    "unlabeled",
+    "pairs",
     "prepare:PairOptions",
     "Keep and check",
-    "headroles preprocess unlabeled wiki.txt --out wiki.jsonl",
+    "headroles convert pairs wiki.txt --out wiki.jsonl",
 )
-def unlabeled_command(**given: Any) -> None:
-    """Cut running text into pairs of consecutive segments, as the script of Clark et al. (2019) does.
+def pairs_command(**given: Any) -> None:
+    """Cut running text into pairs of consecutive segments.
 
-    FILE is plain text (.gz too). A blank line ends a document, and segments end between lines. With --cut
-    words they end anywhere, and a title of WikiText begins a document.
+    It cuts as the script of Clark et al. (2019) does. FILE is plain text (.gz too). A blank line ends a
+    document, and segments end between lines. With --cut words they end anywhere, and a title of WikiText
+    begins a document.
     """
-    from headroles.preprocessing.pairs import preprocess_unlabeled
+    from headroles.preprocessing.pairs import convert_pairs
     from headroles.reports.console import console
 
-    console().print(str(preprocess_unlabeled(**given)), markup=False)
+    console().print(str(convert_pairs(**given)), markup=False)
 
 
 @command(
-    "depparse",
+    "trees",
     "prepare:TreeOptions",
     "Keep and check",
-    "headroles preprocess depparse dev.conllu --out dev.jsonl",
+    "headroles convert trees dev.conllu --out dev.jsonl",
 )
-def depparse_command(**given: Any) -> None:
-    """Write words and dependency trees in the format that headroles probe reads.
+def trees_command(**given: Any) -> None:
+    """Write words and dependency trees, as headroles probe reads them.
 
     FILE has gold trees, which are kept (CoNLL-U, or lines of "word head-relation"), or it has texts, which
     are parsed (a table, or plain text). Each line of the output says whether its tree is automatic.
     """
-    from headroles.preprocessing.trees import preprocess_depparse
+    from headroles.preprocessing.trees import convert_trees
     from headroles.reports.console import console
 
-    console().print(str(preprocess_depparse(**given)), markup=False)
+    console().print(str(convert_trees(**given)), markup=False)
 
 
-for each in (unlabeled_command, depparse_command):
-    preprocess_group.add_command(each)
+for each in (old_command, pairs_command, trees_command):
+    convert_group.add_command(each)
 
-COMMANDS = (sieves_command, tasks_command, plan_command, extract_command, convert_command, preprocess_group)
+COMMANDS = (sieves_command, plan_command, extract_command, convert_group)

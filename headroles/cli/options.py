@@ -24,6 +24,8 @@ ROLES = (*PRINTS, "grid")
 """Options of what a command prints that shows roles."""
 WATCHED = (*ROLES, "watch")
 """Options of what a command prints whose run may stop when its heads are decided."""
+MOST_SHOWN = 25
+"""Most options in the help of a command; of a command with more, rare ones stand in ``--help-all``."""
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of every command."""
 
@@ -70,17 +72,20 @@ def parameter_of(option: Described) -> click.Parameter:
     flag = option.flag
     words = f"{flag}/--no-{flag[2:]}" if option.types == (bool, NoneType) else flag
     several = option.repeatable and int not in option.types
-    is_flag = bool in option.types
     value = None if option.repeatable and not several else option.value
-    default: dict[str, Any] = {} if option.required else {"default": value}
+    more: dict[str, Any] = {} if option.required else {"default": value}
+    if option.option.alone is not None:
+        name = "FILE" if option.option.path else "NAME"
+        more |= {"is_flag": False, "flag_value": option.option.alone, "metavar": f"[{name}]"}
+    elif bool in option.types:
+        more["is_flag"] = True
     return click.Option(
         [*([SHORT[option.name]] if option.name in SHORT else []), words, option.name],
-        type=None if is_flag else _type_of(option),
+        type=None if bool in option.types else _type_of(option),
         help=_help_of(option),
         required=option.required,
         multiple=several,
-        is_flag=is_flag,
-        **default,
+        **more,
     )
 
 
@@ -162,6 +167,20 @@ class Command(click.Command):
     def params(self, given: list[click.Parameter]) -> None:
         """Leave the parameters to the record; click sets none."""
 
+    @property
+    def hides(self) -> bool:
+        """Whether help leaves rare options to ``--help-all``."""
+        return sum(not option.option.argument for option in self.options) > MOST_SHOWN
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, and ``--help-all`` where help leaves some out."""
+        names, params = ("--help-all",), super().get_params(ctx)
+        words = "Show all options and exit."
+        every = click.Option(
+            names, is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=words
+        )
+        return [*params, every] if self.hides else params
+
     def check(self, ctx: click.Context) -> dict[str, Any]:
         """Refuse wrong values, before anything else is imported.
 
@@ -183,20 +202,34 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in their groups, then the examples."""
+        """Write the options in their groups, then the examples, and how to see the options left out."""
         arguments = [option for option in self.options if option.option.argument]
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl([(option.name.upper(), _help_of(option)) for option in arguments])
         named = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
         parameters = {parameter.name: parameter for parameter in named}
+        left_out = self.hides and not ctx.meta.get(_show_all.__name__)
         for group, members in in_groups(self.options):
-            _write_list(formatter, group, (parameters.pop(member.name) for member in members), ctx)
+            pairs = [(member, parameters.pop(member.name)) for member in members]
+            listed = [parameter for member, parameter in pairs if not (left_out and member.option.rare)]
+            _write_list(formatter, group, listed, ctx)
         _write_list(formatter, "Other", parameters.values(), ctx)
         if self.page.examples:
             with formatter.section("Examples"):
                 for example in self.page.examples:
                     formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+        if left_out:
+            count = len(self.options) - len(arguments)
+            formatter.write(f"\n{ctx.command_path} --help-all shows all {count} options.\n")
+
+
+def _show_all(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    """Print the help of a command with all its options, and end."""
+    if asked:
+        ctx.meta[_show_all.__name__] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 class Commands(click.Group):

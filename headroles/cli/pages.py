@@ -11,7 +11,8 @@ from headroles.options.described import in_groups
 
 COMMANDS = """# Commands
 
-This page lists every command with its options and with examples, as `headroles COMMAND --help` does.
+This page lists every command with its options and with examples, as `headroles COMMAND --help` does. Help
+shows at most 25 options of a command, and `--help-all` shows all.
 [Options](options.md) lists every option once, with all commands that take it.
 `python -m headroles.cli.reference` makes both pages.
 

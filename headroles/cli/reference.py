@@ -54,6 +54,17 @@ Results go to stdout. Phases and errors go to stderr: bars with the time left on
 every finished phase in a pipe. A pipe and a terminal with `NO_COLOR` get no colours. `headroles show RUN`
 prints a finished run or comparison again.
 
+The help of a command shows at most 25 options. `--help-all` shows all of them. `headroles show RUN` shows
+other sides of a run, one at a time:
+
+| option | what it shows |
+| --- | --- |
+| `--head 2-8` | what one head does, with its findings; also `2.8` or `L2H8`. With `--json`: its card |
+| `--page` | the report, written anew, or to a file: `--page FILE` |
+| `--figures svg` | every figure as a file: `svg`, `pdf` or `png` |
+| `--table` | the main table as text for a paper, or another one: `--table NAME` |
+| `--methods` | the methods as a paragraph with references |
+
 | option | what is printed |
 | --- | --- |
 | none | the answer in sentences, counts with bars and the strongest heads, notes, the path of the report |
@@ -79,7 +90,7 @@ lower end, of its contrast or else of its mean: `layer`, `head`, `mean`, and the
 `high`; or `null`. In a comparison
 `results` has `title`, `counts`, `gained` and `lost`. An atlas has
 `runs`, `agreement`, `in_runs`, `consensus` and `trends` in place of `layers`, `heads` and `results`. These
-are lists of rows: `in_runs` as in `headroles table ATLAS --name in-runs --format csv`, the others with the
+are lists of rows: `in_runs` as in `headroles show ATLAS --table in-runs --format csv`, the others with the
 columns of their files. `trends` is empty without `--steps`.
 
 """

@@ -1,4 +1,4 @@
-"""Convert a file of an older tool into a file that commands of headroles read: ``convert()``."""
+"""Convert a file of an older tool into a file that commands of headroles read: ``convert_old()``."""
 
 import json
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Converted:
 
 
 @keywords_of(ConvertOptions, "old")
-def convert(options: ConvertOptions) -> Converted:
+def convert_old(options: ConvertOptions) -> Converted:
     """Convert a file of an older tool into a file that commands of headroles read.
 
     A pickle is read by a reader that runs nothing in it: arrays of numbers, dictionaries, lists, texts and

@@ -73,7 +73,7 @@ def extract(
 
     The file has JSON objects, as a list or one a line (``.gz`` too), each with exactly one of ``text`` (a
     string, or a list of two for a pair), ``text_a`` (a string, with ``text_b`` for a pair, as
-    ``preprocess unlabeled`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
+    ``convert pairs`` writes them), ``words`` (a list) or ``tokens`` (the model's own, special
     tokens included); all other fields are kept.
 
     Args:

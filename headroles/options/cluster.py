@@ -25,7 +25,10 @@ class ClusterOptions(Options):
     divergence: Annotated[
         str,
         Option(
-            "Distances between heads: mean, or published (summed and smoothed).", "Questions", choices=WAYS
+            "Distances between heads: mean, or published (summed and smoothed).",
+            "Questions",
+            choices=WAYS,
+            rare=True,
         ),
     ] = "mean"
     smoothing: Annotated[
@@ -36,6 +39,7 @@ class ClusterOptions(Options):
             least=0,
             below=1,
             default="0; published: 0.001",
+            rare=True,
         ),
     ] = None
     method: Annotated[str, Option("Method of clustering.", "Questions", choices=METHODS)] = "average"
@@ -43,9 +47,9 @@ class ClusterOptions(Options):
         int | None,
         Option("Number of clusters.", "Questions", least=2, default="chosen by silhouette and stability"),
     ] = None
-    draws: Annotated[int, Option("Number of resamples of the units for clusters.", "Questions", least=20)] = (
-        200
-    )
+    draws: Annotated[
+        int, Option("Number of resamples of the units for clusters.", "Questions", least=20, rare=True)
+    ] = 200
 
     KIND: ClassVar[str] = "cluster"
     COMMAND: ClassVar[str] = "headroles cluster"

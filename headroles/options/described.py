@@ -25,6 +25,11 @@ LEADING = (
     "model",
     "revision",
     "sieve",
+    "head",
+    "page",
+    "figures",
+    "table",
+    "methods",
     "out",
     "workers",
 )
@@ -52,6 +57,8 @@ class Option:
         argument: Whether it is an argument of the command line without a name.
         required: Whether the command line requires it.
         hidden: Whether help and signatures leave it out, because the command takes no value for it.
+        rare: Whether the help of a command with many options leaves it to ``--help-all``.
+        alone: Value that it has where it stands without one; None where it needs a value.
         python: Its type in Python, where functions take more than the record holds.
         in_python: What functions take beyond the command line, as a sentence; "" for nothing more.
     """
@@ -71,6 +78,8 @@ class Option:
     argument: bool = False
     required: bool = False
     hidden: bool = False
+    rare: bool = False
+    alone: str | None = None
     python: str = ""
     in_python: str = ""
 

@@ -112,7 +112,7 @@ NEW_ENDINGS = (".safetensors", ".npz", ".parquet", ".csv", ".jsonl")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertOptions:
-    """Options of converting a file of an older tool; ``headroles.convert`` documents each.
+    """Options of converting a file of an older tool; ``headroles.convert_old`` documents each.
 
     Raises:
         BadInput: For a file that cannot be written where it is named.

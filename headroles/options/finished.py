@@ -1,4 +1,4 @@
-"""Options of commands on finished runs, from judge to replicate; and of a plan.
+"""Options of commands on finished runs, from judge to compare; and of a plan.
 
 A table of scores is judged like the scores of a finished run, so its options stand here, too.
 """
@@ -28,6 +28,7 @@ from headroles.options.shared import (
     RESAMPLES,
     TEST,
 )
+from headroles.options.values import parse_head
 from headroles.records.objects import DataObject
 from headroles.records.rules.rule import Decision
 from headroles.stats.decision import FEWEST, MOST
@@ -41,6 +42,16 @@ DIR_A = FOLDER.but(detail="Run A, such as that of a pretrained model.")
 DIR_B = FOLDER.but(detail="Run B, such as that of a fine-tuned one.")
 FIGURE_FORMS = ("svg", "pdf", "png")
 TABLE_FORMS = ("markdown", "latex", "csv")
+TABLES = (
+    "Runs have roles, heads, several, p-values and findings. Some folders also have values, best, "
+    "statistics, clusters, changes, differences, runs, agreement, in-runs, consensus or trends."
+)
+"""Names of tables, in words."""
+TABLE_FORMAT = Option(
+    "Markdown; LaTeX for booktabs, with caption and label; or CSV with all digits.",
+    "Output",
+    choices=TABLE_FORMS,
+)
 NAME_ON_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 """User or organisation, and name, of a data set."""
 FEWEST_RUNS = 2
@@ -72,7 +83,7 @@ class FinishedOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
-        for name in ("folder", "dir_a", "dir_b", "out"):
+        for name in ("folder", "dir_a", "dir_b", "page", "out"):
             if getattr(self, name, None) is not None:
                 check_place(getattr(self, name))
 
@@ -229,20 +240,52 @@ class VerifyOptions(FinishedOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShowOptions(FinishedOptions):
-    """Options of showing a finished run or comparison in the terminal."""
+class TableOptions(FinishedOptions):
+    """Options of a table for a paper; ``headroles.table`` documents each."""
 
     folder: Annotated[str, FOLDER]
+    name: Annotated[
+        str | None, Option("Which table.", "Questions", detail=TABLES, default="the main table")
+    ] = None
+    format: Annotated[str, TABLE_FORMAT] = "markdown"
+    out: Annotated[str | None, OUT.but(detail="A file.", default="none")] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions(FinishedOptions):
-    """Options of writing a report, or all its figures."""
+class ShowOptions(FinishedOptions):
+    """Options of showing a finished run: in the terminal, or as a page, figures, a table or methods.
+
+    Raises:
+        UnknownName: For a format that does not exist.
+        BadInput: For options that do not go together, and for no name of a head.
+    """
 
     folder: Annotated[str, FOLDER]
-    figures: Annotated[
-        str | None, Option("Write only the figures, in this format.", "Output", choices=FIGURE_FORMS)
+    head: Annotated[
+        str | None, Option("Say what this head does, with its findings; named 2-8, 2.8 or L2H8.", "Output")
     ] = None
+    page: Annotated[
+        str | None,
+        Option("Write the report.", "Output", path=True, alone="", default="report.html in FOLDER"),
+    ] = None
+    figures: Annotated[
+        str | None, Option("Write the figures, in this format.", "Output", choices=FIGURE_FORMS)
+    ] = None
+    table: Annotated[
+        str | None,
+        Option(
+            "Print a table for a paper.",
+            "Output",
+            detail=TABLES,
+            alone="",
+            default="the main table",
+        ),
+    ] = None
+    methods: Annotated[bool, Option("Print the methods as a paragraph with references.", "Output")] = False
+    format: Annotated[str | None, TABLE_FORMAT.but(default="markdown")] = None
     width: Annotated[
         float | None,
         Option(
@@ -256,55 +299,45 @@ class ReportOptions(FinishedOptions):
     out: Annotated[
         str | None,
         OUT.but(
-            detail="A file; with --figures a folder.", default="report.html, or the folder figures, in FOLDER"
+            detail="A file; with --figures a folder.",
+            default="report.html, or the folder figures, in FOLDER; the terminal for tables and methods",
         ),
     ] = None
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for files that headroles did not write.")] = False
 
-    def __post_init__(self) -> None:
-        """Check what can be checked without opening anything."""
-        FinishedOptions.__post_init__(self)
-        if self.figures is None and self.width is not None:
-            raise BadInput("--width is for figures, so it needs --figures; leave it out")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableOptions(FinishedOptions):
-    """Options of a table, or of the methods, for a paper."""
-
-    folder: Annotated[str, FOLDER]
-    name: Annotated[
-        str | None,
-        Option(
-            "Which table: roles, heads, several, p-values or findings. Some folders also have values, best, "
-            "statistics, clusters, changes, differences, runs, agreement, in-runs, consensus or trends.",
-            "Questions",
-            default="the main table",
-        ),
-    ] = None
-    format: Annotated[
-        str,
-        Option(
-            "Markdown; LaTeX for booktabs, with caption and label; or CSV with all digits.",
-            "Output",
-            choices=TABLE_FORMS,
-        ),
-    ] = "markdown"
-    methods: Annotated[
-        bool, Option("The methods as a paragraph with references, in place of a table.", "Questions")
-    ] = False
-    out: Annotated[str | None, OUT.but(detail="A file.", default="the terminal; none in Python")] = None
-    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
-        False
-    )
+    MODES: ClassVar[tuple[str, ...]] = ("head", "page", "figures", "table", "methods")
+    """Options that ask for something else than the whole answer; one of them at most is given."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         FinishedOptions.__post_init__(self)
-        if self.methods and self.name is not None:
-            raise BadInput(f"--methods is no table, but got --name {self.name}; leave one of them out")
+        asked = [f"--{name}" for name in self.MODES if getattr(self, name) not in (None, False)]
+        if len(asked) > 1:
+            raise BadInput(f"a run is shown in one way at a time, but got {' and '.join(asked)}; give one")
+        for name, modes in (
+            ("format", ("table", "methods")),
+            ("width", ("figures",)),
+            ("out", self.MODES[1:]),
+            ("overwrite", self.MODES[1:]),
+        ):
+            if getattr(self, name) not in (None, False) and self.asked not in modes:
+                needed = ", ".join(f"--{mode}" for mode in modes[:-1])
+                needed += f"{' or ' * bool(needed)}--{modes[-1]}"
+                raise BadInput(
+                    f"--{name} goes with {needed}, but got {' or '.join(asked) or 'none of them'}; leave "
+                    f"--{name} out, or give one it goes with"
+                )
         if self.methods and self.format == "csv":
             raise BadInput("--methods is text, but got --format csv; give markdown or latex")
+        if self.page and self.out is not None:
+            raise BadInput(f"--page names '{self.page}' and --out '{self.out}'; name one file")
+        if self.head is not None:
+            parse_head(self.head)
+
+    @property
+    def asked(self) -> str:
+        """Name of what is shown in place of the whole answer; "" for that answer."""
+        return next((name for name in self.MODES if getattr(self, name) not in (None, False)), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -452,6 +485,37 @@ class ReplicateOptions(FinishedOptions):
     overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a file that headroles did not write.")] = (
         False
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareCommandOptions(CompareOptions):
+    """Options of ``headroles compare``, which compares two runs, or replicates the roles of the first.
+
+    Raises:
+        BadInput: For options of a comparison beside ``--replicate``.
+    """
+
+    replicate: Annotated[
+        bool,
+        Option(
+            "Test the roles of run A on the inputs of run B, in place of a comparison.",
+            "Questions",
+            detail="Only --correction goes with it, and --out with a CSV file, one row per role of A.",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        CompareOptions.__post_init__(self)
+        usual = {field.name: field.default for field in fields(CompareOptions)}
+        kept = {field.name for field in fields(ReplicateOptions)}
+        changed = [name for name in usual if name not in kept and getattr(self, name) != usual[name]]
+        if self.replicate and changed:
+            flag = f"--{changed[0].replace('_', '-')}"
+            raise BadInput(
+                f"--replicate tests B by the rules of A, so only --correction and --out go with it, but got "
+                f"{flag}; leave one of them out"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

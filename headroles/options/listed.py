@@ -1,4 +1,4 @@
-"""Options of lists of sieves and tasks, and of what a command prints of its result."""
+"""Options of the list of sieves, and of what a command prints of its result."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -24,6 +24,7 @@ class SieveListOptions:
     sieve_name: Annotated[str | None, Option("A sieve, or a set of sieves.", "Questions", argument=True)] = (
         None
     )
+    tasks: Annotated[bool, Option("List the tasks whose samples are shipped.", "Questions")] = False
     show: Annotated[
         tuple[str, ...],
         Option("Draw what the sieve counts on this text; given twice, on a pair.", "Questions"),
@@ -46,6 +47,10 @@ class SieveListOptions:
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         check_values(self)
+        asked = {"a sieve": self.sieve_name, "--show": self.show, "--json": self.json}
+        other = next((name for name, value in asked.items() if value), None)
+        if self.tasks and other is not None:
+            raise BadInput(f"--tasks lists tasks and no sieves, but got {other}, too; leave one of them out")
         if self.show and self.sieve_name is None:
             raise BadInput("--show draws what one sieve counts, so name it: headroles sieves NAME")
         if len(self.show) > 2:
@@ -62,11 +67,6 @@ class SieveListOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskListOptions:
-    """Options of the list of tasks: none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DisplayOptions:
     """How much of a result a command prints.
 
@@ -74,19 +74,19 @@ class DisplayOptions:
         BadInput: For options that exclude each other.
     """
 
-    quiet: Annotated[bool, Option("Print nothing but the path of the report.", "Output")] = False
+    quiet: Annotated[bool, Option("Print nothing but the path of the report.", "Output", rare=True)] = False
     verbose: Annotated[
         bool, Option("Print all that is known: the test, every table, and what the words mean.", "Output")
     ] = False
     json: Annotated[bool, JSON.but(detail="One object with counts, strongest heads, sentences, notes.")] = (
         False
     )
-    grid: Annotated[bool, Option("Print layers × heads, with the rarest role of every head.", "Output")] = (
-        False
-    )
+    grid: Annotated[
+        bool, Option("Print layers × heads, with the rarest role of every head.", "Output", rare=True)
+    ] = False
     open: Annotated[bool, Option("Open the report in the browser.", "Output")] = False
     watch: Annotated[
-        bool, Option("With --until, show while the run is made which heads are decided.", "Output")
+        bool, Option("With --until, show while the run is made which heads are decided.", "Output", rare=True)
     ] = False
 
     def __post_init__(self) -> None:

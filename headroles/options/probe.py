@@ -86,6 +86,7 @@ class ProbeOptions(CommonOptions):
             "Inputs",
             least=1,
             default="half a window",
+            rare=True,
         ),
     ] = None
     classifier: Annotated[
@@ -95,7 +96,7 @@ class ProbeOptions(CommonOptions):
     train: Annotated[str | None, Option("File of trees to train on.", "Questions", path=True)] = None
     vectors: Annotated[str | None, VECTORS.but(detail="Classifiers with words read them.")] = None
     epochs: Annotated[
-        int, Option("Largest number of passes over the training data.", "Questions", least=1)
+        int, Option("Largest number of passes over the training data.", "Questions", least=1, rare=True)
     ] = EPOCHS
     minutes: Annotated[
         float | None,
@@ -103,6 +104,7 @@ class ProbeOptions(CommonOptions):
             "Time limit in minutes for all training together; each probe may then stop early.",
             "Questions",
             above=0,
+            rare=True,
         ),
     ] = None
 

@@ -33,9 +33,9 @@ GROUP = Option(
     "Column or field with the document or paragraph of an input, which becomes its unit.", "Inputs"
 )
 LIMIT = Option("Take a random sample of this many inputs.", "Inputs", least=1)
-FIRST = Option("Take only the first inputs, this many.", "Inputs", least=1)
-SEED = Option("Seed of every random choice among inputs.", "Inputs", least=0)
-MAX_LENGTH = Option("Longest input in tokens, special tokens included.", "Inputs", least=4)
+FIRST = Option("Take only the first inputs, this many.", "Inputs", least=1, rare=True)
+SEED = Option("Seed of every random choice among inputs.", "Inputs", least=0, rare=True)
+MAX_LENGTH = Option("Longest input in tokens, special tokens included.", "Inputs", least=4, rare=True)
 LAYOUT = Option("Layout of the file.", "Inputs", default="detected")
 
 # model
@@ -49,26 +49,29 @@ MODEL = Option(
 )
 TOKENIZER = Option("Fast tokenizer of a model that is given as an object.", "Model", python="Any | None")
 """A keyword of functions that take a loaded model; it becomes a part of the model."""
-REVISION = Option("Branch, tag or commit of a model on the hub.", "Model")
+REVISION = Option("Branch, tag or commit of a model on the hub.", "Model", rare=True)
 DEVICE = Option("Device that the model runs on.", "Model", choices=DEVICES)
 DEVICE_MAP = Option(
     "Place parts of the model on several devices by this rule; needs the package accelerate.",
     "Model",
     choices=DEVICE_MAPS,
+    rare=True,
 )
-DTYPE = Option("Precision of the model's numbers.", "Model", choices=DTYPES)
-BATCH_SIZE = Option("Largest number of inputs in a batch.", "Model", least=1)
+DTYPE = Option("Precision of the model's numbers.", "Model", choices=DTYPES, rare=True)
+BATCH_SIZE = Option("Largest number of inputs in a batch.", "Model", least=1, rare=True)
 KIND = Option(
     "Which attention of an encoder-decoder is read; cross is from the decoder to the encoder.",
     "Model",
     kind="kind of attention",
     choices=STACKS,
+    rare=True,
 )
 PARSER = Option(
     "A spaCy pipeline that annotates texts: the name of an installed one, or a path.",
     "Model",
     default="the one shipped",
     path=True,
+    rare=True,
 )
 
 PATH = Option(
@@ -76,6 +79,7 @@ PATH = Option(
     "long inputs on a GPU; it is slower on a processor.",
     "Model",
     choices=PATHS,
+    rare=True,
 )
 
 # questions
@@ -91,6 +95,7 @@ OWN_SIEVE = SIEVE.but(
     "yours, with the code that the run was scored with.",
     default="",
     python="",
+    rare=True,
 )
 PRESET = Option(
     "Scores and tests: calibrated, or published, as in the released code.",
@@ -103,21 +108,23 @@ WEIGHTS = Option(
     "Questions",
     kind="kind of weights",
     choices=WEIGHT_KINDS,
+    rare=True,
 )
-STATISTIC = Option("Statistic of mask sieves.", "Questions", choices=("selectivity", "bias"))
+STATISTIC = Option("Statistic of mask sieves.", "Questions", choices=("selectivity", "bias"), rare=True)
 LOSS_LABEL = Option(
     "Column of --data with the class, for losses of classifiers.",
     "Questions",
     default="the model's own prediction",
 )
-REFERENCES = Option("Most reference inputs, from which means are taken.", "Questions", least=2)
+REFERENCES = Option("Most reference inputs, from which means are taken.", "Questions", least=2, rare=True)
 MASK_SHARE = Option(
     "Share of tokens that are masked, drawn by --seed; for losses of masked words.",
     "Questions",
     above=0,
     below=1,
+    rare=True,
 )
-VECTORS = Option("A text file of word vectors, such as GloVe's.", "Questions", path=True)
+VECTORS = Option("A text file of word vectors, such as GloVe's.", "Questions", path=True, rare=True)
 
 # decision
 BOUND = Option("Bound below which a change is tolerated.", "Decision", above=0, below=INFINITY)
@@ -134,6 +141,7 @@ FAMILY = Option(
     "Decision",
     choices=FAMILIES,
     default="sieve",
+    rare=True,
 )
 RESAMPLES = Option(
     "Number of draws of resampling tests, of maxT and of bca.",
@@ -141,22 +149,30 @@ RESAMPLES = Option(
     least=FEWEST,
     most=MOST,
     default="10000",
+    rare=True,
 )
-RESAMPLE_SEED = Option("Seed of the draws that resample units.", "Decision", least=0, default="0")
+RESAMPLE_SEED = Option("Seed of the draws that resample units.", "Decision", least=0, default="0", rare=True)
 INTERVAL = Option(
-    "95 % interval of every mean: that of the test, t or bca.", "Decision", choices=INTERVALS, default="test"
+    "95 % interval of every mean: that of the test, t or bca.",
+    "Decision",
+    choices=INTERVALS,
+    default="test",
+    rare=True,
 )
-BAYES = Option("Compute a Bayes factor for every head, which tests a point null.", "Decision", default="no")
+BAYES = Option(
+    "Compute a Bayes factor for every head, which tests a point null.", "Decision", default="no", rare=True
+)
 
 # output
 OUT = Option("Where the result is written.", "Output", path=True)
 SVG = Option("SVG file to write.", "Output", path=True)
-OVERWRITE = Option("Replace what is there.", "Output")
+OVERWRITE = Option("Replace what is there.", "Output", rare=True)
 MAPS = Option(
     "Largest number of attention maps kept as examples of heads, with the tokens of their inputs. With 0, "
     "folder and report hold no text of the inputs.",
     "Output",
     least=0,
+    rare=True,
 )
 
 # running
@@ -164,6 +180,7 @@ KEEP = Option(
     "Largest number of examples whose scores are all kept. Beyond it, sums and a random subsample are kept.",
     "Running",
     least=1,
+    rare=True,
 )
 UNTIL = Option(
     "Read units in random order, judge all heads after every few units, and stop when they are decided; the "
@@ -177,27 +194,43 @@ DECIDED = Option(
     "Inputs",
     above=0,
     most=1,
+    rare=True,
 )
 UNITS_PER_LOOK = Option(
-    "Units after which a run with --until judges all heads again; they are one shard.", "Inputs", least=1
+    "Units after which a run with --until judges all heads again; they are one shard.",
+    "Inputs",
+    least=1,
+    rare=True,
 )
-STREAM = Option("Read inputs in order, without counting or fetching them first; not with --limit.", "Running")
+STREAM = Option(
+    "Read inputs in order, without counting or fetching them first; not with --limit.", "Running", rare=True
+)
 CACHE = Option(
     "Folder that keeps parses for later runs; with none, nothing is kept.",
     "Running",
     default=USER_CACHE,
     path=True,
+    rare=True,
 )
-SHARD_SIZE = Option("Examples per shard, scored and written together.", "Running", least=1)
+SHARD_SIZE = Option("Examples per shard, scored and written together.", "Running", least=1, rare=True)
 WORKERS = Option("Processes that score shards in parallel.", "Running", least=1)
 THREADS = Option(
-    "Threads of each worker.", "Running", least=1, default="the processors, shared among workers"
+    "Threads of each worker.",
+    "Running",
+    least=1,
+    default="the processors, shared among workers",
+    rare=True,
 )
-ENGINE = Option("What starts the workers: this machine, or Ray.", "Running", choices=ENGINES)
+ENGINE = Option("What starts the workers: this machine, or Ray.", "Running", choices=ENGINES, rare=True)
 ADDRESS = Option(
-    "Address of a Ray cluster.", "Running", default="RAY_ADDRESS, else a new Ray on this machine"
+    "Address of a Ray cluster.",
+    "Running",
+    default="RAY_ADDRESS, else a new Ray on this machine",
+    rare=True,
 )
-GPUS = Option("GPUs of each worker, whole or a fraction; for Ray.", "Running", least=0, below=INFINITY)
+GPUS = Option(
+    "GPUs of each worker, whole or a fraction; for Ray.", "Running", least=0, below=INFINITY, rare=True
+)
 
 
 def check_devices(device: str, device_map: str | None) -> None:

@@ -67,7 +67,7 @@ def _read_options(**given: Any) -> PairOptions:
 
 
 @keywords_of(PairOptions, "file", read=_read_options)
-def preprocess_unlabeled(options: PairOptions) -> PairFile:
+def convert_pairs(options: PairOptions) -> PairFile:
     """Cut running text into pairs of segments that follow each other, as for unlabelled Wikipedia.
 
     ``[CLS] A [SEP] B [SEP]`` has at most ``max_length`` tokens of the model's tokenizer; nothing is masked.

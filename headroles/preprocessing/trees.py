@@ -62,7 +62,7 @@ class TreeFile:
 
 
 @keywords_of(TreeOptions, "file")
-def preprocess_depparse(options: TreeOptions) -> TreeFile:
+def convert_trees(options: TreeOptions) -> TreeFile:
     """Write words and dependency trees of texts in the format that probes of dependency read.
 
     Gold trees pass through as they are, with tags, features and mentions. Texts are parsed, paragraph by

@@ -61,7 +61,7 @@ def atlas_dataset_card(atlas: Atlas) -> str:
     names = [name.removesuffix(".csv") for name in _tables(atlas) if name.endswith(".csv")]
     about = (
         "This data set is an atlas of headroles: several label runs together. It holds no text of an input. "
-        "Download it, and `headroles show FOLDER` prints it, `headroles table FOLDER` writes its tables. "
+        "Download it, and `headroles show FOLDER` prints it; with `--table NAME` it prints a table. "
         f"`{ATLAS_SCHEMA}` describes the manifest and the rows of the tables."
     )
     return hub_card(f"headroles atlas: {title}", title, names, about, atlas_block(atlas, "./"))

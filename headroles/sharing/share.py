@@ -73,7 +73,7 @@ def share(options: ShareOptions) -> SharedRun:
     if isinstance(run, Comparison):
         raise BadInput(
             f"a run or an atlas is shared, but '{options.folder}' holds {COMPARISON.words}; share its "
-            f"two runs, and name its table with headroles table"
+            f"two runs, and print its table with headroles show --table"
         )
     if isinstance(run, Atlas):
         shared = _share_atlas(_public_atlas(run), options)

@@ -274,7 +274,7 @@ def report(run: Labelling) -> Report:
     """Return the report of a run of sieves."""
     summary = summarise(run)
     return Report(
-        "headroles report", title_of(run), answer_of(summary), all_notes(run), run.manifest, role_papers(run),
+        "headroles label", title_of(run), answer_of(summary), all_notes(run), run.manifest, role_papers(run),
         page=partial(_page, run, summary),
         screen=partial(role_blocks, summary),
         cell=lambda: maps_html(run, summary),

@@ -24,7 +24,7 @@ def report(found: Replication) -> Report:
     decision, outcomes = found.decision, found.outcomes
     words = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items())) or "none"
     return Report(
-        "headroles replicate", "",
+        "headroles compare --replicate", "",
         Answer(
             f"{outcomes['role']} of {len(found.replicates)} roles of run A hold in run B",
             f"{words}. {decision.test}, {decision.correction}, alpha {decision.alpha:g}.", (), found.notes,

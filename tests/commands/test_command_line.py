@@ -158,8 +158,8 @@ def test_exit_codes_are_0_for_answers_1_for_mistakes_and_2_for_wrong_usage(
         0 | --version           | headroles, version
         0 | label -h            | Usage: headroles label
         2 | label --alpha small | 'small' is not a valid float
-        2 | report              | Missing argument 'FOLDER'
-        2 | tasks now           | unexpected extra argument
+        2 | show                | Missing argument 'FOLDER'
+        2 | sieves local now    | unexpected extra argument
         2 |                     | Usage:
     """):
         code, out, err = command(*words.split())
@@ -270,8 +270,9 @@ def test_a_report_is_written_where_it_is_told_and_opened_after_it_is_printed(
 ) -> None:
     out = tmp_path / "[b]x.html"
     (run / "report.html").unlink()
-    assert command("report", run) == (0, f"report  {run}/report.html\n", "")
-    assert command("report", run, "--out", out) == (0, f"report  {out}\n", "")
+    assert command("show", run, "--page") == (0, f"report  {run}/report.html\n", "")
+    assert command("show", run, "--page", "--out", out) == (0, f"report  {out}\n", "")
+    assert command("show", run, "--page", out) == (0, f"report  {out}\n", "")
     assert _text(run, "report.html") == out.read_text()
     assert 'id="findings-columns"' in out.read_text()
     asked: list[str] = []
@@ -286,3 +287,13 @@ def test_a_report_is_written_where_it_is_told_and_opened_after_it_is_printed(
     code, printed, err = command("show", run, "--open")
     assert (code, err, asked) == (0, "", [(run / "report.html").resolve().as_uri()] * 2)
     assert printed.endswith("report.html\n")
+
+
+def test_show_says_what_a_head_does_by_each_of_its_names(command: Command, run: Path) -> None:
+    text = f"{headroles.load(run).head(1, 0)!r}\n"
+    for name in ("1-0", "1.0", "L1H0", "l1h0"):
+        assert command("show", run, "--head", name) == (0, text, "")
+    card = json.loads(command("show", run, "--head", "1-0", "--json")[1])
+    assert (card["layer"], card["head"], [*card["roles"]]) == (1, 0, ["local", "delimiter", "block"])
+    code, out, err = command("show", run, "--head", "99-0")
+    assert (code, out, "name one of those" in err) == (1, "", True)

@@ -219,7 +219,7 @@ def test_every_command_of_a_figure_can_be_typed(
     monkeypatch.setattr(reproduce, "photograph", lambda page, file: None)
     reproduce.make_all(maker, reproduce.FIGURES)
     names = {words[0] for words in called}
-    assert {"label", "surface", "cluster", "probe", "view", "compare", "table", "report"} <= names
+    assert {"label", "surface", "cluster", "probe", "view", "compare", "show"} <= names
     for words in called:
         if words[0] in cli.commands:
             assert isinstance(cli.commands[words[0]].make_context(words[0], list(words[1:])), click.Context)

@@ -148,7 +148,7 @@ def test_rows_count_both_directions_and_the_command_prints_their_counts(
 ) -> None:
     first, second = saved("a", _labelling(_scores(1))), saved("b", _labelling(_scores(2)))
     table = tmp_path / "found.csv"
-    code, out, err = command("replicate", first, second, "--correction", "holm", "--out", table)
+    code, out, err = command("compare", first, second, "--replicate", "--correction", "holm", "--out", table)
     assert (code, err) == (0, "")
     found = replicate(first, second, correction="holm")
     assert table.read_text() == found.frame().to_csv(index=False, lineterminator="\n")
@@ -170,7 +170,7 @@ def test_rows_count_both_directions_and_the_command_prints_their_counts(
     without_spread = replicate(first, saved("flat", _labelling(flat)))
     assert all(np.isnan(row.correlation) for row in without_spread.rows)
     nothing = saved("nothing", _labelling(_scores(1, level=0)))
-    code, out, _ = command("replicate", nothing, second, "--out", tmp_path / "none.csv")
+    code, out, _ = command("compare", nothing, second, "--replicate", "--out", tmp_path / "none.csv")
     assert (code, (tmp_path / "none.csv").read_text().count("\n")) == (0, 1)
     assert "A has no role in the columns of both" in out
 
@@ -207,7 +207,7 @@ def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_other
         assert row.p == pytest.approx(plain.p[here])
     assert found["q"][::2] == pytest.approx(np.minimum(1, 2 * found["p"][::2]))
     assert (found[1].decision, bool(np.isnan(found[1].q))) == ("", True)
-    out = command("replicate", first, second)[1]
+    out = command("compare", first, second, "--replicate")[1]
     held = sum(row.decision == "beyond" for row in replicate(first, second).best)
     assert f"Of the best heads of 2 rows beyond their baselines in A, {held} are on B." in out
 

@@ -32,7 +32,7 @@ NOT_STORED = ("report.html", "shards/")
 """Files of a run that are made again, or that only the live runs have."""
 COMMANDS = {
     "sieves": ("sieves",), "sieve": ("sieves", "bag-of-words"), "family": ("sieves", "local:<tokens>"),
-    "cells": ("sieves", "local:1", "--show", "old dogs [red]bark[/red]"), "tasks": ("tasks",),
+    "cells": ("sieves", "local:1", "--show", "old dogs [red]bark[/red]"), "tasks": ("sieves", "--tasks"),
     "plan": ("plan", "--effect", "0.5", "--head-count", "144"),
 }  # fmt: skip
 """Commands whose output is recorded, besides those of results."""
@@ -106,7 +106,7 @@ def _words_of(name: str, workspace: Path, result: Any) -> dict[str, str]:
         texts["notebook.txt"] = html_text(result._repr_html_())
     with inside(workspace):
         if name == "replicate":
-            words = ("replicate", "label", "label-c", "--out", f"{name}.csv", "--overwrite")
+            words = ("compare", "label", "label-c", "--replicate", "--out", f"{name}.csv", "--overwrite")
             return texts | {
                 "terminal.txt": command_text(*words),
                 f"{name}.csv": Path(f"{name}.csv").read_text(),

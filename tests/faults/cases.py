@@ -90,15 +90,24 @@ def cases() -> tuple[Case, ...]:
         sharded = words[0] != "judge"  # a table of scores is judged in one step
         found += _pair(name, words, older, VERIFY, sharded=sharded)
         found.append(Case(f"judge {name}", ("judge", "run", "--alpha", "0.1"), (words,), VERIFY))
-        found.append(Case(f"report {name}", ("report", "run"), (words,), VERIFY, full_page_before=True))
+        found.append(
+            Case(f"report {name}", ("show", "run", "--page"), (words,), VERIFY, full_page_before=True)
+        )
         if name not in ("maps", "scores"):
             two = (*words, "--workers", "2")
             found += _pair(f"{name} -w 2", two, older, VERIFY, sharded=True, workers=2)
     words, _ = runs["label"]
     one, two = ((*words[:-1], out) for out in ("a", "b"))
     elsewhere = (*two, "--data", "../../inputs/others.tsv")
-    found.append(Case("replicate", ("replicate", "a", "b", "--out", "replication.csv"), (one, elsewhere), ()))
-    table = ("table", "run", "--format", "csv")
+    found.append(
+        Case(
+            "replicate",
+            ("compare", "a", "b", "--replicate", "--out", "replication.csv"),
+            (one, elsewhere),
+            (),
+        )
+    )
+    table = ("show", "run", "--table", "--format", "csv")
     for name, new, other in (
         ("compare", "compare a b --swaps 99", "compare a b --swaps 0"),
         ("atlas", "atlas a b", "atlas b a"),
@@ -108,20 +117,23 @@ def cases() -> tuple[Case, ...]:
         ("share", "share a --out card.md", "share b --out card.md"),
         (
             "trees",
-            "preprocess depparse $I/trees.conllu --out t.jsonl",
-            "preprocess depparse $I/trees.conllu --limit 1 --out t.jsonl",
+            "convert trees $I/trees.conllu --out t.jsonl",
+            "convert trees $I/trees.conllu --limit 1 --out t.jsonl",
         ),
         (
             "pairs",
-            "preprocess unlabeled $I/running.txt --model $I/model --max-length 16 --out p.jsonl",
-            "preprocess unlabeled $I/running.txt --model $I/model --max-length 12 --out p.jsonl",
+            "convert pairs $I/running.txt --model $I/model --max-length 16 --out p.jsonl",
+            "convert pairs $I/running.txt --model $I/model --max-length 12 --out p.jsonl",
         ),
     ):
         found += _pair(name, _line(new), _line(other), (), (one, elsewhere) if name == "share" else ())
     extract = "extract $I/texts.jsonl --model $I/model --max-length 48 --out "
     for name, new, other in (
         ("extract", f"{extract} maps.safetensors", f"{extract} maps.safetensors --limit 3"),
-        ("convert maps", *(f"convert $I/attention-{number}.pkl --out maps.safetensors" for number in (0, 1))),
+        (
+            "convert maps",
+            *(f"convert old $I/attention-{number}.pkl --out maps.safetensors" for number in (0, 1)),
+        ),
     ):
         found += _pair(name, _line(new), _line(other), ("label", "--attention", "maps.safetensors"))
     found += _pair("prune", PRUNE, _line(PRUNING.format(1)), VERIFY)

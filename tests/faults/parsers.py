@@ -123,7 +123,7 @@ def parsers(work: Path) -> tuple[Parser, ...]:
     def running(path: Path) -> Any:
         import headroles
 
-        return headroles.preprocess_unlabeled(path, out="u.jsonl", model=model, max_length=16, overwrite=True)
+        return headroles.convert_pairs(path, out="u.jsonl", model=model, max_length=16, overwrite=True)
 
     tables = [(file, _seeds(file)) for file in ("table.tsv", "table.csv", "table.jsonl", "gold.conllu")]
     tables.append(("table.json", (_listed("table.jsonl"),)))

@@ -115,7 +115,7 @@ def test_every_citation_of_the_methods_has_an_entry_and_every_entry_is_cited(kin
 def test_the_methods_of_a_real_run_follow_its_settings() -> None:
     folder = Path(__file__).resolve().parents[1] / "contract" / "recorded" / "label" / "run"
     real = headroles.load(folder)
-    assert headroles.table(folder, methods=True) == headroles.methods(real)
+    assert headroles.methods(folder) == headroles.methods(real)
     counts, settings_ = (dict(real.manifest[name]) for name in ("counts", "settings"))
     for count, setting, words in (
         ({"truncated": 0}, {}, "No input was longer than 48 tokens."),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import headroles
 from headroles.cli.main import cli
@@ -42,10 +43,19 @@ def test_an_option_has_one_meaning_in_all_commands() -> None:
     assert {name: found for name, found in meanings.items() if len(found) > 1 and name != "file"} == {}
 
 
-def test_every_option_is_listed_once_in_the_help_of_its_command_in_a_short_sentence() -> None:
+def test_help_lists_at_most_25_options_and_all_of_them_each_once_in_a_short_sentence_when_asked() -> None:
     for name, command in COMMANDS.items():
-        with command.make_context(name, [], resilient_parsing=True) as context:
-            text = command.get_help(context)
+        own = [option for option in command.options if not option.option.argument]
+        short, text = (
+            CliRunner().invoke(cli, [*name.split(), flag], prog_name="headroles").output
+            for flag in ("--help", "--help-all" if len(own) > 25 else "--help")
+        )
+        listed = LISTED.findall(short)
+        assert len(listed) <= 25 or text == short, name
+        assert (f"headroles {name} --help-all shows all {len(own)} options." in short) == (text != short)
+        assert text == short or {*listed} - {"--help", "--help-all"} == {
+            option.flag for option in own if not option.option.rare
+        }
         flags = LISTED.findall(text)
         for option in command.options:
             assert option.option.argument or flags.count(option.flag) == 1, (name, option.flag)

@@ -27,8 +27,14 @@ WRONG: tuple[Any, ...] = (
     "\x1b[2J\n", {"a": {"b": [None]}}, [None, 1, "a"], -(10**30), "9" * 5000,
 )  # fmt: skip
 """What takes the place of a value."""
-COMMANDS = (("show", "{}"), ("table", "{}"), ("verify", "{}"), ("share", "{}"), ("show", "{}", "--json"))
-SLOW = (("judge", "{}", "--alpha", "0.2"), ("report", "{}"))
+COMMANDS = (
+    ("show", "{}"),
+    ("show", "{}", "--table"),
+    ("verify", "{}"),
+    ("share", "{}"),
+    ("show", "{}", "--json"),
+)
+SLOW = (("judge", "{}", "--alpha", "0.2"), ("show", "{}", "--page"))
 """Commands that write, which every tenth folder meets."""
 LONGEST = 1_000
 """Most characters of a refusal."""

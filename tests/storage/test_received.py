@@ -18,17 +18,17 @@ from tests.contract.recorded import RECORDED
 from tests.support.folders import change_manifest, contents
 
 READERS: tuple[tuple[str, ...], ...] = (
-    ("show", "run"), ("verify", "run"), ("table", "run"), ("share", "run", "--out", "shared"),
+    ("show", "run"), ("verify", "run"), ("show", "run", "--table"), ("share", "run", "--out", "shared"),
     ("view", "--run", "run"), ("compare", "run", "other", "--out", "compared"),
-    ("atlas", "run", "other", "--out", "atlas"), ("replicate", "run", "other"), ("why", "run"),
+    ("atlas", "run", "other", "--out", "atlas"), ("compare", "run", "other", "--replicate"), ("why", "run"),
     ("ablate", "--roles", "run"), ("prune", "run", "--bound", "0.1"),
     ("prune", "run", "--check", "--data", "x"),
-    ("report", "run", "--out", "page.html"), ("table", "run", "--format", "csv", "--out", "t.csv"),
+    ("show", "run", "--page", "page.html"), ("show", "run", "--table", "--out", "t.csv"),
     ("show", "file://{here}/run"), ("share", "file://{here}/run", "--out", "shared"),
 )  # fmt: skip
 """Commands that read a finished run."""
 WRITERS: tuple[tuple[str, ...], ...] = (
-    ("judge", "run", "--alpha", "0.2"), ("report", "run"), ("report", "run", "--figures", "svg"),
+    ("judge", "run", "--alpha", "0.2"), ("show", "run", "--page"), ("show", "run", "--figures", "svg"),
 )  # fmt: skip
 """Commands that write into the folder of a run, and finish what a stopped one left."""
 
@@ -154,7 +154,7 @@ def test_maps_that_are_half_replaced_or_a_pipe_are_refused(
     Path(".m.npz.after/journal.json").write_text('{"gone": ["victim.txt"], "last": "m.npz"}')
     code, _, err = command(*words)
     assert (code, "was stopped while it replaced" in err) == (1, True), err
-    code, _, err = command("convert", "m.npz", "--out", "m.npz", "--overwrite")
+    code, _, err = command("convert", "old", "m.npz", "--out", "m.npz", "--overwrite")
     assert (code, Path("victim.txt").exists()) == (1, True), err
 
 
@@ -220,10 +220,12 @@ def test_no_command_runs_what_the_settings_of_a_received_run_add(
 
         change_manifest(run, change)
         for words in (
-            ("show",), ("verify",), ("table",), ("report",), ("judge", "--alpha", "0.2"), ("share",),
+            ("show",), ("verify",), ("show", "--table"), ("show", "--page"), ("share",),
+            ("judge", "--alpha", "0.2"),
             ("prune", "--bound", "0.1", "--out", "pruned"), ("prune", "--check", "--data", "label"),
             ("view", "--run"),
-            ("replicate", "label"), ("compare", "label", "--out", "c"), ("atlas", "label", "--out", "a"),
+            ("compare", "label", "--replicate"), ("compare", "label", "--out", "c"),
+            ("atlas", "label", "--out", "a"),
             ("why",), ("ablate", "--roles"), ("cluster", "--roles"),
         ):  # fmt: skip
             first = 2 if words[-1].startswith("--") else 1

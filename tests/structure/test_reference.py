@@ -138,7 +138,7 @@ def test_shells_complete_commands_and_values() -> None:
         label --correction     | f          | fdr_bh fdr_by fdr_tsbh
         label --sieve          | delimiter: | delimiter:cls delimiter:sep
         probe                  | dep        | dependency
-        table runs/x --format  | l          | latex
+        show runs/x --format   | l          | latex
                                | sur        | surface
     """):
         complete = ShellComplete(cli, {}, "headroles", "_HEADROLES_COMPLETE")

@@ -34,7 +34,7 @@ from tests.support.texts import (
 
 def convert(content: Any, out: Path, protocol: int = -1, **options: Any) -> Any:
     """Convert the pickle of some content."""
-    return headroles.convert(write_pickle(out.parent / "old.pkl", content, protocol), out=out, **options)
+    return headroles.convert_old(write_pickle(out.parent / "old.pkl", content, protocol), out=out, **options)
 
 
 def list_of(maps: Path) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ def test_the_scores_of_a_folder_become_one_table(tmp_path: Path) -> None:
     folder = write_old_scores(tmp_path / "sieve_scores", "qnli", dict(zip(SCORE_FILES, values, strict=True)))
     write_old_scores(folder, "sst-2", {"local": values[0]})
     for ending in ("csv", "parquet"):
-        done = headroles.convert(folder, out=tmp_path / f"scores.{ending}", task="qnli")
+        done = headroles.convert_old(folder, out=tmp_path / f"scores.{ending}", task="qnli")
         assert (done.kind, done.count) == ("scores", int((~np.isnan(values)).sum()))
         assert "--margin 2 --test t-published --correction none" in done.notes[0]
         frame = pd.read_csv(done.file) if ending == "csv" else pd.read_parquet(done.file)
@@ -108,7 +108,7 @@ def test_scores_by_head_labels_and_trees_become_tables_and_lines(tmp_path: Path)
     import pandas as pd
 
     heads = write(tmp_path / "llama.json", json.dumps({"0-1": [0.5, 0.0], "1-0": [1.0, 0.25]}))
-    done = headroles.convert(heads, out=tmp_path / "scores.parquet", score_name="retrieval")
+    done = headroles.convert_old(heads, out=tmp_path / "scores.parquet", score_name="retrieval")
     rows = pd.read_parquet(done.file)[["sieve", "unit", "layer", "head", "score"]]
     assert rows.to_numpy().tolist() == [
         ["retrieval", 0, 0, 1, 0.5], ["retrieval", 0, 1, 0, 1.0], ["retrieval", 1, 0, 1, 0.0],
@@ -123,7 +123,7 @@ def test_scores_by_head_labels_and_trees_become_tables_and_lines(tmp_path: Path)
     assert frame["roles"].isna().tolist() == [True, True, False, True]
     assert frame["local"].tolist()[2] == 1
     dev = write(tmp_path / "dev.json", json.dumps([{"words": WORDS} | TREE] * 3))
-    done = headroles.convert(dev, out=tmp_path / "dev.jsonl")
+    done = headroles.convert_old(dev, out=tmp_path / "dev.jsonl")
     lines = [json.loads(line) for line in done.file.read_text().splitlines()]
     assert lines == [{"words": WORDS, "heads": TREE["heads"], "relations": TREE["relns"]}] * 3
 
@@ -200,12 +200,12 @@ def test_anything_else_is_refused_takes_no_memory_and_runs_nothing(
     programs += [*RAW, *SIZES]
     wrong = []
     with suppress(BadInput):
-        headroles.convert(write(tmp_path / "old.pkl", b""), out=tmp_path / "new.npz")  # all is imported
+        headroles.convert_old(write(tmp_path / "old.pkl", b""), out=tmp_path / "new.npz")  # all is imported
     for program in programs:
         write(tmp_path / "old.pkl", program)
         tracemalloc.start()
         with pytest.raises(BadInput) as error:
-            headroles.convert(tmp_path / "old.pkl", out=tmp_path / "new.npz")
+            headroles.convert_old(tmp_path / "old.pkl", out=tmp_path / "new.npz")
         said, (_, most) = str(error.value), tracemalloc.get_traced_memory()
         tracemalloc.stop()
         if "and nothing else, but '" not in said or "\n" in said or most > 2**24:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles import preprocess_depparse, preprocess_unlabeled
+from headroles import convert_pairs, convert_trees
 from headroles.extraction import load_parser, read_documents, read_file, read_running_text, tokenise
 from headroles.records import Document, Passage
 from tests.support.texts import conllu, rows_of, write
@@ -66,7 +66,7 @@ def test_pairs_are_slices_in_a_row_that_fit_and_lose_nothing_between_them(
 ) -> None:
     text, tokenizer, out = text_of(3, 200), tokenizer_of(kind), tmp_path / "pairs.jsonl"
     file = write(tmp_path / "text.txt", text)
-    done = preprocess_unlabeled(file, out=out, model=models[kind], max_length=40, cut="words")
+    done = convert_pairs(file, out=out, model=models[kind], max_length=40, cut="words")
     rows = rows_of(out)
     assert len(rows) >= 5
     assert done.shortest > 20
@@ -90,10 +90,10 @@ def test_first_segments_end_anywhere_in_the_middle_half_and_a_word_that_does_not
         f"the debate was long , {'t' * 60} it was signed in the long debate !",
     )
     how: dict[str, Any] = {"out": out, "model": models["bert"], "cut": "words", "overwrite": True}
-    preprocess_unlabeled(write(tmp_path / "long.txt", long), max_length=15, **how)
+    convert_pairs(write(tmp_path / "long.txt", long), max_length=15, **how)
     assert not any("ttt" in row["text_a"] + row["text_b"] for row in rows_of(out))
     many = write(tmp_path / "text.txt", "a , " * 3000)
-    preprocess_unlabeled(many, max_length=64, **how)
+    convert_pairs(many, max_length=64, **how)
     count = tokenizer_of("bert").tokenize
     pairs = [(len(count(row["text_a"])), len(count(row["text_b"]))) for row in rows_of(out)]
     shares = [first / (first + second) for first, second in pairs]
@@ -131,19 +131,19 @@ def test_pairs_are_those_of_the_released_script_which_cuts_between_lines(
     drawn[2][1:1] = [words * 3]  # a line that fills a pair ends its document
     text = "\n\n \n".join("\n".join(map(" ".join, lines)) for lines in drawn) + "\n\n" * ended
     out, file = tmp_path / "pairs.jsonl", write(tmp_path / "text.txt", text)
-    done = preprocess_unlabeled(file, out=out, model=models["bert"], max_length=20)
+    done = convert_pairs(file, out=out, model=models["bert"], max_length=20)
     expected = released_pairs(drawn if ended else drawn[:-1], 17)
     assert [(row["text_a"].split(), row["text_b"].split()) for row in rows_of(out)] == expected
     assert ("no blank line after it" in str(done)) == (not ended)
     assert {row["group"] for row in rows_of(out)} == {f"document {n}" for n in (1, 2, 3, 4)[: 3 + ended]}
 
 
-@pytest.mark.parametrize("prepare", [preprocess_unlabeled, preprocess_depparse])
+@pytest.mark.parametrize("prepare", [convert_pairs, convert_trees])
 def test_what_a_killed_preparation_left_is_gone_after_the_next(
     prepare: Callable[..., Any], models: dict[str, Path], tmp_path: Path
 ) -> None:
     gold = "\n".join([conllu(1, "It", 2, "nsubj"), conllu(2, "rains", 0, "root"), "", ""])
-    file = write(tmp_path / "in.conllu", gold) if prepare is preprocess_depparse else tmp_path / "in.txt"
+    file = write(tmp_path / "in.conllu", gold) if prepare is convert_trees else tmp_path / "in.txt"
     how = {} if file.exists() else {"model": models["bert"]}
     write(file, gold if file.exists() else "it was\nsigned in Paris\n\n")
     process = subprocess.Popen(["true"])
@@ -161,7 +161,7 @@ def test_pairs_are_what_a_run_reads_given_by_the_seed_all_or_some_in_order(
 
     def prepare(**options: Any) -> tuple[Any, list[dict[str, Any]]]:
         how: dict[str, Any] = {"max_length": 40, "overwrite": True, "model": models["bert"], "cut": "words"}
-        return preprocess_unlabeled(file, out=out, **how | options), rows_of(out)
+        return convert_pairs(file, out=out, **how | options), rows_of(out)
 
     done, everything = prepare()
     passages = read_file(out, ["text_a", "text_b"], "group", "pairs")
@@ -208,7 +208,7 @@ TREES = f"""# newdoc id = one
 
 def test_gold_trees_pass_through_with_all_that_is_annotated(tmp_path: Path) -> None:
     file, out = write(tmp_path / "data.conllu", TREES), tmp_path / "trees.jsonl"
-    done = preprocess_depparse(file, out=out)
+    done = convert_trees(file, out=out)
     assert (done.file, done.documents, done.found, done.sentences, done.words) == (out, 2, 2, 3, 10)
     assert done.parser is None
     before, after = read_documents(file, "a"), read_documents(out, "a")
@@ -223,7 +223,7 @@ def test_gold_trees_pass_through_with_all_that_is_annotated(tmp_path: Path) -> N
     assert after[1].mentions == ()
     assert {row["trees"] for row in rows_of(out)} == {"gold"}
     write(file, TREES.replace("= two", "= one"))
-    preprocess_depparse(file, out=out, overwrite=True)
+    convert_trees(file, out=out, overwrite=True)
     keys = [[(d.key, d.group) for d in read_documents(name, "a")] for name in (file, out)]
     assert keys[0] == keys[1]
 
@@ -232,7 +232,7 @@ def test_gold_trees_pass_through_with_all_that_is_annotated(tmp_path: Path) -> N
 def test_running_text_is_parsed_into_sentences_with_a_tree_each(tmp_path: Path, plain: Any) -> None:
     text = "The dog saw it. A cat\nslept, naïvely 😀 .\n\n\nIt rains.\n"
     out = tmp_path / "trees.jsonl"
-    done = preprocess_depparse(write(tmp_path / "text.txt", text), out=out)
+    done = convert_trees(write(tmp_path / "text.txt", text), out=out)
     rows = rows_of(out)
     assert [row["document"] for row in rows] == ["document 1", "document 2"]
     assert rows[0]["sentences"] == [5, 7]
@@ -277,7 +277,7 @@ def test_every_sentence_is_a_tree_whatever_the_parser_says(tmp_path: Path) -> No
     """Heads that the parser gives; sentences, heads and relations of the document."""
     text = "\n\n".join(" ".join(f"w{head}" for head in heads) for heads, *_ in forests)
     file, out = write(tmp_path / "text.txt", text), tmp_path / "trees.jsonl"
-    preprocess_depparse(file, out=out, parser=str(tmp_path / "parser"))
+    convert_trees(file, out=out, parser=str(tmp_path / "parser"))
     documents = read_documents(out, "a")
     for (_, sentences, heads, relations), document in zip(forests, documents, strict=True):
         assert document.heads is not None

@@ -49,7 +49,7 @@ def read_jsonlines(path: Path, name: str) -> list[Document]:
 def parser_of(path: Location) -> str | None:
     """Return the parser that made the trees of a file of JSON objects; None unless its first one names one.
 
-    Lines that ``headroles preprocess depparse`` made of texts have the fields ``"trees": "automatic"`` and
+    Lines that ``headroles convert trees`` made of texts have the fields ``"trees": "automatic"`` and
     ``"parser"``; lines of annotators have neither.
 
     Raises:

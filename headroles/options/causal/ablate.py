@@ -98,6 +98,7 @@ class AblateOptions(InputOptions):
             "Questions",
             least=99,
             most=9999,
+            rare=True,
         ),
     ] = 99
     screen: Annotated[
@@ -116,13 +117,14 @@ class AblateOptions(InputOptions):
             "Questions",
             least=1,
             most=100,
+            rare=True,
         ),
     ] = 5
     references: Annotated[
         int,
         REFERENCES.but(detail="Here: mean outputs, and outputs that are drawn."),
     ] = 200
-    label: Annotated[str | None, LOSS_LABEL] = None
+    label: Annotated[str | None, LOSS_LABEL.but(rare=True)] = None
     mask: Annotated[float, MASK_SHARE] = MASK
 
     margin: Annotated[
@@ -134,11 +136,12 @@ class AblateOptions(InputOptions):
     ] = None
     test: Annotated[str | None, TEST.but(default="t-skew")] = None
     attention: Annotated[
-        str | None, ATTENTION.but(detail="Not for this command: heads are taken out of a model that runs.")
+        str | None,
+        ATTENTION.but(detail="Not for this command: heads are taken out of a model that runs.", rare=True),
     ] = None
-    preset: Annotated[str, PRESET.but(detail="Only calibrated: the released code takes no heads out.")] = (
-        "calibrated"
-    )
+    preset: Annotated[
+        str, PRESET.but(detail="Only calibrated: the released code takes no heads out.", rare=True)
+    ] = "calibrated"
     KIND: ClassVar[str] = "ablate"
     COMMAND: ClassVar[str] = "headroles ablate"
     NAMES_RUN: ClassVar[str] = "--roles"

@@ -63,11 +63,12 @@ class WhyOptions(InputOptions):
     family: Annotated[str | None, FAMILY.but(hidden=True)] = None
     test: Annotated[str | None, TEST.but(default="t-skew")] = None
     attention: Annotated[
-        str | None, ATTENTION.but(detail="Not for this command: stored maps hold no queries and keys.")
+        str | None,
+        ATTENTION.but(detail="Not for this command: stored maps hold no queries and keys.", rare=True),
     ] = None
-    preset: Annotated[str, PRESET.but(detail="Only calibrated: the released code reads no queries.")] = (
-        "calibrated"
-    )
+    preset: Annotated[
+        str, PRESET.but(detail="Only calibrated: the released code reads no queries.", rare=True)
+    ] = "calibrated"
     stream: Annotated[
         bool, STREAM.but(detail="Not for this command: units are counted before they are cut into groups.")
     ] = False

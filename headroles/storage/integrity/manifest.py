@@ -32,7 +32,7 @@ AGAIN = {
     PRUNING.name: "prune the run again",
 }
 """What to do about a damaged folder of each kind."""
-TAKES_COMPARISONS = "show, report --figures, table and verify take one, and all other commands take runs"
+TAKES_COMPARISONS = "verify takes one, and show without --head and --page; all else takes runs"
 
 
 def manifest_text(record: Mapping[str, Any]) -> str:
