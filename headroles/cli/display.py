@@ -213,7 +213,7 @@ def _plan_lines(study: "Study") -> list[tuple[str, str]]:
     lines = {
         "collect": f"{case.examples:,} inputs find a head whose mean lies {study.effect:g} SD above the "
         f"threshold, with probability {study.power:g}",
-        "both": f"{study.joint.examples:,} inputs for roles with a second test, a contrast (block, syntactic)",
+        "both": f"{study.joint.examples:,} inputs for roles with a contrast, a second test (block, syntactic)",
         "cut": f"p ≤ {case.cut:.3g} = {case.words}: {assumed}",
     }
     if other is not None:
