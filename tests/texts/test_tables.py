@@ -68,7 +68,7 @@ def test_the_files_of_every_task_are_read_by_their_headers(name: str, tmp_path: 
     [
         ("own\nIt rains.\nIt snows.\n", "own", ""),
         (
-            "id,own,score\na b c,It rains here.,1\na b c,It never snows.,2\na b c,It hails.,3\n",
+            "id,own,score\na b c,It rains here.,1\na b c,It never snows.,2\na b c,It hails now.,3\n",
             "own",
             "",
         ),
