@@ -138,7 +138,8 @@ def _result(run: Labelling, what: str) -> str:
     """Return in how many heads something was found, and in how many by role; "" where nothing was tested."""
     columns = zip(run.findings.rules, run.findings.decision, strict=True)
     tested = {rule.sieve: found for rule, found in columns if rule.role and (found != UNTESTABLE).any()}
-    tested = {name: found for name, found in tested.items() if ":all:" not in name} or tested
+    if what == FOUND["probe"]:  # the row of all items counts those of the others again
+        tested = {name: tested[name] for name in tested if name.split(":")[1] != "all"} or tested
     if not tested or not what:
         return ""
     counts = {name: int((found == ROLE).sum()) for name, found in tested.items()}
