@@ -32,10 +32,14 @@ from headroles.reports.kinds.clusters import METHODS, NOISE
 from headroles.reports.kinds.probes import QUESTIONS
 from headroles.stats.decision import ALL_CORRECTIONS, ENOUGH_FOR_NOT, TESTS
 
-UNTESTABLE, EXPLAINED = DECISIONS.index("untestable"), DECISIONS.index("explained")
+UNTESTABLE, EXPLAINED, ROLE = map(DECISIONS.index, ("untestable", "explained", "role"))
 """Codes of decisions."""
 NAMED, NOTES, HASH = 16, 6, 12
 """Most roles that a sentence names, most notes on what was left out, and digits of a hash."""
+FOUND = {
+    "label": "a role", "probe": "an accuracy beyond its baseline", "surface": "a value above even attention"
+}  # fmt: skip
+"""What a head of each kind of run was tested for, in words; other kinds have no sentence with a result."""
 STACKS = {
     "encoder": " in the encoder",
     "decoder": " in the decoder's attention to its own tokens",
@@ -119,6 +123,7 @@ def _run(run: Labelling) -> str:
         norms=model.get("weights") == "norm", about=about(run), clusters=_clusters(run),
         test=_test(decision.test), decision=decision, correction=_correction(decision, kind.families(run)),
         silent=_names(silent) if some else "", tested=counts if numbers else "",
+        result=_result(run, FOUND.get(kind.name, "")),
         column="other " * some + COLUMNS.get(kind.name, "role"),
         interval=words.interval_name(decision).split(" (that of")[0],
         resampled=words.uses_resamples(decision), enough=ENOUGH_FOR_NOT,
@@ -126,6 +131,28 @@ def _run(run: Labelling) -> str:
         "below even attention" if kind.name == "surface" else "not",
         withheld=" withheld, since " in " ".join(run.assessment.remarks if run.assessment else ()),
         left_out=" ".join(notes), software=_software(manifest),
+    )  # fmt: skip
+
+
+def _result(run: Labelling, what: str) -> str:
+    """Return in how many heads something was found, and in how many by role; "" where nothing was tested."""
+    columns = zip(run.findings.rules, run.findings.decision, strict=True)
+    tested = {rule.sieve: found for rule, found in columns if rule.role and (found != UNTESTABLE).any()}
+    if what == FOUND["probe"]:  # the row of all items counts those of the others again
+        tested = {name: tested[name] for name in tested if name.split(":")[1] != "all"} or tested
+    if not tested or not what:
+        return ""
+    counts = {name: int((found == ROLE).sum()) for name, found in tested.items()}
+    ranked = sorted(filter(counts.get, counts), key=lambda name: -counts[name])
+    heads, none = np.any([found == ROLE for found in tested.values()], axis=0), [*counts.keys() - {*ranked}]
+    parts = [f"{isolate(name)} in {counts[name]:,}" for name in ranked[:NAMED]]
+    parts += [f"{len(ranked) - NAMED:,} more in fewer"] * (len(ranked) > NAMED)
+    rest = plural(len(none), "other") if len(none) > NOTES else _names(sorted(none)) if none else ""
+    return _said(
+        "result",
+        bare=run.decision.correction == "none", corrected=run.decision.correction != "none", what=what,
+        count=f"{heads.sum():,}" if ranked else "none", heads=plural(heads.size, "head"),
+        parts=join_names(parts) if parts else "", rest=rest if parts else "",
     )  # fmt: skip
 
 
@@ -164,7 +191,9 @@ def _inputs(manifest: Mapping[str, Any]) -> str:
 def _roles(run: Labelling) -> str:
     """Return the roles with chance value, margin and contrasts."""
     findings, of = run.findings, CONTROLS[VALUES]
-    rules = [rule for rule in findings.rules if rule.role]
+    some = (findings.decision != UNTESTABLE).any(axis=(1, 2)).tolist()
+    pairs = [(rule, known) for rule, known in zip(findings.rules, some, strict=True) if rule.role]
+    rules = [rule for rule, known in pairs if known] or [rule for rule, _ in pairs]
     if not rules:
         return ""
     levels: dict[tuple[str, str], list[str]] = {}

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headroles.catalogue import Entry
+from headroles.options.probe import SAMPLE
 from headroles.records.numbers import plural
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import Cell, Sheet
@@ -173,10 +174,11 @@ def _grid(shown: ShownSieve, pieces: Sequence[str], label: int) -> Text:
 
 
 def show_tasks(console: Console) -> None:
-    """Print every task with its question, columns and name on the hub."""
+    """Print every task with its question, columns and name on the hub, and the shipped trees."""
     for task in TASKS.values():
         columns = ", ".join(task.columns)
         console.print(Text(f"{task.name:<6} {task.question}; columns {columns}; hub {task.config}"))
+    console.print(Text(f"{'EWT':<6} 160 gold trees of {SAMPLE}; headroles probe reads them without --data"))
 
 
 def show_plan(console: Console, study: "Study") -> None:
@@ -213,7 +215,7 @@ def _plan_lines(study: "Study") -> list[tuple[str, str]]:
     lines = {
         "collect": f"{case.examples:,} inputs find a head whose mean lies {study.effect:g} SD above the "
         f"threshold, with probability {study.power:g}",
-        "both": f"{study.joint.examples:,} inputs for roles with a contrast, a second test (block, syntactic)",
+        "both": f"{study.joint.examples:,} inputs for roles with a second test (block, syntactic)",
         "cut": f"p ≤ {case.cut:.3g} = {case.words}: {assumed}",
     }
     if other is not None:

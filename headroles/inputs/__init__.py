@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = public_names(
         "identity": "Identity Sketches shared_inputs",
         "json_files": "has_trees stream_objects",
         "order": "ShuffledUnits",
-        "passages": "read_corpus",
+        "passages": "read_corpus with_text_column",
         "sketch": "Sketch find_shared shared_share",
         "units": "unit_names",
     },

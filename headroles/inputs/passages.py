@@ -1,5 +1,6 @@
 """Read the inputs of a run: a task's samples or dataset, files and addresses, or windows of documents."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from headroles.errors import BadInput
 from headroles.extraction.gold.jsonlines import parser_of
 from headroles.extraction.gold.read import object_documents, read_documents
 from headroles.extraction.model.checkpoint import Checkpoint
-from headroles.extraction.texts.files import Location, file_format, list_files
-from headroles.extraction.texts.rows import HUB_ENDINGS, JSON_ENDINGS, TABLE_ENDINGS
+from headroles.extraction.texts.files import Location, check_present, file_format, list_files
+from headroles.extraction.texts.rows import HUB_ENDINGS, JSON_ENDINGS, TABLE_ENDINGS, find_text_column
 from headroles.extraction.texts.sources import (
     CONLLU_ENDING,
     check_readable,
@@ -95,6 +96,28 @@ def _corpus_of(
     sample = read_sample(task)
     source = {"kind": "sample", "name": "written for headroles", "rows": len(sample)}
     return _list_corpus(sample, options, source)
+
+
+def with_text_column(options: Any) -> Any:
+    """Return options that name the only column of texts, where none was named and the data are a table.
+
+    Raises:
+        BadInput: When there is no such file, or not exactly one column holds texts.
+    """
+    if (
+        not isinstance(options, InputOptions)
+        or not isinstance(options.data, str)
+        or options.source == "hub"
+        or options.text_columns()
+    ):
+        return options
+    refuse_name(options.data)
+    check_present(options.data)
+    file = list_files(options.data, TABLE_ENDINGS, beside=(".json",))[0]
+    if file_format(file) not in (".tsv", ".csv"):
+        return options
+    others = (options.group, getattr(options, "label", None))
+    return replace(options, text_a=find_text_column(file, others))
 
 
 def check_data(options: InputOptions) -> None:

@@ -28,6 +28,8 @@ from headroles.sieves.settings import ROOTS
 LAYOUTS = ("conllu", "words", "conll2012", "gap", "winobias", "jsonl")
 """Layouts of gold annotation, those of ``extraction.gold.read.LAYOUTS``."""
 PROBES = ("dependency", "trees", "coreference")
+SAMPLE = "UD English EWT"
+"""Treebank of the shipped trees: 160 sentences of as many documents."""
 WINDOW = 256
 """Default length of the longest window in tokens, special tokens included."""
 EPOCHS = 100
@@ -53,6 +55,7 @@ class ProbeOptions(CommonOptions):
         tuple[str | DataObject, ...],
         DATA.but(
             detail="It has gold annotation; may be repeated (GAP, WinoBias pro and anti).",
+            default="160 shipped trees of UD English EWT",
             python="Any",
             in_python="Or a list of dictionaries with the fields of JSON lines.",
         ),
@@ -131,10 +134,10 @@ class ProbeOptions(CommonOptions):
         CommonOptions.__post_init__(self)
         if not self.probes:
             raise BadInput(f"a run of probes names at least one of {', '.join(PROBES)}, but got none")
-        if not self.data and self.attention is None:
+        if not (self.data or self.attention) and ("coreference" in self.probes or self.layout):
             raise BadInput(
-                "probes need gold annotation: name a file of it with --data, or with --attention stored maps "
-                "whose list has it"
+                "without --data, probes read shipped trees, which have their own layout and no mentions; "
+                "name a file of gold annotation with --data, or leave --layout and coreference out"
             )
         if self.kind in ("decoder", "cross"):
             raise BadInput(
@@ -193,8 +196,8 @@ class ProbeOptions(CommonOptions):
 
     @property
     def name(self) -> str:
-        """Name of the inputs: the first file's."""
-        first = self.attention or self.data[0]
+        """Name of the inputs: the first file's, or that of the shipped trees."""
+        first = self.attention or next(iter(self.data), "EWT")
         return "data" if isinstance(first, DataObject) else Path(first).name.split(".")[0]
 
     @property

@@ -15,6 +15,7 @@ from typing import Any
 from headroles.errors import BadInput
 from headroles.extraction.model.borrow import borrow
 from headroles.inputs.corpora import Corpus, first_part
+from headroles.inputs.passages import with_text_column
 from headroles.kinds import RunKind, kind_named
 from headroles.options.run import CommonOptions
 from headroles.progress import LOAD, PARSE, REPORT, SCORE, TEST, Advance, Phases, Progress, phases_of
@@ -49,6 +50,7 @@ def run(options: CommonOptions, progress: Progress | Phases | None = None) -> La
         KeyboardInterrupt: When the run was stopped; the message says how many shards are kept.
     """
     kind = kind_named(options.KIND)
+    options = with_text_column(options)
     check_run(options)
     in_other_processes = uses_other_processes(options)
     remote = remote_place(options, in_other_processes)

@@ -70,6 +70,16 @@ def test_accuracies_are_of_all_arcs_and_hits_of_offsets_are_counted_by_hand(
                 assert hits == arcs.count(int(name)), (row, unit, name)
 
 
+def test_without_data_the_shipped_trees_are_asked_about_and_their_documents_are_the_units(
+    model_of: ModelOf,
+) -> None:
+    run = headroles.probe("dependency", model=model_of("bert"), maps=0, max_length=64)
+    source = run.manifest["source"]
+    assert (source["kind"], source["name"], source["rows"]) == ("sample", "UD English EWT", 160)
+    assert run.manifest["command"].startswith("headroles probe dependency --max-length")
+    assert len(set(run.scores.units)) == len(run.scores.examples) == 160
+
+
 def test_arcs_that_a_window_cuts_off_are_lost_and_counted(tmp_path: Path, model_of: ModelOf) -> None:
     rows = []
     for words in (6, 30, 9, 41, 7):

@@ -315,5 +315,6 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
         wanted = {file for file in wanted if not file.startswith(f"headroles/{name}/")}
         wanted |= _packed(f"headroles.{name}", source / name)
     assert names == wanted
-    assert {f"headroles/samples/{task}.tsv" for task in ("QNLI", "QQP", "MRPC", "SST-2")} < names
+    samples = ("QNLI.tsv", "QQP.tsv", "MRPC.tsv", "SST-2.tsv", "EWT.conllu", "EWT.md")
+    assert {f"headroles/samples/{name}" for name in samples} < names
     assert {"headroles/py.typed", "headroles/parser/meta.json"} < names

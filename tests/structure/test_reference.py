@@ -42,10 +42,10 @@ def test_made_files_are_those_of_the_code() -> None:
 
 
 def test_the_reference_has_every_public_name_sieve_command_and_option_once() -> None:
-    python, sieves, commands = (
-        (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8")
-        for name in ("python", "sieves", "commands")
+    sieves, commands = (
+        (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8") for name in ("sieves", "commands")
     )
+    python = "".join(file.read_text("utf-8") for file in (DOCS / "reference" / "python").glob("*.md"))
     assert sorted(re.findall(r"^::: headroles\.(\w+)$", python, re.M)) == sorted(headroles.__all__)
     own = [sieve.name.replace("<", "&lt;") for sieve in entries() if sieve.origin == "headroles"]
     assert [name for name in own if sieves.count(f"\n| `{name}` |") != 1] == []

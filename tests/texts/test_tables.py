@@ -17,6 +17,8 @@ from headroles.extraction import (
     read_table,
     sample_passages,
 )
+from headroles.inputs import with_text_column
+from headroles.kinds import kind_named
 from headroles.records import Passage
 from headroles.tasks import TASKS, task_of
 from tests.support.texts import corpus_of, facts, read_rows, write, write_rows
@@ -59,6 +61,22 @@ def test_the_files_of_every_task_are_read_by_their_headers(name: str, tmp_path: 
     assert len(sample) == len({passage.texts for passage in sample}) >= 128
     assert {len(passage.texts) for passage in sample} == {len(columns)}
     assert sample[0].key == f"{name}/0"
+
+
+def test_the_only_column_of_texts_is_taken_and_a_choice_is_refused_with_its_names(tmp_path: Path) -> None:
+    for content, answer in (
+        ("own\nIt rains.\nIt snows.\n", "own"),
+        ("id,own,score\na b c,It rains here.,1\na b c,It never snows.,2\na b c,It hails now.,3\n", "own"),
+        ("one,other\nIt rains a lot.,It never snows here.\n", "the columns 'one' and 'other' do; give"),
+        ("a,b\n1,2\n", "no column does; give --text-a COLUMN"),
+        ("It never rains here.\nIt never snows here.\n", "reads like a text: 'It never rains here.'"),
+    ):
+        options = kind_named("label").options({"data": str(write(tmp_path / "own.csv", content))})
+        if answer == "own":
+            assert with_text_column(options).text_a == answer
+        else:
+            with pytest.raises(BadInput, match=answer):
+                with_text_column(options)
 
 
 def test_texts_and_groups_of_parquet_may_be_kept_once_each(tmp_path: Path) -> None:

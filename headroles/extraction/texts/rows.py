@@ -3,13 +3,15 @@
 import csv
 import json
 import math
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from headroles.errors import BadInput
+from headroles.errors import BadInput, shorten
 from headroles.extraction.texts.files import LONGEST_LINE, Location, file_format, open_binary, open_text
+from headroles.records.numbers import join_names
 from headroles.records.objects import DataObject
 
 if TYPE_CHECKING:
@@ -101,7 +103,8 @@ class _Lines:
 def _row(cells: list[str], header: list[str], place: str) -> dict[str, object]:
     if len(cells) != len(header):
         raise BadInput(
-            f"{place}: a row has as many cells as the header ({len(header)}), but got {len(cells)}; mend it"
+            f"{place}: a row has as many cells as the header ({len(header)}), but got {len(cells)}; mend it "
+            f"(in .csv, a text with a comma stands in double quotes)"
         )
     return dict(zip(header, cells, strict=True))
 
@@ -249,6 +252,43 @@ def missing_column(place: str, column: str, columns: Sequence[object]) -> BadInp
     """
     known = ", ".join(map(str, columns)) or "none"
     return BadInput(f"{place}: the column {column!r} is needed but not there; columns: {known}")
+
+
+def find_text_column(where: Location, others: Collection[str | None] = ()) -> str:
+    """Return the only column of a tab- or comma-separated file that holds texts, by its first rows.
+
+    A column holds texts if its cells have at least three words on average, and most of them differ. A file
+    with a single column holds texts there.
+
+    Args:
+        where: The file.
+        others: Columns that are known to hold something else.
+
+    Raises:
+        BadInput: When no column holds texts, or several do, or the first line of the file is a text itself.
+    """
+    with closing(_table_rows(where, "\t" if file_format(where) == ".tsv" else ",")) as rows:
+        first = [row for _, row in islice(rows, ROWS_AT_ONCE)]
+    names = [*first[0]] if first else []
+    found = [name for name in names if name not in others and (len(names) == 1 or _holds_texts(first, name))]
+    if len(found) != 1:
+        texts = f"the columns {join_names(list(map(repr, found)))} do" if found else "no column does"
+        raise BadInput(
+            f"the column of the text is taken where only one holds texts, but in '{where}' {texts}; give "
+            f"--text-a COLUMN and, for pairs, --text-b COLUMN; columns: {', '.join(names) or 'none'}"
+        )
+    if len(found[0].split()) > 3:
+        raise BadInput(
+            f"the first line of a table names its columns, but that of '{where}' reads like a text: "
+            f"{shorten(found[0])}; put a name such as text above it, or give --text-a COLUMN if it is one"
+        )
+    return found[0]
+
+
+def _holds_texts(rows: Sequence[dict[str, object]], column: str) -> bool:
+    """Return whether the cells of a column have at least three words on average, and most of them differ."""
+    cells = [str(row[column]) for row in rows]
+    return sum(len(cell.split()) for cell in cells) >= 3 * len(cells) and len({*cells}) > len(cells) / 2
 
 
 def check_columns(where: Location, columns: Sequence[str]) -> None:

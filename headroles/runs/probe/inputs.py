@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from headroles.inputs.corpora import ListCorpus, first_inputs
 from headroles.inputs.identity import Identity
 from headroles.inputs.units import unit_names
 from headroles.maps.documents import read_map_documents
-from headroles.options.probe import LEAST_ARCS, WINDOW, ProbeOptions
+from headroles.options.probe import LEAST_ARCS, SAMPLE, WINDOW, ProbeOptions
 from headroles.records.documents import Document, Window
 from headroles.records.objects import DataObject, refuse_name
 from headroles.records.passage import Passage
@@ -43,6 +44,10 @@ def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
     _check_once(options.data)
     documents: list[Document] = []
     layouts = []
+    if not options.data:
+        with resources.as_file(resources.files("headroles") / "samples" / "EWT.conllu") as path:
+            documents = read_documents(path, options.name)
+        layouts.append("conllu")
     names = [
         "data" if isinstance(given, DataObject) else Path(given).name.split(".")[0] for given in options.data
     ]
@@ -62,12 +67,17 @@ def read_inputs(options: ProbeOptions) -> tuple[list[Document], dict[str, Any]]:
         )
         kept_documents = [documents[position] for position in sorted(drawn_positions.tolist())]
     digest = hashlib.sha256("\0".join(sorted({document.text for document in kept_documents})).encode())
-    files = zip(options.data, layouts, strict=True)
+    files = zip(options.data, layouts, strict=bool(options.data))
     parsers = {_parser_of(given) for given, layout in files if layout == "jsonl"} - {None}
     trees = {"trees": f"automatic: {', '.join(sorted(map(str, parsers)))}"} if parsers else {}
     return kept_documents, trees | first_inputs(options.first) | {
-        "kind": "object" if any(isinstance(given, DataObject) for given in options.data) else "file",
-        "name": ", ".join(given.name if isinstance(given, DataObject) else given for given in options.data),
+        "kind": "object"
+        if any(isinstance(given, DataObject) for given in options.data)
+        else "file"
+        if options.data
+        else "sample",
+        "name": ", ".join(given.name if isinstance(given, DataObject) else given for given in options.data)
+        or SAMPLE,
         "layout": ", ".join(dict.fromkeys(layouts)),
         "rows": len(documents),
         "sha256": digest.hexdigest(),
