@@ -182,7 +182,8 @@ def _matters(measured: Measured) -> Sentence:
         damage = damage_text(row.mean, row.low, row.high, measured.unit(arm))
         said.append(f"{of}{claims.place_name(row)} does most damage: {damage}{scale}")
     if better := counts[INTERFERING]:
-        said.append(f"{better:,} {'interferes' if better == 1 else 'interfere'}: the model is better without")
+        verb, them = ("interferes", "it") if better == 1 else ("interfere", "them")
+        said.append(f"{better:,} {verb}: the model is better without {them}")
     said.append("Each was taken out alone. Others can make up for it, so damages are lower bounds")
     lead = some_of(needed, plural(codes.size, "head"), "is", "are", "is shown to be")
     return Sentence(f"{lead} needed", f"{together}. {'. '.join(said)}.", *((arm, "role") if needed else ()))
@@ -213,7 +214,7 @@ def _parked(measured: Measured) -> Iterator[str]:
         who = f"{plural(row.heads, 'head')} that {claims.does(row.role, row.heads)}"
         if row.negligible:
             yield f"Of {who}, {row.negligible:,} {'is' if row.negligible == 1 else 'are'}"
-        yield f"The mean damage of {'these' if row.negligible else who}, {mean}, {shown}"
+        yield f"The mean damage of {f'all {row.heads:,}' if row.negligible else who}, {mean}, {shown}"
 
 
 def _predicted(measured: Measured) -> Sentence:
@@ -310,7 +311,7 @@ def _together(measured: Measured) -> Iterator[tuple[str, str]]:
     rest = f": {join_names(names)}" if names else ""
     if beyond := [role_title(row.role) for row in rows.where(excess_decision="more than the sum")]:
         some_roles = join_names(beyond) if len(beyond) <= NAMED else plural(len(beyond), "role")
-        rest += f". For {some_roles}, it is more than the damages of the heads alone, added up"
+        rest += f". For {some_roles}, the set does more damage than its heads alone, added up"
     yield f"Taken out together, the heads of {some} more damage than random sets", rest
 
 

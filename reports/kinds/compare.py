@@ -14,6 +14,7 @@ from headroles.records.numbers import count, exact, isolate, join_names, mean, n
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Table, counted
 from headroles.reports.answer import Answer, Sentence
+from headroles.reports.kinds.claims import role_title
 from headroles.reports.words import heads_in_layers
 
 CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE = range(len(OUTCOMES))
@@ -174,7 +175,7 @@ def answer_of(compared: Compared) -> Answer:
         rows = compared.changes.take(compared.roles)
         row = rows[int(np.nanargmax(np.abs(rows["difference"])))]
         lead = f"{beyond:,} of {compared.pairs} changed"
-        largest = f"{row.layer}-{row.head}, {isolate(row.sieve)}: {_change(row)}"
+        largest = f"{row.layer}-{row.head}, {role_title(row.sieve)}: {_change(row)}"
         rest = f"by more than {bound}, most in {largest}.{more}"
     sentences = [Sentence(lead, rest, "", "changed"), *_moved(compared)]
     if same:

@@ -18,6 +18,7 @@ from headroles.records.roles import phrase_of
 from headroles.records.table import Cell, Column, Row, Table
 from headroles.reports.account import account
 from headroles.reports.answer import Answer, Sentence
+from headroles.reports.kinds.claims import some_of
 from headroles.reports.words import error_rate, heads_in_layers
 
 TITLES = {"dependency": "Dependency relations", "coreference": "Coreference", "trees": "Trees"}
@@ -289,9 +290,9 @@ def _largest(asked: Asked) -> list[Sentence]:
         said.append(Sentence(lead, f"; {_baseline(top)}.{more}", column_of(top)))
     row = next((row for row in asked.groups.get("dependency", ()) if row.row == "dependency:all"), None)
     if honest and row is not None and row.layer >= 0 and not math.isnan(row.accuracy):
-        words = {"beyond": "beyond the margin", "undetermined": "this stays open"}
+        words = {"undetermined": "this stays open", "untestable": "this could not be tested"}
         lead = f"Over all relations, {row.layer}-{row.head} is right {percent(row.accuracy)}\u00a0%"
-        decision = words.get(row.decision, row.decision)
+        decision = words.get(row.decision, f"{row.decision} the margin")
         said.append(Sentence(lead, f"; {_baseline(row)}: {decision}.", column_of(row)))
     return [replace(said[0], rest=" ".join([said[0].rest, *(one.text for one in said[1:])]))] if said else []
 
@@ -346,7 +347,7 @@ def _gaps(asked: Asked) -> list[Sentence]:
     first = gaps[0]
     rows = gaps.where(measure=first.measure, first=first.first, second=first.second)
     count = int((rows["q"] <= asked.run.decision.alpha).sum())
-    lead = f"{count:,} of {plural(len(rows), 'head')} {'differs' if count == 1 else 'differ'}"
+    lead = some_of(count, plural(len(rows), "head"), "differs", "differ", "is shown to differ")
     return [Sentence(lead, f"in {first.measure} between {isolate(first.first)} and {isolate(first.second)}.")]
 
 

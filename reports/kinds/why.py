@@ -186,11 +186,9 @@ def answer_of(asked: Asked) -> Answer:
         units += f", removals on {len(origins.knocked.units):,} more"
     rate = error_rate(replace(run.decision, family="run"), "", "verdicts", "verdict")
     named = plural(heads, "head") if heads else "heads"
-    sentences: Iterable[Sentence] = (
-        *_verdicts(asked), *_roles(asked.roles), *_neurons(asked), *_directions(origins),
-    )  # fmt: skip
-    if not asked.roles:
-        sentences = [Sentence("No head holds a role", "that could be asked about, so nothing was tested.")]
+    sentences: Iterable[Sentence] = [*_verdicts(asked)]
+    if with_test(origins.origins, "verdict"):
+        sentences = [*sentences, *_roles(asked.roles), *_neurons(asked), *_directions(origins)]
     title = f"Why {does_it} {named}{claims.of_model(run)} attend where {it_does}?"
     return claims.answer_about(run, title, [run.scores.stack.words, units, rate], sentences)
 
@@ -199,6 +197,7 @@ def _verdicts(asked: Asked) -> Iterator[Sentence]:
     """Yield how many roles of heads are vertical and by query, how many stay open, and what would decide."""
     rows = asked.origins.origins
     if not rows:
+        yield Sentence("No head holds a role", "that could be asked about, so nothing was tested.")
         return
     vertical, query, still, left = (count_of(rows, word, "verdict") for word in VERDICTS)
     bare = rows.take((rows["verdict"] == UNTESTABLE) & (rows["count"] < FEWEST_UNITS))

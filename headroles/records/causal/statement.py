@@ -93,9 +93,10 @@ def certificate_sentence(pruning: Pruning) -> str:
             f"No head is removed. Without {_heads(first.size, total)}, damage below the bound of {bound} "
             f"is not shown: {why}."
         )
+    removed = f"{_heads(step.size, total)} {'is' if step.size == 1 else 'are'} removed"
     return (
-        f"{_heads(step.size, total)} {'is' if step.size == 1 else 'are'} removed. With {level} confidence, "
-        f"{_at_most(pruning, step)}; the bound is {bound}. The mean is {_shift(pruning, step.mean)}, on {step.count} units that did not "
+        f"{removed}. With {level} confidence, {_at_most(pruning, step)}; the "
+        f"bound is {bound}. The mean is {_shift(pruning, step.mean)}, on {step.count} units that did not "
         f"choose the heads. {missed_sentence(step)}"
     )
 
