@@ -212,6 +212,9 @@ def _parked(measured: Measured) -> Iterator[str]:
         mean = damage_text(row.damage, row.damage_low, row.damage_high, measured.unit(row.arm))
         shown = "is negligible" if row.no_damage == "negligible" else "is not shown to be negligible"
         who = f"{plural(row.heads, 'head')} that {claims.does(row.role, row.heads)}"
+        if row.heads == 1:
+            yield f"The one that {claims.does(row.role, 1)} {'is' if row.negligible else 'is not'} among them"
+            return
         if row.negligible:
             yield f"Of {who}, {row.negligible:,} {'is' if row.negligible == 1 else 'are'}"
         yield f"The mean damage of {f'all {row.heads:,}' if row.negligible else who}, {mean}, {shown}"

@@ -55,7 +55,7 @@ def _everywhere(atlas: Atlas) -> Iterator[Sentence]:
         lead = f"{everywhere:,} of {plural(some, 'label')} {'holds' if everywhere == 1 else 'hold'}"
         said.append((f"{lead} in {_all(runs)}", f"{two}{_in(atlas, group)}"))
     if said:
-        rest = "; ".join([said[0][1], *map("".join, said[1:])])
+        rest = "; ".join([said[0][1].lstrip(), *map("".join, said[1:])])
         tested = "Each is tested over its runs together (partial conjunction), corrected over heads"
         yield Sentence(said[0][0], f"{rest}. {tested}.")
 
