@@ -254,15 +254,12 @@ def outcomes_sentence(compared: Compared) -> str:
 
 
 def label_change_text(row: Row) -> str:
-    """Return how many labels differ, with the number under swaps; p only where more than one differs."""
-    differ = "1 label differs" if row.changed == 1 else f"{row.changed or 'no'} labels differ"
-    text = f"{row.labels_a:,} in A, {row.labels_b:,} in B; {differ} "
-    text += f"({row.gained:,} gained, {row.lost:,} lost)"
+    """Return how many labels moved, with the number under swaps; p only where more than one did."""
+    text = f"{row.labels_a:,} in A, {row.labels_b:,} in B ({row.gained:,} gained, {row.lost:,} lost)"
     if math.isnan(row.p):
         return text
-    text += f"; after swaps {_swapped(row)} differ"
-    lone = "; a single head at the edge of the decision is no finding"
-    return text + (lone if row.changed == 1 else f", p = {number(row.p)}")
+    text += f". Random swaps of A and B move {_swapped(row)}"
+    return text + (". One head at the edge is no finding" if row.changed == 1 else f" (p = {number(row.p)})")
 
 
 def verdicts(compared: Compared) -> list[tuple[str, str]]:

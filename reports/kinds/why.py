@@ -316,9 +316,8 @@ def _directions(origins: records.Origins) -> Iterator[Sentence]:
     chosen = np.array([not is_quiet(row.role) for row in asked], dtype=np.bool_)
     rows = asked.take(chosen)
     shared = len(asked) - len(rows)
-    looks = "looks" if shared == 1 else "look"
-    left = f". {plural(shared, 'other role')} of heads {looks} at keys that many queries share"
-    left = f"{left}, where this is no test" * (shared > 0)
+    left = f". Left out: {plural(shared, 'role')} of heads at keys that many queries share"
+    left *= shared > 0
     of_all, some = f"of {plural(len(rows), 'role')} of heads", [row.rank for row in rows if row.rank > 0]
     if rows and not some:
         yield Sentence(f"None {of_all}", f"is shown to have a direction beyond distance{left}.")

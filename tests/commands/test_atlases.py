@@ -63,10 +63,7 @@ def test_consensus_is_the_partial_conjunction_of_the_runs_own_p(apart: bool, tmp
     runs = [_run(level, seed, text=str(seed * apart)) for seed, level in enumerate(levels, 1)]
     found = _atlas(tmp_path, runs)
     assert {row.combination for row in found.consensus} == {"fisher" if apart else "bonferroni"}
-    some, every = (
-        sum(row.held > 0 for row in found.consensus),
-        sum(row.at_least == 3 for row in found.consensus),
-    )
+    every, some = (found.consensus["at_least"] == 3).sum(), (found.consensus["held"] > 0).sum()
     assert f"{every} of {some} labels hold in all 3 runs, " in report_of(found).answer.sentences[0].text
     for place, role in enumerate(ROLES):
         rows = [row for row in found.consensus if row.sieve == role]
