@@ -164,99 +164,101 @@ def answer_of(measured: Measured) -> Answer:
         error_rate(run.decision, "verdict and arm", "verdicts", "verdict"),
     ]  # fmt: skip
     title = f"Which of the {plural(run.findings.count[0].size, 'head')}{claims.of_model(run)} matter?"
-    parts = (_verdicts, _most, _quiet, _which, _where, _cells, _together)
-    sentences = [sentence for part in parts for sentence in part(measured)]
-    bound = "The damage of one head is a lower bound", ": other heads can make up for one that is missing."
-    return claims.answer_about(run, title, about, [*sentences, Sentence(*bound)])
+    sentences = _matters(measured), _little(measured), _predicted(measured)
+    return claims.answer_about(run, title, about, sentences)
 
 
-def _verdicts(measured: Measured) -> Iterator[Sentence]:
-    """Yield how many heads have each verdict, and what leaves most open, where most are."""
+def _matters(measured: Measured) -> Sentence:
+    """Return how many heads are needed, the largest damage, and what a damage of one head leaves open."""
     arm, codes, counts = measured.arm, measured.verdicts(measured.arm), measured.counts(measured.arm)
-    needed, layers = counts[NEEDED], measured.run.scores.stack.numbers
-    lead = some_of(needed, plural(codes.size, "head"), "is", "are", "is shown to be")
+    needed, layers, outcome = counts[NEEDED], measured.run.scores.stack.numbers, parse_column(arm).outcome
     at = {*np.nonzero(codes == NEEDED)[0].tolist()}
     together = f", all of layer {layers[min(at)]}" if needed > 1 and len(layers) > 1 and len(at) == 1 else ""
-    rest = join_names([
-        f"{counts[code]:,} {VERDICTS[code]}" for code in (NEGLIGIBLE, INTERFERING, UNDETERMINED, UNTESTABLE)
-        if counts[code] or code == NEGLIGIBLE
-    ])  # fmt: skip
-    shown = (arm, "role") if needed else ("", "")
-    yield Sentence(f"{lead} needed", f"{together}; {rest}. Each is taken out alone.", *shown)
-    if counts[UNDETERMINED] > codes.size / 2:
-        rows = sorted(measured.rows(measured.ablated.margins), key=lambda row: row.margin)
-        wide, more = next((row for row in rows if row.negligible > codes.size / 2), None), ""
-        if wide is not None:
-            loss = parse_column(arm).outcome == LOSS
-            size = f"{share(wide.margin)} of the loss" if loss else number(wide.margin)
-            more = f" At a margin of {size}, {wide.negligible:,} would be negligible."
-        yield Sentence("These inputs leave most heads open", f". More inputs would decide more.{more}")
+    said = []
+    if (row := measured.largest(arm)) is not None:
+        taken = int((~np.isnan(measured.damage.where(arm=arm)["mean"])).sum())
+        of = f"Of {taken:,} that were taken out, " if taken < codes.size else ""
+        scale = f" ({SCALES[outcome]} of the {OUTCOME_WORDS[outcome]})" if outcome in SCALES else ""
+        damage = damage_text(row.mean, row.low, row.high, measured.unit(arm))
+        said.append(f"{of}{claims.place_name(row)} does most damage: {damage}{scale}")
+    if better := counts[INTERFERING]:
+        verb, them = ("interferes", "it") if better == 1 else ("interfere", "them")
+        said.append(f"{better:,} {verb}: the model is better without {them}")
+    said.append("Each was taken out alone. Others can make up for it, so damages are lower bounds")
+    lead = some_of(needed, plural(codes.size, "head"), "is", "are", "is shown to be")
+    return Sentence(f"{lead} needed", f"{together}. {'. '.join(said)}.", *((arm, "role") if needed else ()))
 
 
-def _most(measured: Measured) -> Iterator[Sentence]:
-    """Yield the head of the largest damage, and the layers of most and least among those taken out whole."""
-    arm, damage, outcome = measured.arm, measured.ablated.damage, parse_column(measured.arm).outcome
-    if (row := measured.largest(arm)) is None:
-        return
-    means = damage.mean[damage.of(arm)]
-    taken = int((~np.isnan(means)).sum())
-    scale = f" ({SCALES[outcome]} of the {OUTCOME_WORDS[outcome]})" if outcome in SCALES else ""
-    rest = f"of the {taken:,} that were taken out" if taken < means.size else ""
-    rest += f", {damage_text(row.mean, row.low, row.high, measured.unit(arm))}{scale}"
-    by_layer = zip(measured.run.scores.stack.numbers, means, strict=True)
-    layers = {name: float(own.mean()) for name, own in by_layer if not np.isnan(own).any()}
-    if len(layers) > 1:
-        first, last = max(layers, key=layers.__getitem__), min(layers, key=layers.__getitem__)
-        rest += f". Heads of layer {first} do most on average ({number(layers[first])}), "
-        rest += f"those of layer {last} least ({number(layers[last])})"
-    yield Sentence(f"Head {claims.place_name(row)} does most damage", f"{rest}.")
+def _little(measured: Measured) -> Sentence:
+    """Return how many heads are negligible, also of roles that park attention, and what stays open."""
+    arm, counts, damage = measured.arm, measured.counts(measured.arm), measured.ablated.damage
+    heads, units = sum(counts), int(damage.count[damage.of(arm)].max(initial=0))
+    few = f"Below {ENOUGH_FOR_LITTLE} units no head can be called negligible; here are {units:,}"
+    said = [few] if units < ENOUGH_FOR_LITTLE else [*_parked(measured)]
+    still, untested = counts[UNDETERMINED], counts[UNTESTABLE]
+    said += [f"{still:,} {'stays' if still == 1 else 'stay'} open"] * bool(still)
+    said += [f"{untested:,} could not be tested"] * bool(untested)
+    if still > heads / 2 and units >= ENOUGH_FOR_LITTLE:
+        said.append("More inputs would decide more")
+    lead = some_of(counts[NEGLIGIBLE], plural(heads, "head"), "is", "are", "is shown to be")
+    shown = (arm, "not") if counts[NEGLIGIBLE] else ()
+    return Sentence(f"{lead} negligible", "".join(f". {text}" for text in said) + ".", *shown)
 
 
-def _quiet(measured: Measured) -> Iterator[Sentence]:
-    """Yield whether roles that predict no damage have negligible heads, where a head holds one."""
+def _parked(measured: Measured) -> Iterator[str]:
+    """Yield how many heads of the first role that parks attention are negligible, and their mean damage."""
     rows = [row for row in measured.rows(measured.ablated.roles) if row.quiet and row.heads]
-    if not rows:
-        return
-
-    def part(row: Row) -> str:
-        heads = plural(row.heads, "head")
-        return f"{row.negligible or 'None'} of {heads} that {claims.does(row.role, row.heads)}"
-
-    first, *others = sorted(rows, key=lambda row: (":" in row.role, -row.heads))
-    mean = damage_text(first.damage, first.damage_low, first.damage_high, measured.unit(first.arm))
-    ending = {"negligible": ", which is negligible", "undetermined": ": not shown to be negligible"}
-    rest = ""
-    if first.no_damage in ending:
-        rest = f". The mean damage of all {first.heads:,} is {mean}{ending[first.no_damage]}"
-    if more := [part(row) for row in others if row.negligible]:
-        rest += f". Also negligible: {join_names(more[:NAMED])}"
-    verb = "is" if first.negligible < 2 else "are"
-    yield Sentence(f"{part(first)} {verb} negligible", f"{rest}.", first.role, "role")
+    for row in sorted(rows, key=lambda row: (":" in row.role, -row.heads))[:1]:
+        mean = damage_text(row.damage, row.damage_low, row.damage_high, measured.unit(row.arm))
+        shown = "is negligible" if row.no_damage == "negligible" else "is not shown to be negligible"
+        who = f"{plural(row.heads, 'head')} that {claims.does(row.role, row.heads)}"
+        if row.heads == 1:
+            yield f"The one that {claims.does(row.role, 1)} {'is' if row.negligible else 'is not'} among them"
+            return
+        if row.negligible:
+            yield f"Of {who}, {row.negligible:,} {'is' if row.negligible == 1 else 'are'}"
+        yield f"The mean damage of {f'all {row.heads:,}' if row.negligible else who}, {mean}, {shown}"
 
 
-def _which(measured: Measured) -> Iterator[Sentence]:
-    """Yield which roles go with more damage, and with less, where any could be tested."""
+def _predicted(measured: Measured) -> Sentence:
+    """Return whether roles say which heads matter: within layers, at sites, by their cells, and together."""
+    if measured.held is None:
+        return Sentence("No roles were asked about", "; --roles takes those of a label run.")
+    parts = (_which, _where, _cells, _together)
+    (lead, rest), *others = [said for part in parts for said in part(measured)] or [
+        ("Whether roles say which heads matter could not be tested", "")
+    ]
+    return Sentence(lead, ". ".join([rest, *map("".join, others)]) + ".")
+
+
+def _which(measured: Measured) -> Iterator[tuple[str, str]]:
+    """Yield which roles go with more damage, and with less, where any could be tested.
+
+    The tests ask for areas that are rare among random labellings, too.
+    """
     rows = with_test(measured.rows(measured.ablated.roles))
     if not rows:
         return
-    more = sorted(rows.where(decision="more damage"), key=lambda row: -row.area)
-    less = sorted(rows.where(decision="less damage"), key=lambda row: row.area)
+    more = sorted(rows.where(decision="more damage"), key=lambda row: -row.low)
+    less = sorted(rows.where(decision="less damage"), key=lambda row: row.high)
 
-    def listed(rows: Sequence[Row], first: bool = True) -> str:
-        names = [f"{role_title(row.role)} (area {row.area:.2f})" for row in rows]
-        names[0] = f"{names[0][:-1]}; 0.50 is no relation)" if first else names[0]
-        said = f": {claims.first_names(names, lambda count: plural(count, 'other'))}"
-        if chances := sorted(row.p_labels for row in rows if not math.isnan(row.p_labels)):
-            ends = " to ".join(dict.fromkeys(map(share, (chances[0], chances[-1]))))
-            said += f". As far from 0.50 are {ends} of random labellings"
-        return said
+    def listed(found: Sequence[Row], no_relation: str) -> str:
+        areas = [f"area {damage_text(row.area, row.low, row.high)}" for row in found]
+        areas[0] += no_relation
+        names = [f"{role_title(row.role)} ({area})" for row, area in zip(found, areas, strict=True)]
+        return f": {claims.first_names(names, lambda count: plural(count, 'other'))}"
 
-    rest = f"within layers{_other_arm(measured, rows)}{listed(more) if more else ''}"
+    known = "; 0.5 is no relation"
+    rest = f"{_other_arm(measured, rows)}{listed(more, known) if more else ''}"
     if less:
         goes = "goes" if len(less) == 1 else "go"
-        rest += f". {plural(len(less), 'role')} {goes} with less damage{listed(less, not more)}"
+        rest += f". {plural(len(less), 'role')} {goes} with less{listed(less, known * (not more))}"
+    if chances := [row.p_labels for row in (*more, *less) if not math.isnan(row.p_labels)]:
+        rest += f". At most {share(max(chances))} of random labellings match such an area"
+    if left := count_of(rows, "undetermined"):
+        rest += f". {plural(left, 'role')} {'stays' if left == 1 else 'stay'} open"
     lead = some_of(len(more), plural(len(rows), "role"), "goes", "go", "is shown to go")
-    yield Sentence(f"{lead} with more damage", f"{rest}.")
+    yield f"{lead} with more damage within layers", rest
 
 
 def _other_arm(measured: Measured, rows: Table) -> str:
@@ -264,40 +266,39 @@ def _other_arm(measured: Measured, rows: Table) -> str:
     return "" if (arm := rows[0].arm) == measured.arm else f" ({arm_name(arm)})"
 
 
-def _untested(rows: Table) -> str:
-    """Return how many labelled heads could not be tested; "" for none."""
-    count = count_of(rows, "untestable")
-    return f". {count:,} more could not be tested" if count else ""
+def _places(rows: Table) -> list[str]:
+    """Return the names of the heads of some rows, each once."""
+    return list(dict.fromkeys(map(claims.place_name, rows)))
 
 
-def _where(measured: Measured) -> Iterator[Sentence]:
-    """Yield how many labelled heads do more damage at the sites of their roles, where any could be tested."""
+def _where(measured: Measured) -> Iterator[tuple[str, str]]:
+    """Yield which heads do more damage at the sites of a role that they hold, where any could be tested."""
     rows = measured.rows(measured.ablated.sites)
-    if not (tested := len(with_test(rows))):
+    if not (tested := _places(with_test(rows))):
         return
-    count, fewer = count_of(rows, "at its sites"), count_of(rows, "elsewhere")
-    lead = some_of(count, plural(tested, "labelled head"), "does", "do", "is shown to do")
-    rest = (
-        f"{_other_arm(measured, rows)}, where it has something to do. Damage there must exceed that at other "
-        "tokens, and that of other heads of the layer"
-    )
-    rest += f". {fewer:,} {'does' if fewer == 1 else 'do'} less" if fewer else ""
-    lead += f" more damage at the sites of {'their' if count > 1 else 'its'} role"
-    yield Sentence(lead, f"{rest.lstrip()}{_untested(rows)}.")
+    found, fewer = (_places(rows.where(decision=word)) for word in ("at its sites", "elsewhere"))
+    lead = some_of(len(found), plural(len(tested), "head"), "matters", "matter", "is shown to matter")
+    if found and len(found) <= NAMED:
+        lead = lead.replace(" matter", f" ({join_names(found)}) matter")
+    lead += " where their roles apply" if len(found) > 1 else " where its role applies"
+    rest = f"{_other_arm(measured, rows)}, compared with other tokens and other heads"
+    rest += f"; {len(fewer):,} {'does' if len(fewer) == 1 else 'do'} less there" if fewer else ""
+    yield lead, rest
 
 
-def _cells(measured: Measured) -> Iterator[Sentence]:
-    """Yield for how many labelled heads the cells of the role matter, where any were removed."""
+def _cells(measured: Measured) -> Iterator[tuple[str, str]]:
+    """Yield for which heads the cells of a role matter, where any were removed."""
     rows = measured.rows(measured.ablated.cells)
-    if not (tested := len(with_test(rows))):
+    if not (tested := _places(with_test(rows))):
         return
-    own, other = count_of(rows, "its cells matter"), count_of(rows, "other cells matter more")
-    lead = f"For {own or 'none'} of {plural(tested, 'labelled head')}, the attention that its role counts"
-    rest = "than as much attention elsewhere" + (f". For {other:,} it matters less" if other else "")
-    yield Sentence(f"{lead} matters more", f"{rest}{_untested(rows)}.")
+    own, other = (
+        _places(rows.where(decision=word)) for word in ("its cells matter", "other cells matter more")
+    )
+    lead = f"For {len(own) or 'none'} of {plural(len(tested), 'head')}, the attention that its role counts"
+    yield f"{lead} matters more", " than as much elsewhere" + f"; for {len(other):,}, less" * bool(other)
 
 
-def _together(measured: Measured) -> Iterator[Sentence]:
+def _together(measured: Measured) -> Iterator[tuple[str, str]]:
     """Yield which roles matter when all their heads are taken out, where sets were."""
     rows = measured.rows(measured.ablated.groups)
     if not rows:
@@ -313,8 +314,8 @@ def _together(measured: Measured) -> Iterator[Sentence]:
     rest = f": {join_names(names)}" if names else ""
     if beyond := [role_title(row.role) for row in rows.where(excess_decision="more than the sum")]:
         some_roles = join_names(beyond) if len(beyond) <= NAMED else plural(len(beyond), "role")
-        rest += f". For {some_roles}, the set does more damage than its heads do alone, added up"
-    yield Sentence(f"Taken out together, the heads of {some} more damage than random sets", f"{rest}.")
+        rest += f". For {some_roles}, the set does more damage than its heads alone, added up"
+    yield f"Taken out together, the heads of {some} more damage than random sets", rest
 
 
 def head_sentence(measured: Measured, layer: int, head: int) -> str:

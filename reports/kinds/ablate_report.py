@@ -161,7 +161,7 @@ def _figures(measured: Measured) -> Iterator[Figure]:
             rows,
             ("sites", "Damage at the sites of a role",
              "Damage where the role applies (its sites) minus that at other tokens. It is larger at sites "
-             f"for {count_of(all_rows, 'at its sites')} of {plural(tested, 'labelled head')}.",
+             f"for {count_of(all_rows, 'at its sites')} of {plural(tested, 'label')} of heads.",
              "Orange diamonds: larger at sites. Blue: smaller. Circles: the same minus that of heads of the "
              f"layer without the role. Both must lie above 0. {BARS}{cut}"),
             [
@@ -182,7 +182,7 @@ def _figures(measured: Measured) -> Iterator[Figure]:
             ("cells", "Damage without the cells of a role",
              "Damage without the attention that the role counts (its cells), minus that without as much at "
              f"the same offsets elsewhere. It is larger for {count_of(all_rows, 'its cells matter')} of "
-             f"{plural(tested, 'labelled head')}.",
+             f"{plural(tested, 'label')} of heads.",
              f"Orange: larger. Blue: smaller. {BARS}{cut}"),
             [
                 Dots("difference", ends=("low", "high"), by="decision",

@@ -364,14 +364,16 @@ def _clusters(clustered: Clustered) -> Sentence:
     if len(sizes) < 2:
         into = "one cluster holds" if sizes else "no cluster holds"
         return Sentence("No clusters:", f"{into} {sum(sizes) if alone else 'all'} of {heads:,} heads.")
-    measured = "" if math.isnan(silhouette) else f"; silhouette {two_decimals(silhouette)}"
-    listed = f"of {_listed(sizes, SIZES)} heads{measured}"
-    if sizes[0] >= NEARLY_ALL * heads or not silhouette >= WEAK:
-        return Sentence("No clusters:", f"the chosen split has groups {listed}.")
+    weak, listed = not silhouette >= WEAK, f"of {_listed(sizes, SIZES)} heads"
+    measured = "" if math.isnan(silhouette) else f". Their silhouette is {two_decimals(silhouette)}"
+    if sizes[0] >= NEARLY_ALL * heads or weak:
+        measured += f", and clusters begin at {WEAK}" * bool(weak and measured)
+        return Sentence("No clusters:", f"the chosen split has groups {listed}{measured}.")
+    listed += f"{measured} (1: far apart)" if measured else ""
     stability = clustered.agreement if found.choices["chosen"].any() else known_mean(found.stability)
     if not math.isnan(stability):
-        steady = "stable" if stability >= STABLE else "not stable"
-        listed += f"; {steady} under resampled inputs ({two_decimals(stability)}, 1: the same)"
+        steady = "They are stable" if stability >= STABLE else "They are not stable"
+        listed += f". {steady}: resampled inputs agree by {two_decimals(stability)} (1: the same)"
     if alone:
         listed += f". {plural(alone, 'head')} {'is' if alone == 1 else 'are'} in none"
     return Sentence(plural(len(sizes), "cluster"), f"{listed}.")
@@ -392,8 +394,8 @@ def _pairs(clustered: Clustered) -> list[Sentence]:
     first, second = (names[head] for head in sorted((one, int(near.head[one, 0]))))
     scale = f" (0: the same, {FAR:.2f}: never)" if clustered.found.divergence.way == "mean" else ""
     least, most = (three_decimals(float(near.distance[head, 0])) for head in (one, lonely))
-    alike = f"at a distance of {least}{scale}; {names[lonely]} is the least like any other"
-    return [Sentence(f"{first} and {second} are the most alike", f"{alike} ({most} to its nearest).")]
+    alike = f", at a distance of {least}{scale}. {names[lonely]} is the least like any other"
+    return [Sentence(f"{first} and {second} are the most alike", f"{alike}, {most} from its nearest.")]
 
 
 def _layers(clustered: Clustered) -> list[Sentence]:

@@ -14,6 +14,7 @@ from headroles.records.numbers import count, exact, isolate, join_names, mean, n
 from headroles.records.rules.rule import FAMILIES
 from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Table, counted
 from headroles.reports.answer import Answer, Sentence
+from headroles.reports.kinds.claims import role_title
 from headroles.reports.words import heads_in_layers
 
 CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE = range(len(OUTCOMES))
@@ -106,8 +107,8 @@ class Compared:
 
     @property
     def pairs(self) -> str:
-        """Return how many pairs of head and role there are."""
-        return plural(sum(self.counts.values()), "head × role pair")
+        """Return how many scores of a head for a role there are."""
+        return plural(sum(self.counts.values()), "score")
 
     @property
     def swaps(self) -> Row | None:
@@ -168,23 +169,24 @@ def answer_of(compared: Compared) -> Answer:
     beyond = int((changed & (size > found.bound)).sum())
     within = int(changed.sum()) - beyond
     more = f" {within:,} more changed by less, or by an amount still unclear." if within else ""
-    lead = "No score is shown to change" if left or untested else "No score changed"
-    rest = f"by more than {bound} among {compared.pairs}.{more}"
+    lead = f"None of {compared.pairs} {'is shown to change' if left or untested else 'changed'}"
+    rest = f"by more than {bound}.{more}"
     if beyond:
         rows = compared.changes.take(compared.roles)
         row = rows[int(np.nanargmax(np.abs(rows["difference"])))]
         lead = f"{beyond:,} of {compared.pairs} changed"
-        largest = f"{row.layer}-{row.head}, {isolate(row.sieve)}: {_change(row)}"
-        rest = f"by more than {bound}; most in {largest}.{more}"
+        largest = f"{row.layer}-{row.head}, {role_title(row.sieve)}: {_change(row)}"
+        rest = f"by more than {bound}, most in {largest}.{more}"
     sentences = [Sentence(lead, rest, "", "changed"), *_moved(compared)]
     if same:
-        are = "pair is" if same == 1 else "pairs are"
+        are = "score is" if same == 1 else "scores are"
         sentences.append(Sentence(f"{same:,} {are} equivalent", f"to within ±{bound}.", "", "equivalent"))
     else:
-        sentences.append(Sentence("No pair is shown to be equivalent", f"within ±{bound}."))
+        sentences.append(Sentence("No score is shown to be equivalent", f"within ±{bound}."))
     if left or untested:
-        lead = f"{plural(left, 'pair')} {'stays' if left == 1 else 'stay'} undetermined"
+        lead = f"{plural(left, 'score')} {'stays' if left == 1 else 'stay'} open"
         rest = f"; {untested:,} could not be tested." if untested else "."
+        rest += " More inputs would decide more." if left else ""
         sentences.append(Sentence(lead, rest, "", "undetermined"))
     line = f"{_inputs(compared)} · a change counts beyond ±{bound}"
     return Answer(f"What changed from {first} to {second}?", line, tuple(sentences), found.remarks)
@@ -201,10 +203,10 @@ def _moved(compared: Compared) -> list[Sentence]:
     where = f" ({join_names(heads)})" if len(heads) <= NAMED else ""
     rest = f"in {plural(len(heads), 'head')}{where}"
     if not math.isnan(row.changed_mean):
-        rest += f"; random swaps of A and B move {_swapped(row)}"
+        rest += f". Random swaps of A and B move {_swapped(row)}"
         if row.changed > 1 and not math.isnan(row.p):
             rest += f" (p = {number(row.p)})"
-    return [Sentence(f"{plural(row.gained, 'role')} gained and {row.lost:,} lost", f"{rest}.")]
+    return [Sentence(f"{plural(row.gained, 'label')} gained and {row.lost:,} lost", f"{rest}.")]
 
 
 def _swapped(row: Row) -> str:
@@ -252,15 +254,12 @@ def outcomes_sentence(compared: Compared) -> str:
 
 
 def label_change_text(row: Row) -> str:
-    """Return how many labels differ, with the number under swaps; p only where more than one differs."""
-    differ = "1 label differs" if row.changed == 1 else f"{row.changed or 'no'} labels differ"
-    text = f"{row.labels_a:,} in A, {row.labels_b:,} in B; {differ} "
-    text += f"({row.gained:,} gained, {row.lost:,} lost)"
+    """Return how many labels moved, with the number under swaps; p only where more than one did."""
+    text = f"{row.labels_a:,} in A, {row.labels_b:,} in B ({row.gained:,} gained, {row.lost:,} lost)"
     if math.isnan(row.p):
         return text
-    text += f"; after swaps {_swapped(row)} differ"
-    lone = "; a single head at the edge of the decision is no finding"
-    return text + (lone if row.changed == 1 else f", p = {number(row.p)}")
+    text += f". Random swaps of A and B move {_swapped(row)}"
+    return text + (". One head at the edge is no finding" if row.changed == 1 else f" (p = {number(row.p)})")
 
 
 def verdicts(compared: Compared) -> list[tuple[str, str]]:

@@ -310,7 +310,7 @@ def _page(compared: Compared) -> Page:
                 _label_changes(compared),
                 Fold("The numbers of every layer", [
                     Grid(compared.layers),
-                    Text("Counted over the heads and roles of each layer; contrasts are no roles. Layers are "
+                    Text("A row counts the heads and roles of a layer, without contrasts. Layers are "
                          "not a sample."),
                 ]),
             ]),

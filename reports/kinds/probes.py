@@ -18,6 +18,7 @@ from headroles.records.roles import phrase_of
 from headroles.records.table import Cell, Column, Row, Table
 from headroles.reports.account import account
 from headroles.reports.answer import Answer, Sentence
+from headroles.reports.kinds.claims import some_of
 from headroles.reports.words import error_rate, heads_in_layers
 
 TITLES = {"dependency": "Dependency relations", "coreference": "Coreference", "trees": "Trees"}
@@ -40,8 +41,6 @@ PUBLISHED = (
 AS_PRINTED = Column("printed", "Its head as printed, counted from 1; “” for none.", str)
 OUTCOMES = {"role": "beyond", "not": "not", "undetermined": "undetermined", "untestable": "untestable"}
 """A decision about one head, in the words of the best: beyond its baseline or not."""
-MOST = 5
-"""Sentences of an answer at most."""
 TIED = 4
 """Heads that a sentence names at most where they tie."""
 
@@ -202,11 +201,11 @@ def baseline_title(name: str) -> str:
 
     Example:
         >>> baseline_title("-1"), baseline_title("+3"), baseline_title("nearest")
-        ('the word before', 'the word 3 after', 'nearest')
+        ('the word before', 'the word 3 places after', 'nearest')
     """
     if name[:1] not in ("+", "-") or not name[1:].isdigit():
         return isolate(name)
-    far = "" if name[1:] == "1" else f"{name[1:]} "
+    far = "" if name[1:] == "1" else f"{name[1:]} places "
     return f"the word {far}{'after' if name[0] == '+' else 'before'}"
 
 
@@ -230,25 +229,33 @@ def answer_of(asked: Asked) -> Answer:
         title = f"Which heads {'follow syntax and coreference' if syntax else 'find earlier mentions'}?"
     if groups.keys() - TITLES.keys():
         title = "Which heads answer the probes?"
-    sentences = [_beyond(probe, rows) for probe, rows in groups.items() if honest]
-    if best:
-        sentences += _largest(asked)
-        sentences += [*_together(asked), *_heads(asked), _open(asked)] if honest else []
-    return Answer(
-        title, " · ".join(names), (*sentences, *_trained(asked), *_gaps(asked))[:MOST], facts.warnings
-    )
+    parts = (_beyond, _largest, _heads, _trained, _gaps) if honest else (_largest, _trained, _gaps)
+    sentences = tuple(sentence for part in parts for sentence in part(asked))
+    return Answer(title, " · ".join(names), sentences, facts.warnings)
 
 
-def _beyond(probe: str, rows: Table) -> Sentence:
-    """Return how many rows of a probe have a head beyond the best baseline."""
-    own = _own(rows)
-    count = sum(row.decision == "beyond" for row in own)
-    of, margins = _counted(len(own), [probe]), margins_of(row.margin for row in own if row.margin > 0)
-    by = f" by more than {margins} points" if margins else ""
-    lead = f"The only {of.removeprefix('1 ')} has no head" if len(own) == 1 else f"None of {of} has a head"
-    if count:
-        lead = f"{count} of {of} {'has' if count == 1 else 'have'} a head"
-    return Sentence(lead, f"that beats the best baseline{by}, on data that did not choose it.")
+def _beyond(asked: Asked) -> list[Sentence]:
+    """Return how many rows of all probes have a head beyond the best baseline, and how many stay open."""
+    groups = {probe: _own(rows) for probe, rows in asked.groups.items()}
+    rows = [row for own in groups.values() for row in own]
+    if not rows:
+        return []
+    counts = {word: sum(row.decision == word for row in rows) for word in OUTCOMES.values()}
+    margins, found = margins_of(row.margin for row in rows if row.margin > 0), counts["beyond"]
+    sizes = {probe: _counted(len(own), [probe]) for probe, own in groups.items()}
+    lead = f"None of {join_names([*sizes.values()])} has a head"
+    if found:
+        beyond = {probe: sum(row.decision == "beyond" for row in own) for probe, own in groups.items()}
+        parts = [f"{count} of {sizes[probe]}" for probe, count in beyond.items()]
+        lead = f"{join_names(parts)} {'has' if found == 1 else 'have'} a head"
+    if len(rows) == 1:
+        lead = f"The only {_counted(1, groups).removeprefix('1 ')} has {'a' if found else 'no'} head"
+    left, by = counts["undetermined"], f" by more than {margins} points" * bool(margins)
+    said = [f"that beats the best baseline{by}, on data that did not choose it"]
+    said += [f"In {counts['not']:,}, the chosen head is shown not to"] * bool(counts["not"])
+    said += [f"{left:,} {'stays' if left == 1 else 'stay'} open"] * bool(left)
+    said += [f"{counts['untestable']:,} could not be tested"] * bool(counts["untestable"])
+    return [Sentence(lead, f"{'. '.join(said)}.", "", "undetermined" if left else "")]
 
 
 def _own(rows: Table) -> list[Row]:
@@ -268,29 +275,31 @@ def column_of(row: Row) -> str:
     return f"{row.row}:{row.direction}" if row.direction else row.row
 
 
-def _together(asked: Asked) -> list[Sentence]:
-    """Return the best head over all relations together; nothing where they were not counted."""
-    row = next((row for row in asked.groups.get("dependency", ()) if row.row == "dependency:all"), None)
-    if row is None or row.layer < 0 or math.isnan(row.accuracy):
-        return []
-    lead = f"Over all relations, {row.layer}-{row.head} is right {percent(row.accuracy)}\u00a0% of the time"
-    baseline = f"the baseline, {baseline_title(row.baseline)}, {percent(row.baseline_accuracy)}\u00a0%"
-    decision = "beyond the margin" if row.decision == "beyond" else row.decision
-    return [Sentence(lead, f"and {baseline}: {decision}.", column_of(row))]
-
-
 def _largest(asked: Asked) -> list[Sentence]:
-    """Return the head that lies farthest beyond its baseline, among those that were shown to."""
+    """Return the head surest to lie far beyond its baseline, and the best one over all relations."""
+    honest, said = asked.honest, list[Sentence]()
     shown = [row for row in asked.results.best if not math.isnan(row.difference) and row.layer >= 0]
-    shown = [row for row in shown if row.decision == "beyond" or not asked.honest]
-    if not shown:
-        return []
-    top = max(shown, key=lambda row: row.difference)
-    more = "" if asked.honest else " Chosen on the same data, so nothing is tested."
-    lead = f"Best: head {top.layer}-{top.head}, {isolate(row_title(top.row, top.direction))}"
-    baseline = f"{baseline_title(top.baseline)}, {percent(top.baseline_accuracy)}\u00a0%"
-    rest = f"is right {percent(top.accuracy)}\u00a0% of the time; the baseline, {baseline}.{more}"
-    return [Sentence(lead, rest, column_of(top))]
+    shown = [row for row in shown if row.decision == "beyond" or not honest]
+    if shown:
+        top = max(shown, key=lambda row: row.difference_low if honest else row.difference)
+        title = isolate(row_title(top.row, top.direction))
+        lead = (
+            f"Best: head {top.layer}-{top.head}, {title}, is right {percent(top.accuracy)}\u00a0% of the time"
+        )
+        more = "" if honest else " Chosen on the same data, so nothing is tested."
+        said.append(Sentence(lead, f"; {_baseline(top)}.{more}", column_of(top)))
+    row = next((row for row in asked.groups.get("dependency", ()) if row.row == "dependency:all"), None)
+    if honest and row is not None and row.layer >= 0 and not math.isnan(row.accuracy):
+        words = {"undetermined": "this stays open", "untestable": "this could not be tested"}
+        lead = f"Over all relations, {row.layer}-{row.head} is right {percent(row.accuracy)}\u00a0%"
+        decision = words.get(row.decision, f"{row.decision} the margin")
+        said.append(Sentence(lead, f"; {_baseline(row)}: {decision}.", column_of(row)))
+    return [replace(said[0], rest=" ".join([said[0].rest, *(one.text for one in said[1:])]))] if said else []
+
+
+def _baseline(row: Row) -> str:
+    """Return the baseline of a best head, and how often it is right."""
+    return f"the baseline, {baseline_title(row.baseline)}, {percent(row.baseline_accuracy)}\u00a0%"
 
 
 def _heads(asked: Asked) -> list[Sentence]:
@@ -312,17 +321,6 @@ def _heads(asked: Asked) -> list[Sentence]:
     most = f"{names} {'beats' if len(best) == 1 else 'beat'} most: {most}{' each' * (len(best) > 1)}"
     lead = f"{count:,} of {plural(rows.size, 'head')} {'beats' if count == 1 else 'beat'} some baseline"
     return [Sentence(lead, f"{each}; {most}.")]
-
-
-def _open(asked: Asked) -> Sentence:
-    """Return how many rows stay open."""
-    best = [row.decision for rows in asked.groups.values() for row in _own(rows)]
-    undetermined, below, untestable = map(best.count, ("undetermined", "not", "untestable"))
-    stay = "stays" if undetermined == 1 else "stay"
-    lead = f"{undetermined:,} of {_counted(len(best), asked.groups)} {stay} undetermined"
-    parts = [f"in {below:,} the chosen head is shown not to beat it"] * bool(below)
-    parts += [f"{untestable:,} could not be tested"] * bool(untestable)
-    return Sentence(lead, f"; {', '.join(parts)}." if parts else ".", "", "undetermined")
 
 
 def _trained(asked: Asked) -> list[Sentence]:
@@ -349,7 +347,7 @@ def _gaps(asked: Asked) -> list[Sentence]:
     first = gaps[0]
     rows = gaps.where(measure=first.measure, first=first.first, second=first.second)
     count = int((rows["q"] <= asked.run.decision.alpha).sum())
-    lead = f"{count:,} of {plural(len(rows), 'head')} {'differs' if count == 1 else 'differ'}"
+    lead = some_of(count, plural(len(rows), "head"), "differs", "differ", "is shown to differ")
     return [Sentence(lead, f"in {first.measure} between {isolate(first.first)} and {isolate(first.second)}.")]
 
 

@@ -465,7 +465,7 @@ def _best_blocks(asked: words.Asked) -> list[parts.Block]:
                        "and q stay large. Items are words with a right answer. Units are the documents of "
                        "these words."),
             _best_figure(f"probe-{number}", rows),
-            *[parts.Text(f"Heads × rows × directions, each tested by itself: {counts.get(probe)}.")]
+            *[parts.Text(f"Every head is tested for each row and direction by itself: {counts.get(probe)}.")]
             * (probe in counts),
             *[parts.Fold(sheet.name, [parts.Grid(sheet)])] * (probe in baselines),
         ]  # fmt: skip

@@ -114,7 +114,7 @@ def bound_text(pruning: Pruning) -> str:
 
 def answer_of(pruning: Pruning) -> Answer:
     """Return how many heads can go, in a few sentences: the words before the first stop are bold."""
-    said, certified = list[Sentence](), pruning.certified
+    certified, said = pruning.certified, list[Sentence]()
     for text in statements(pruning):
         ends = [place for place in map(text.find, (". ", ": ", ", ")) if place > 0]
         lead = text[: min(ends)] if ends else text.rstrip(".")
@@ -124,8 +124,9 @@ def answer_of(pruning: Pruning) -> Answer:
         damage = with_range(*(_amount(pruning, one) for one in (failed.mean, failed.low, failed.high)))
         shown = failed.decision == NOT_SHOWN
         why = "was not shown to stay within the bound" if shown else "hinges on few units"
+        more = ". More inputs may show it" * (failed.mean < pruning.bound)
         lead = f"The next set, of {plural(failed.size, 'head')}, {why}"
-        said.insert(1, Sentence(lead, f": its damage is {damage}."))
+        said.insert(1, Sentence(lead, f": its damage is {damage}{more}."))
     if pruning.outcome == ACCURACY:
         measure = "fall of the accuracy in percentage points (negative: a rise)"
     elif pruning.relative:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from headroles.records.numbers import mean, plural
+from headroles.records.numbers import join_names, mean, plural
 from headroles.records.replication import Replication
 from headroles.records.roles import role_marks
 from headroles.records.rules.rule import FAMILIES
@@ -26,7 +26,7 @@ def report(found: Replication) -> Report:
     return Report(
         "headroles compare --replicate", "",
         Answer(
-            f"{outcomes['role']} of {len(found.replicates)} roles of run A hold in run B",
+            f"{outcomes['role']} of {plural(len(found.replicates), 'label')} hold in both runs",
             f"{words}. {decision.test}, {decision.correction}, alpha {decision.alpha:g}.", (), found.notes,
         ),
         ((), ()), found.manifest, {}, page=lambda: Page("", (), {}, {}), screen=lambda detail: _screen(found),
@@ -70,7 +70,7 @@ def _counts(found: Replication) -> Grid:
 
 
 def summary(found: Replication) -> str:
-    """Return how many roles of A hold on B, in one sentence.
+    """Return how many labels of A hold in B, too.
 
     Example:
         >>> from headroles.records.rules.rule import Decision
@@ -80,15 +80,18 @@ def summary(found: Replication) -> str:
     counts, total = found.outcomes, len(found.replicates)
     if not total:
         return "A has no role in the columns of both, so there is nothing to replicate."
-    sentence = f"{counts['role']} of {plural(total, 'role')} of A hold on B; there {counts['not']} are not, "
-    sentence += f"{counts['explained']} explained by their contrasts, " * (counts["explained"] > 0)
-    sentence += f"{counts['undetermined']} undetermined, {counts['untestable']} untestable."
+    words = {
+        "not": "not in B", "explained": "explained in B", "undetermined": "open", "untestable": "untestable",
+    }  # fmt: skip
+    left = [f"{counts[name]} {word}" for name, word in words.items() if counts[name]]
+    sentence = f"{counts['role']} of {plural(total, 'label')} of A hold in both runs."
+    sentence += f" Of the others, {join_names(left)}." if left else ""
     claimed = [best for best in found.best if best.decision]
     if claimed:
         held = sum(best.decision == "beyond" for best in claimed)
         rows = plural(len(claimed), "row")
-        sentence += f" Of the best heads of {rows} beyond their baselines in A, {held} are on B."
+        sentence += f" Of the best heads of {rows} beyond their baselines in A, {held} are in B."
     if found.gaps:
         held = sum(gap.decision == "gap" for gap in found.gaps)
-        sentence += f" Of {plural(len(found.gaps), 'gap')} between conditions in A, {held} hold on B."
+        sentence += f" Of {plural(len(found.gaps), 'gap')} between conditions in A, {held} hold in B."
     return sentence

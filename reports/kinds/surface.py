@@ -250,7 +250,7 @@ def _kinds(measured: Measured, names: Mapping[str, str]) -> Iterator[Sentence]:
     if others:
         rest += ", " + join_names([f"{above[column]:,} at {known[column]}" for column in others])
     top = measured.rows[first]
-    rest += f". Strongest: {top.place} with {interval_text(first, top)} of its attention there"
+    rest += f". {top.place} looks there most, with {interval_text(first, top)} of its attention"
     lead = claims.some_of(above[first], measured.size, "looks", "look", "")
     yield Sentence(f"{lead} at {known[first]}", f"{rest}.", first)
 
@@ -277,18 +277,23 @@ def _loss(measured: Measured) -> Iterator[Sentence]:
     layers = plural(measured.run.findings.count.shape[1], "layer")
     lead = f"In {less[first]} of {layers}, attention to {kind_name(first)} matters less"
     if not less[first]:
-        lead = f"In no layer, attention to {kind_name(first)} is shown to matter less"
-    more = f" ({', '.join(f'{kind_name(kind)}: {less[kind]}' for kind in others)})" if others else ""
+        lead = f"In no layer is attention to {kind_name(first)} shown to matter less"
+    more = join_names([f"{less[kind]} for {kind_name(kind)}" for kind in others])
+    more = f". The same holds in {more}" if more else ""
     yield Sentence(lead, f"to the loss than attention to other tokens{more}.")
 
 
 def _open(measured: Measured) -> Sentence:
-    table = measured.table
+    """Return how many tests stay open, and what would decide them."""
+    table, units = measured.table, int(measured.run.findings.count.max(initial=0))
     undetermined, untestable = (int(table[word].sum()) for word in OUTCOMES[2:])
     total = plural(len(table) * measured.run.findings.mean[0].size, "test")
+    said = [f"{untestable:,} could not be made"] * bool(untestable)
+    if undetermined:
+        few = f"“Below even” takes {ENOUGH_FOR_NOT} units, and these inputs have {units:,}"
+        said += [few if units < ENOUGH_FOR_NOT else "More inputs would decide more"]
     lead = claims.some_of(undetermined, total, "stays", "stay", "stays")
-    rest = f"; {untestable:,} could not be made." if untestable else "."
-    return Sentence(f"{lead} undetermined", rest, "", "undetermined")
+    return Sentence(f"{lead} open", "".join(f". {text}" for text in said) + ".", "", "undetermined")
 
 
 def head_sentence(measured: Measured, layer: int, head: int) -> str:

@@ -309,8 +309,8 @@ def _page(measured: Measured) -> blocks.Page:
             sentence="Mean attention with its 95 % interval, and its decision against even attention.",
         ),
         (
-            "One row per statistic (column “sieve”), layer and head; q is that of “above even”, q of not "
-            "that of “below even”. Importances are described, not tested.",
+            "One row per statistic (column “sieve”), layer and head. q belongs to “above even”, and q of not "
+            "to “below even”. Importances are described, not tested.",
             "separator 2-9", caption(run, "Findings", surface.FAMILIES), (),
         ),
         {

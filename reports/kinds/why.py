@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headroles.records.causal import origins as records
-from headroles.records.causal.ablation import FEWEST_UNITS
+from headroles.records.causal.ablation import FEWEST_UNITS, is_quiet
 from headroles.records.causal.origins import BY_QUERY, UNDETERMINED, UNTESTABLE, VERTICAL, open_share
 from headroles.records.numbers import join_names, number, plural, share, two_decimals, with_range
 from headroles.records.rules.rule import Decision
@@ -27,7 +27,7 @@ VERTICAL_COLUMN = "vertical:"
 """First part of the names of the columns of findings that have a verdict."""
 SEPARATORS = ("delimiter:sep", "surface:separator", "delimiter")
 """Roles of separators, the clearest one first."""
-MOST_ROLES = 5
+MOST_ROLES = 2
 """Roles that have a sentence of their own."""
 DECISIONS = {VERTICAL: "role", BY_QUERY: "not"}
 """Decision that a sentence filters by, for each verdict."""
@@ -186,40 +186,101 @@ def answer_of(asked: Asked) -> Answer:
         units += f", removals on {len(origins.knocked.units):,} more"
     rate = error_rate(replace(run.decision, family="run"), "", "verdicts", "verdict")
     named = plural(heads, "head") if heads else "heads"
-    sentences: Iterable[Sentence] = (
-        *_separators(asked), *_roles(asked.roles), *_few(origins.origins), *_dimensions(asked),
-        *_directions(origins), *_untestable(origins.origins),
-    )  # fmt: skip
-    if not asked.roles:
-        sentences = [Sentence("No head holds a role", "that could be asked about, so nothing was tested.")]
+    sentences: Iterable[Sentence] = [*_verdicts(asked)]
+    if with_test(origins.origins, "verdict"):
+        sentences = [*sentences, *_roles(asked.roles), *_neurons(asked), *_directions(origins)]
     title = f"Why {does_it} {named}{claims.of_model(run)} attend where {it_does}?"
     return claims.answer_about(run, title, [run.scores.stack.words, units, rate], sentences)
 
 
-def _separators(asked: Asked) -> Iterator[Sentence]:
+def _verdicts(asked: Asked) -> Iterator[Sentence]:
+    """Yield how many roles of heads are vertical and by query, how many stay open, and what would decide."""
+    rows = asked.origins.origins
+    if not rows:
+        yield Sentence("No head holds a role", "that could be asked about, so nothing was tested.")
+        return
+    vertical, query, still, left = (count_of(rows, word, "verdict") for word in VERDICTS)
+    bare = rows.take((rows["verdict"] == UNTESTABLE) & (rows["count"] < FEWEST_UNITS))
+    needs = f"A role is tested from {FEWEST_UNITS} units on{_units_needed(asked)}"
+    if left == len(rows):
+        reason = f". {needs}." if bare else f": {NO_CONTRAST}."
+        yield Sentence("Nothing could be tested", reason)
+        return
+    said = [f"{query:,} {'is' if query == 1 else 'are'} by query: {MEANINGS[BY_QUERY]}"] * bool(query)
+    said += [f"{still:,} {'stays' if still == 1 else 'stay'} open"] * bool(still)
+    said += [f"{left:,} could not be tested: {NO_CONTRAST}"] * bool(left)
+    said += [needs] * bool(bare)
+    lead = claims.some_of(vertical, f"{plural(len(rows), 'role')} of heads", "is", "are", "is shown to be")
+    meaning = f": {MEANINGS[VERTICAL]}" if vertical else ""
+    yield Sentence(f"{lead} vertical", f"{'. '.join([meaning, *said])}.")
+
+
+def _units_needed(asked: Asked) -> str:
+    """Return how many units measure origins, and how many that takes in all where they are parts of those."""
+    measured, units = len(asked.origins.products.units), len({*asked.run.scores.units})
+    whole = math.ceil(FEWEST_UNITS * units / measured) if measured else 0
+    return f"; here {measured:,} of {plural(units, 'unit')} measure it" + f", so give about {whole:,}" * (
+        0 < measured < FEWEST_UNITS
+    )
+
+
+def _roles(roles: Table) -> Iterator[Sentence]:
+    """Yield a sentence for the roles with most heads, no two of one name: how their keys get their push."""
+    first = sorted((one for one in roles if one.untestable < one.heads), key=lambda one: one.heads)
+    by_name = {one.role.partition(":")[0]: one for one in first}
+    for one in sorted(by_name.values(), key=lambda one: -one.heads)[:MOST_ROLES]:
+        counts = vars(one)
+        main, other = sorted((VERTICAL, BY_QUERY), key=lambda word: -counts[word])
+        count, who = counts[main], f"{plural(one.heads, 'head')} that {does(one.role, one.heads)}"
+        words = (other, other), (UNDETERMINED, "open"), (UNTESTABLE, UNTESTABLE)
+        others = [f"{counts[word]:,} {text}" for word, text in words if counts[word]]
+        gives = f". The mean query gives {spread(one.share, one.share_low, one.share_high)} of the contrast"
+        rest = f"{gives}{f'. The others: {join_names(others)}' if others and count else ''}."
+        lead = f"{count:,} of {who} {'does' if count == 1 else 'do'} so {WAYS[main]}"
+        if not count:
+            lead = f"Whether {who} {'does' if one.heads == 1 else 'do'} so vertically stays open"
+        yield Sentence(lead, rest, *((f"{VERTICAL_COLUMN}{one.role}", DECISIONS[main]) if count else ()))
+
+
+def _neurons(asked: Asked) -> Iterator[Sentence]:
+    """Yield how many roles few neurons carry, separators among them, where rotations are a comparison."""
+    origins, rows = asked.origins, asked.origins.dimensions
+    found, free = _few_first(origins.origins), len(with_test(origins.origins, "few"))
+    said, lead, rest = list[str](), "", ""
+    if free:
+        of_all = f"{plural(free, 'role')} of heads"
+        lead = f"Few neurons carry {len(found):,} of {of_all}"
+        rest = ": " + claims.first_names(
+            f"{role_title(row.role)} in {place_name(row)} ({_participation(row)})" for row in found
+        )
+        if not found:
+            lead, rest = (
+                f"None of {of_all} is shown to be carried by few neurons",
+                ": none beats random rotations",
+            )
+        said += _separators(asked) if found else []
+    elif asked.fixed:
+        lead, rest = (
+            "Neurons are not tested",
+            ": rotary positions fix the dimensions, so rotations change attention",
+        )
+    if tested := int((~np.isnan(rows["p"])).sum()):
+        large = rows.take(~np.isnan(rows["p"]) & rows["found"])
+        heads = len({(row.role, row.layer, row.head) for row in large})
+        where = f", in {plural(heads, 'role')} of heads" if large else ""
+        text = f"{len(large):,} of {plural(tested, asked.one)} carry more than twice their fair share{where}"
+        said.append(text + _fallen(origins.knockouts.where(by=records.DIMENSIONS)))
+    if lead or said:
+        lead, said = (lead, said) if lead else (said[0], said[1:])
+        yield Sentence(lead, f"{'. '.join([rest, *said])}.")
+
+
+def _separators(asked: Asked) -> Iterator[str]:
     """Yield whether there are separator-matching neurons, where a head looks at separators."""
-    known = {one.role: one for one in asked.roles}
+    known = {one.role: one for one in asked.roles if one.rotated}
     own = next((known[role] for role in SEPARATORS if role in known), None)
-    if own is None:
-        return
-    name = "Separator-matching neurons" if own.role != "delimiter" else "Neurons that match special tokens"
-    if not own.rotated:
-        fixed = "rotary positions fix the dimensions, so rotations are no comparison"
-        yield Sentence(f"{name} are not tested", f": {fixed if asked.fixed else NO_CONTRAST}.")
-        return
-    heads = f"{plural(own.rotated, 'head')} that {does(own.role, own.rotated)}"
-    push = (
-        f" In {own.vertical:,} of {own.heads:,}, most of the push to {role_title(own.role)} is the same for "
-        "every query."
-    ) * bool(own.vertical)
-    if own.few:
-        first = _few_first(asked.origins.origins.where(role=own.role))
-        found = claims.first_names(f"{place_name(row)} ({_participation(row)})" for row in first)
-        yield Sentence(f"{name} are found", f"in {own.few:,} of {heads}: {found}.{push}")
-    else:
-        verb = "concentrates" if own.rotated == 1 else "concentrate"
-        rest = f": 0 of {heads} {verb} on fewer dimensions than after random rotations.{push}"
-        yield Sentence(f"No {name[0].lower()}{name[1:]} are found", rest)
+    if own and own.few:
+        yield f"They match {role_title(own.role)} in {own.few:,} of {plural(own.rotated, 'head')}"
 
 
 def _few_first(rows: Table) -> list[Row]:
@@ -232,97 +293,44 @@ def _participation(row: Row) -> str:
     return f"participation {row.participation:.1f}, {row.rotated:.1f} when rotated"
 
 
-def _roles(roles: Table) -> Iterator[Sentence]:
-    """Yield a sentence for each role with most heads: whether all queries give its keys the same push."""
-    first = sorted((one for one in roles if one.untestable < one.heads), key=lambda one: -one.heads)
-    explained = set[str]()
-    for one in first[:MOST_ROLES]:
-        counts = vars(one)
-        main, other = sorted((VERTICAL, BY_QUERY), key=lambda word: -counts[word])
-        count, who = counts[main], f"{plural(one.heads, 'head')} that {does(one.role, one.heads)}"
-        others = [f"{counts[word]:,} {word}" for word in (other, UNDETERMINED, UNTESTABLE) if counts[word]]
-        meaning = MEANINGS[main] if count and main not in explained else ""
-        gives = spread(one.share, one.share_low, one.share_high)
-        said = [
-            meaning, f"The mean query gives {gives} of the contrast",
-            f"{'The others' if count else 'They are'}: {join_names(others)}" if others else "",
-        ]  # fmt: skip
-        explained |= {main} if count else set()
-        lead = (
-            f"{count:,} of {who} do so {WAYS[main]}"
-            if count
-            else f"Whether {who} do so vertically stays open"
-        )
-        filters = (f"{VERTICAL_COLUMN}{one.role}", DECISIONS[main]) if count else ("", "")
-        yield Sentence(lead, f"{': ' if meaning else '. '}{'. '.join(filter(None, said))}.", *filters)
-    if rest := first[MOST_ROLES:]:
-        vertical, query = (sum(vars(one)[word] for one in rest) for word in (VERTICAL, BY_QUERY))
-        lead = f"{plural(len(rest), 'other role')} of {plural(sum(one.heads for one in rest), 'head')}"
-        verb = "is" if len(rest) == 1 else "are"
-        yield Sentence(lead, f"{verb} vertical in {plural(vertical, 'case')}, and by query in {query:,}.")
-
-
-def _few(rows: Table) -> Iterator[Sentence]:
-    """Yield where few neurons carry a role, where rotations are a comparison."""
-    found, free = _few_first(rows), len(with_test(rows, "few"))
-    of_all = f"{plural(free, 'role')} of heads"
-    if found:
-        some = claims.first_names(
-            f"{role_title(row.role)} in {place_name(row)} ({_participation(row)})" for row in found
-        )
-        yield Sentence(f"Few neurons carry {len(found):,} of {of_all}", f": {some}.")
-    elif free > 1:
-        none = f"None of {of_all} is shown to be carried by few neurons"
-        yield Sentence(none, ": none beats random rotations.")
-
-
-def _dimensions(asked: Asked) -> Iterator[Sentence]:
-    """Yield how many dimensions have more than twice their fair share, where any was tested."""
-    origins, rows = asked.origins, asked.origins.dimensions
-    if not (tested := int((~np.isnan(rows["p"])).sum())):
-        return
-    found = rows.take(~np.isnan(rows["p"]) & rows["found"])
-    heads = len({(row.role, row.layer, row.head) for row in found})
-    rest = f"of a contrast, in {plural(heads, 'role')} of heads." if found else "of a contrast."
-    if found and with_test(origins.origins, "few"):
-        rest += " Where rotations do as well, such dimensions are no special neurons."
-    lead = f"{len(found):,} of {plural(tested, asked.one)} carry more than twice their fair share"
-    yield Sentence(lead, f"{rest}{_fallen(origins.knockouts, records.DIMENSIONS)}")
-
-
-def _fallen(rows: Table, by: str) -> str:
+def _fallen(rows: Table) -> str:
     """Return in how many heads a removal takes the role away; "" where none was tested."""
-    tested = with_test(rows.take((rows["by"] == by) & (rows["role"] == rows["scored"])), "verdict")
+    tested = with_test(rows.take(rows["role"] == rows["scored"]), "verdict")
     if not tested:
         return ""
     falls, holds = (count_of(tested, word, "verdict") for word in (records.FALLS, records.HOLDS))
     before, after = (two_decimals(float(np.median(tested[name]))) for name in ("before", "after"))
     return (
-        f" Without them the role falls in {falls:,} of {len(tested):,} and holds in {holds:,} (median score "
-        f"{before} before, {after} after)."
+        f". Without them the role falls in {falls:,} of {len(tested):,} and holds in {holds:,} (median score "
+        f"{before} before, {after} after)"
     )
 
 
 def _directions(origins: records.Origins) -> Iterator[Sentence]:
-    """Yield how many directions roles have, and what their removal does, where cells were re-dealt."""
-    ranks, rows = [row.rank for row in origins.origins if row.rank >= 0], origins.knockouts
-    of_all, some = f"of {plural(len(ranks), 'role')} of heads", [rank for rank in ranks if rank > 0]
-    if ranks and not some:
-        yield Sentence(f"None {of_all}", "is shown to have a direction beyond distance.")
+    """Yield how many directions roles have, and what their removal does, where cells were re-dealt.
+
+    Roles that park attention are left out: many queries share their keys, and the count is no test there. So
+    are roles that could not be tested.
+    """
+    asked = with_test(origins.origins.take(origins.origins["rank"] >= 0), "verdict")
+    chosen = np.array([not is_quiet(row.role) for row in asked], dtype=np.bool_)
+    rows = asked.take(chosen)
+    shared = len(asked) - len(rows)
+    left = f". Left out: {plural(shared, 'role')} of heads at keys that many queries share"
+    left *= shared > 0
+    of_all, some = f"of {plural(len(rows), 'role')} of heads", [row.rank for row in rows if row.rank > 0]
+    if rows and not some:
+        yield Sentence(f"None {of_all}", f"is shown to have a direction beyond distance{left}.")
     if some:
-        rest = f"; the median is {spread(*_middle(some), '{:g}'.format)}.{_fallen(rows, records.SUBSPACE)}"
-        other = (rows["by"] == records.SUBSPACE) & (rows["role"] != rows["scored"])
-        if others := with_test(rows.take(other), "verdict"):
+        known = {(row.role, row.layer, row.head) for row in rows}
+        removed = origins.knockouts.where(by=records.SUBSPACE)
+        own = removed.take([(row.role, row.layer, row.head) in known for row in removed])
+        rest = f"; the median is {spread(*_middle(some), '{:g}'.format)}{_fallen(own)}"
+        if others := with_test(own.take(own["role"] != own["scored"]), "verdict"):
             stay = count_of(others, records.HOLDS, "verdict")
-            rest += f" Other roles of the same head hold in {stay:,} of {plural(len(others), 'case')}."
-        yield Sentence(f"{len(some):,} {of_all} have directions beyond distance", rest)
-
-
-def _untestable(rows: Table) -> Iterator[Sentence]:
-    if left := count_of(rows, UNTESTABLE, "verdict"):
-        yield Sentence(
-            f"{left:,} of {plural(len(rows), 'role')} of heads cannot be tested", f": {NO_CONTRAST}."
-        )
+            rest += f". Other roles of the same head hold in {stay:,} of {plural(len(others), 'case')}"
+        have = "has" if len(some) == 1 else "have"
+        yield Sentence(f"{len(some):,} {of_all} {have} directions beyond distance", f"{rest}{left}.")
 
 
 def head_sentence(asked: Asked, layer: int, head: int) -> str:
@@ -369,6 +377,8 @@ def promise(decision: Decision) -> str:
 
 def glossary(asked: Asked) -> list[tuple[str, str]]:
     """Return the words of the page, each with its meaning."""
+    shuffles = asked.origins.products.redealt.shape[1]
+    every = f"all {shuffles:,}" if shuffles < 39 else f"95\u00a0% of {shuffles:,}"
     return [
         ("contrast", "Mean logit of the cells of a role, minus that of the other keys that the query sees. "
          "It is the sum of the parts of all dimensions of queries and keys."),
@@ -386,8 +396,9 @@ def glossary(asked: Asked) -> list[tuple[str, str]]:
          "unequal scale give it to any role: a factor of 1.65 in a quarter of random heads, at 5\u00a0% "
          "each."),
         (records.AS_ROTATED, "The participation is not shown to be smaller than after random rotations."),
-        ("directions", "Directions of queries and keys that carry the role beyond distance. They are "
-         "stronger in its cells than in cells moved by chance to other queries at the same offsets."),
+        ("directions", "Directions of queries and keys that carry the role beyond distance. A direction "
+         f"counts if it is stronger for the role’s cells than in {every} shuffles, which move these cells to "
+         "other queries at the same distances."),
         (records.FALLS,
          "Without these directions the score of the role lies significantly below its threshold."),
         (records.HOLDS, "Without these directions the score still lies significantly above its threshold."),
@@ -405,8 +416,8 @@ def sure_sentences(asked: Asked) -> list[str]:
     origins = asked.origins
     removals = f", and {len(origins.knocked.units):,} the removals" if origins.knocked is not None else ""
     redealt = (
-        "The number of directions is no test where many queries share a key, as with special tokens: any "
-        "shared key has such a direction. What their removal does is tested."
+        "The number of directions is no test where many queries share a key, as with special tokens and "
+        "punctuation: any shared key has such a direction. What their removal does is tested."
     )
     basis = (
         "Rotary positions turn dimensions in pairs, so a pair is what can carry a role. Random rotations of "

@@ -374,9 +374,8 @@ def _page(asked: Asked) -> blocks.Page:
         ],
         _panel(asked),
         (
-            "One row per column, layer and head. Columns “contrast” have the contrast, and columns "
-            "“vertical” its vertical part minus the rest. The decision is that of the page, over all roles "
-            "of heads.",
+            "One row per column, layer and head. A column “vertical” has the vertical part of a contrast, "
+            "minus the rest. Decisions are those of the page.",
             "vertical 2-9",
             caption(run, "Contrasts of roles and their vertical parts", FAMILIES,
                     units=len(origins.products.units)),

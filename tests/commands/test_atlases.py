@@ -16,6 +16,7 @@ from scipy.stats import combine_pvalues
 import headroles
 from headroles import Atlas, Labelling, atlas
 from headroles.errors import BadInput
+from headroles.kinds import report_of
 from headroles.records import Decision, Rule
 from headroles.reports import figures_of
 from headroles.shards import take_examples
@@ -62,6 +63,8 @@ def test_consensus_is_the_partial_conjunction_of_the_runs_own_p(apart: bool, tmp
     runs = [_run(level, seed, text=str(seed * apart)) for seed, level in enumerate(levels, 1)]
     found = _atlas(tmp_path, runs)
     assert {row.combination for row in found.consensus} == {"fisher" if apart else "bonferroni"}
+    every, some = (found.consensus["at_least"] == 3).sum(), (found.consensus["held"] > 0).sum()
+    assert f"{every} of {some} labels hold in all 3 runs, " in report_of(found).answer.sentences[0].text
     for place, role in enumerate(ROLES):
         rows = [row for row in found.consensus if row.sieve == role]
         p = np.sort(np.stack([run.findings.p[place].ravel() for run in runs]), axis=0)

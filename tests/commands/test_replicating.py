@@ -152,7 +152,7 @@ def test_rows_count_both_directions_and_the_command_prints_their_counts(
     assert (code, err) == (0, "")
     found = replicate(first, second, correction="holm")
     assert table.read_text() == found.frame().to_csv(index=False, lineterminator="\n")
-    assert f"{found.outcomes['role']} of {len(found.replicates)} roles of A hold on B" in out
+    assert f"{found.outcomes['role']} of {len(found.replicates)} labels of A hold in both runs." in out
     for row in found.rows:
         (line,) = [line.split() for line in out.splitlines() if line.startswith(f"{row.name} ")]
         counts = (row.roles, row.role, row.not_role, row.undetermined, row.untestable)
@@ -209,7 +209,7 @@ def test_best_heads_beyond_their_baselines_in_a_are_corrected_together_and_other
     assert (found[1].decision, bool(np.isnan(found[1].q))) == ("", True)
     out = command("compare", first, second, "--replicate")[1]
     held = sum(row.decision == "beyond" for row in replicate(first, second).best)
-    assert f"Of the best heads of 2 rows beyond their baselines in A, {held} are on B." in out
+    assert f"Of the best heads of 2 rows beyond their baselines in A, {held} are in B." in out
 
 
 def test_b_is_judged_by_the_margins_test_and_level_of_a(saved: Saved) -> None:

@@ -193,17 +193,55 @@ def test_an_answer_says_where_nothing_is_found() -> None:
     assert part is not None
     undetermined = replace(part.damage, verdict=np.full_like(part.damage.verdict, 2))
     told = texts(replace(ablated, ablated=replace(part, damage=undetermined)))
-    assert told[0].startswith("None of 72 heads is shown to be needed; 0 negligible and 72 undetermined.")
-    wide = min(
-        (row for row in part.margins if row.arm == "loss:mean" and row.negligible > 36),
-        key=lambda row: row.margin,
-    )
-    assert f", {wide.negligible} would be negligible." in told[1]
-    assert "18 untestable" in texts(ablated_run(screened=3))[0]
+    assert [text.split(".")[0] for text in told[:2]] == [
+        f"None of 72 heads is shown to be {word}" for word in ("needed", "negligible")
+    ]
+    assert "72 stay open. More inputs would decide more." in told[1]
+    assert "18 could not be tested." in texts(ablated_run(screened=3))[1]
     assert len(texts(why_run(held=False))) == 1
     found = result("compare")
     outcome = np.ones_like(found.differences.outcome)
-    for changed, lead in ((1, "No score changed"), (2, "No score is shown to change")):
+    for changed, lead in ((1, "None of 36 scores changed"), (2, "None of 36 scores is shown to change")):
         outcome[0, 0, 0] = changed
         settled = replace(found, differences=replace(found.differences, outcome=outcome.copy()))
         assert report_of(settled).answer.sentences[0].lead == lead
+
+
+def test_answers_count_as_their_tables_do_in_at_most_five_sentences() -> None:
+    kinds = "cluster", "probe", "surface", "compare", "ablate", "why"
+    said = {kind: report_of(result(kind)).answer.sentences for kind in kinds}
+    told = {kind: " ".join(sentence.text for sentence in own) for kind, own in said.items()}
+    assert {kind: len(own) for kind, own in said.items() if len(own) > 3 + 2 * (kind != "ablate")} == {}
+    part, origins = result("ablate").ablated, result("why").origins.origins
+    held, codes = part.held.heads("delimiter"), part.damage.verdict[part.damage.of("loss:mean")]
+    needed, negligible, still, _, better = np.bincount(codes.ravel(), minlength=5)
+    sites = part.sites.where(arm="loss:mean", decision="at its sites")
+    vertical, query = (int((origins["verdict"] == word).sum()) for word in ("vertical", "by query"))
+    rows = [row for row in result("probe").probed.best if not row.row.endswith(":all")]
+    surface, changes = result("surface").findings, result("compare").differences
+    tests = surface.decision[[name.startswith("surface:") for name in surface.sieves]]
+    sizes, roles = np.bincount(result("cluster").clustered.cluster), [rule.role for rule in changes.rules]
+    wanted = [
+        ("ablate", f"{needed} of 72 heads are needed."), ("ablate", f" {better} interfere: "),
+        ("ablate", f" {negligible} of 72 heads are negligible."), ("ablate", f" {still} stay open."),
+        ("ablate", f"Of {held.sum()} heads that look at special tokens, {(codes[held] == 1).sum()} are."),
+        ("ablate", f"None of {len(part.roles.where(arm='loss:mean'))} roles is shown to go with more damage"),
+        ("ablate", f" {len({(row.layer, row.head) for row in sites})} of 26 heads matter where their roles"),
+        ("why", f"{vertical} of {len(origins)} roles of heads is vertical"),
+        ("why", f" {query} are by query"),
+        ("probe", f" {[row.decision for row in rows].count('undetermined')} stay open."),
+        ("cluster", f"{len(sizes)} clusters of {sizes[0]}, "),
+        ("surface", f"{(tests == 2).sum()} of {tests.size} tests stay open"),
+        ("compare", f" {(changes.outcome[roles] == 2).sum()} scores stay open"),
+    ]  # fmt: skip
+    assert [(kind, words) for kind, words in wanted if words not in told[kind]] == []
+
+
+def test_what_is_no_test_gives_no_headline() -> None:
+    run, part = result("why"), result("why").origins
+    few = part.origins.replace(verdict=["untestable"] * 4, count=[10] * 4)
+    (said,) = texts(replace(run, origins=replace(part, origins=few)))
+    assert said.startswith("Nothing could be tested. A role is tested from 20 units on;")
+    parked = part.origins.replace(role=["delimiter"] * 4)
+    assert "beyond distance" in " ".join(texts(run))
+    assert "beyond distance" not in " ".join(texts(replace(run, origins=replace(part, origins=parked))))

@@ -93,8 +93,9 @@ def certificate_sentence(pruning: Pruning) -> str:
             f"No head is removed. Without {_heads(first.size, total)}, damage below the bound of {bound} "
             f"is not shown: {why}."
         )
+    removed = f"{_heads(step.size, total)} {'is' if step.size == 1 else 'are'} removed"
     return (
-        f"{_heads(step.size, total)} are removed. With {level} confidence, {_at_most(pruning, step)}; the "
+        f"{removed}. With {level} confidence, {_at_most(pruning, step)}; the "
         f"bound is {bound}. The mean is {_shift(pruning, step.mean)}, on {step.count} units that did not "
         f"choose the heads. {missed_sentence(step)}"
     )
@@ -148,6 +149,6 @@ def statements(pruning: Pruning) -> list[str]:
     """Return all sentences about a pruning, the certificate first."""
     step = pruning.certified
     sentences = [certificate_sentence(pruning), "" if step is None else accuracy_sentence(step)]
-    if pruning.check is not None:
-        sentences += [check_sentence(pruning, pruning.check), accuracy_sentence(pruning.check.step)]
+    if (check := pruning.check) is not None:
+        sentences.append(f"{check_sentence(pruning, check)} {accuracy_sentence(check.step)}".rstrip())
     return [sentence for sentence in (*sentences, gain_sentence(pruning)) if sentence]
