@@ -303,7 +303,7 @@ def _baseline(row: Row) -> str:
 
 
 def _heads(asked: Asked) -> list[Sentence]:
-    """Return how many heads beat a baseline, each tested by itself, and the one that beats most."""
+    """Return how many heads beat a baseline, each tested by itself, and how many rows decide most heads."""
     findings, columns = asked.run.findings, dict[str, list[int]]()
     for name in findings.roles:
         columns.setdefault(name.removesuffix(":→").removesuffix(":←"), []).append(findings.of(name))
@@ -313,14 +313,23 @@ def _heads(asked: Asked) -> list[Sentence]:
     held = findings.decision == DECISIONS.index("role")
     rows = np.sum([held[places].any(axis=0) for places in own.values()], axis=0)
     count, each = int((rows > 0).sum()), "when each is tested by itself"
+    settled = np.isin(findings.decision, [DECISIONS.index("role"), DECISIONS.index("not")])
+    decided = sum(settled[places].all(axis=0).mean() > 0.5 for places in own.values())
+    kinds = {split_row(name)[0] for name in findings.roles}
+    settled_rows = f"{decided:,} of {_counted(len(own), kinds)} {'is' if decided == 1 else 'are'} decided"
     if not count:
-        return [Sentence(f"None of {plural(rows.size, 'head')} beats a baseline", f"{each}.")]
+        return [
+            Sentence(
+                f"None of {plural(rows.size, 'head')} beats a baseline",
+                f"{each}. {settled_rows} for most heads.",
+            )
+        ]
     best = [asked.run.scores.stack.name(*place) for place in np.argwhere(rows == rows.max()).tolist()]
     names = join_names(best) if len(best) <= TIED else plural(len(best), "head")
-    most = _counted(int(rows.max()), {split_row(name)[0] for name in findings.roles})
+    most = _counted(int(rows.max()), kinds)
     most = f"{names} {'beats' if len(best) == 1 else 'beat'} most: {most}{' each' * (len(best) > 1)}"
     lead = f"{count:,} of {plural(rows.size, 'head')} {'beats' if count == 1 else 'beat'} some baseline"
-    return [Sentence(lead, f"{each}; {most}.")]
+    return [Sentence(lead, f"{each}; {most}. {settled_rows} for most heads.")]
 
 
 def _trained(asked: Asked) -> list[Sentence]:
