@@ -69,7 +69,6 @@ def maps_html(labelling: Labelling, summary: Summary) -> list[str]:
             "below": _steps(center - low[role.position].ravel()),  # ends are distances from the mean
             "above": _steps(high[role.position].ravel() - center),
             "code": "".join(map(str, code.tolist())),
-            "parts": np.flatnonzero(summary.held[number] & ~drawn[number]).tolist(),
         })  # fmt: skip
     size = min(MOST_CELL, max(LEAST_CELL, MAP // summary.heads))
     data = {
@@ -85,7 +84,6 @@ def maps_html(labelling: Labelling, summary: Summary) -> list[str]:
         style=Markup("".join(match[0] for match in found if match) + template("notebook.css")),
         script=Markup(script),
         policy=policy([script]),
-        parts=any(role["parts"] for role in roles),
         bare=len(summary.roles) - len(shown) if summary.many else 0,
         verdicts=explained_list(summary.roles[number].control for number in shown),
         data=Markup(script_json(json.dumps(data, ensure_ascii=False))),

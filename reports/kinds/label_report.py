@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import count as count_text
 from headroles.records.numbers import mean, plural, share, two_decimals
 from headroles.records.numbers import number as digits_of
-from headroles.records.roles import explained_list, family_of, parts_of, phrase_of, tone_of
+from headroles.records.roles import explained_list, family_of, phrase_of, tone_of
 from headroles.records.table import (  # fmt: skip
     COUNT,
     ENDS,
@@ -40,7 +41,7 @@ from headroles.reports.kinds.label import answer_of, glossary
 from headroles.reports.kinds.label_figures import figures
 from headroles.reports.kinds.label_pairs import expected_text, pair_sentences, pairs_of
 from headroles.reports.kinds.terminal_roles import HeadGrid, RoleCounts, span_text, verdict_lines
-from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_of
+from headroles.reports.maps import BEYOND, MARKS, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import P_VALUES, caption, families_of, findings_table, inputs_text, p_row
 from headroles.reports.print_maps import maps, matrix
@@ -469,7 +470,6 @@ def _matrix(summary: Summary) -> dict[str, Any]:
     most = int(held.sum(axis=0).max(initial=0))
     return {
         "titles": [phrase_of(name).title for name in summary.names],
-        "wholes": [*parts_of(summary.names)],
         "marks": [
             [(roles[place], bool(strong[place, cell])) for place in np.flatnonzero(held[:, cell]).tolist()]
             for cell in range(shape[1])
@@ -488,11 +488,10 @@ def _maps(summary: Summary) -> HeadMaps:
         largest_of(summary.of("mean", role.position) - np.nan_to_num(summary.of("null", role.position)))
         for role in summary.roles
     ]
-    peak, drawn, shown = max(peaks, default=0.0), summary.drawn, []
+    peak, shown = max(peaks, default=0.0), []
     for number, role in enumerate(summary.roles):
         held, strong = summary.held[number].ravel(), summary.strong[number].ravel()
-        whole = held & ~drawn[number].ravel()
-        codes = np.select([whole & strong, whole, strong, summary.absent[number].ravel()], [7, 6, 5, 8], 0)
+        codes = np.select([strong, summary.absent[number].ravel()], [5, 6], 0)
         title, count = phrase_of(role.sieve).title, plural(role.tally.role, "head")
         names = ", ".join(map(summary.name, np.flatnonzero(held).tolist())) or "no head"
         listed = count if role.tally.role > MOST_NAMED else names
@@ -516,14 +515,14 @@ def _maps(summary: Summary) -> HeadMaps:
 def _looks(role: Role) -> tuple[CellLook, ...]:
     """Return the looks of a role by code.
 
-    After the decisions stand 5 for a strong role, 6 for a role that is marked where its part is, 7 for both,
-    and 8 for a head that is shown not to have the role.
+    After the decisions stand 5 for a strong role, and 6 for a head that is shown not to have the role.
     """
     strong, weak = "role", "role"
     if role.stronger:
         strong, weak = f"role, beyond {role.stronger}", f"role, beyond {role.control} only"
+    dot = CellLook(weak, MARKS["role"], framed=True)
     return (
-        CellLook(weak, "•", framed=True), CellLook("not"), CellLook("undetermined", hatched=True),
-        CellLook("untestable", "×"), CellLook(role.verdict, "~"), CellLook(strong, "•", framed=True),
-        CellLook(weak, "⋄", framed=True), CellLook(strong, "⋄", framed=True), CellLook("not, absent"),
+        dot, CellLook("not"), CellLook("undetermined", hatched=True),
+        CellLook("untestable", MARKS["untestable"]), CellLook(role.verdict, MARKS["explained"]),
+        replace(dot, word=strong), CellLook("not, absent"),
     )  # fmt: skip

@@ -10,7 +10,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
   const buttons = [...document.querySelectorAll("#matrix-controls [data-role]")];
   const [limit, picker, least, farthest, key] = ["matrix-q", "matrix-role", "matrix-stability", "matrix-effect", "matrix-key"].map(by);
   const many = "many" in matrix.dataset;
-  const STATES = ["", "–", "?", "×", "~"];
+  const STATES = ["", "–", "▨", "×", "~"];
   const ABSENT = "0";
   const MOST = 15;
   let current = 0;
@@ -40,7 +40,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
       if (!single && many) return [html("span", { class: "tally" }, String(held[cell].length || ""))];
       if (!single) return held[cell].filter((role) => !isWhole(role, cell)).map((role) => chip(role, cell));
       const code = decisions[rowOf(single, cell)];
-      if (passes(single, cell)) return [many ? html("span", { class: "state" }, "●") : chip(single, cell)];
+      if (passes(single, cell)) return [many ? html("span", { class: "state" }, "•") : chip(single, cell)];
       return code > 0 ? [html("span", { class: "state" }, single.absent.has(cell) ? ABSENT : STATES[code])] : [];
     };
     matrix.classList.toggle("shaded", many || Boolean(single));

@@ -86,9 +86,8 @@ const headMaps = (() => {
     "•": (x, y, s) => `M${x + s / 2 - s * 0.17} ${y + s / 2}a${s * 0.17} ${s * 0.17} 0 1 0 ${s * 0.34} 0a${s * 0.17} ${s * 0.17} 0 1 0 ${-s * 0.34} 0z`,
     "×": (x, y, s) => `M${x + s * 0.3} ${y + s * 0.3}l${s * 0.4} ${s * 0.4}m0 ${-s * 0.4}l${-s * 0.4} ${s * 0.4}`,
     "~": (x, y, s) => `M${x + s * 0.2} ${y + s * 0.58}q${s * 0.15} ${-s * 0.32} ${s * 0.3} ${-s * 0.08}t${s * 0.3} ${-s * 0.08}`,
-    "⋄": (x, y, s) => `M${x + s * 0.5} ${y + s * 0.34}l${s * 0.16} ${s * 0.16}l${-s * 0.16} ${s * 0.16}l${-s * 0.16} ${-s * 0.16}z`,
   };
-  const KINDS = { "•": "is-dot", "×": "is-cross", "~": "is-wave", "⋄": "is-part" };
+  const KINDS = { "•": "is-dot", "×": "is-cross", "~": "is-wave" };
   const RANK = ["cell", "shade", "open", "held", "mark"];
   const atOf = ({ unit, side }, cell) => [side + (cell % findings.heads) * unit, Math.floor(cell / findings.heads) * unit];
 
