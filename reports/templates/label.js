@@ -48,7 +48,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
     cells.forEach((element, cell) => {
       element.replaceChildren(html("span", { class: "marks" }, marksOf(cell)));
       element.style.setProperty("--depth", single || many ? (0.55 * shades[cell]).toFixed(3) : "0");
-      const names = held[cell].map((role) => findings.sieves[role.sieve] + (role.strong.has(cell) ? ` beyond ${role.stronger}` : ""));
+      const names = held[cell].map((role) => role.title + (role.strong.has(cell) ? ` beyond ${role.stronger}` : ""));
       const told = names.length > MOST ? `${names.length} roles` : names.join(", ");
       element.setAttribute("aria-label", `layer ${layerAt(cell)} head ${cell % findings.heads}: ${told || "no role"}`);
     });
@@ -175,8 +175,8 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
   }
 
   function select() {
-    const terms = termsOf(field);
-    const textOf = (cell) => ` ${headName(cell)} ${held[cell].map((role) => `${findings.sieves[role.sieve]} ${role.title}`).join(" ")} ${sentences[cell] ?? ""} `.toLowerCase();
+    const terms = roleTerms(field);
+    const textOf = (cell) => ` ${headName(cell)} ${headWords(cell)} ${sentences[cell] ?? ""} ${held[cell].map(roleWords).join(" ")} `.toLowerCase();
     rows = every.filter((cell) => (!lit || lit.has(cell)) && (!terms.length || isFound(terms, textOf(cell))));
     sortRows(rows, keys[sort], direction);
     start = 0;
@@ -214,10 +214,12 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
   cards.sentences().then((told) => { sentences = told; select(); });
 }
 
-/* A head named in the rail is opened. */
+/* A head named in the rail is opened: 2-8, L2H8 or 2.8. */
 by("go-to").addEventListener("submit", (event) => {
   event.preventDefault();
-  const [, layer, head] = /^\s*(\d+)\s*[-. ]\s*(\d+)\s*$/.exec(by("go-to-head").value) ?? [];
-  const cell = cellNamed(layer, head);
+  const given = by("go-to-head").value;
+  const [, first, other, head] = /^\s*(?:l\s*(\d+)\s*h|(\d+)\s*[-. ])\s*(\d+)\s*$/i.exec(given) ?? [];
+  const cell = cellNamed(first ?? other, head);
+  by("go-to-told").textContent = cell >= 0 ? "" : `No head is called “${given}”. Heads are ${headName(0)} to ${headName(perSieve - 1)}, as in 2-8 or L2H8.`;
   if (cell >= 0) openHead(cell);
 });
