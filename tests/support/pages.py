@@ -201,10 +201,11 @@ class Parts(HTMLParser):
     @property
     def programs(self) -> list[str]:
         """The scripts that a browser may run: those of the page, and plotly's where it waits to be needed."""
+        programs = [each for each in self.scripts if each[0].get("type") != "application/json"]
         return [
-            zlib.decompress(base64.b64decode(text)).decode() if attributes.get("type") == "text/plain" else text
-            for attributes, text in self.scripts if attributes.get("type") != "application/json"
-        ]  # fmt: skip
+            zlib.decompress(base64.b64decode(text)).decode() if "id" in attributes else text
+            for attributes, text in programs
+        ]
 
     def rows(self, start: str, end: str = "</table>") -> list[list[str]]:
         """Return the texts of the cells of every row between two places of the page."""
