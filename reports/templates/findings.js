@@ -5,9 +5,9 @@ const roleOf = new Map(findings.roles.map((role) => [role.sieve, role]));
 const titles = findings.titles ?? findings.sieves;
 /* A search for the letters of a role finds this role, one for “no role” the heads that hold none. */
 const codes = new Set(findings.roles.map((role) => role.code).filter((code) => /^[A-Z]/.test(code ?? "")));
-const roleTerms = (field) => field.value.replace(/\bno role\b/gi, "‹none›").split(/\s+/).filter(Boolean).map((term) => (codes.has(term) ? `‹${term}›` : term).toLowerCase());
+const roleTerms = (field) => field.value.replace(/\bno role\b/gi, NO_ROLE).split(/\s+/).filter(Boolean).map((term) => (codes.has(term) ? `‹${term}›` : term).toLowerCase());
 const roleWords = (role) => `${findings.sieves[role.sieve]} ${role.title} ${role.family} ‹${role.code}›`;
-const headWords = (cell) => (findings.roles.some((role) => holds(role, cell)) ? "" : "‹none›");
+const NO_ROLE = "‹none›";
 const hasContrasts = findings.roles.some((role) => role.contrast >= 0);
 /* An interval of its own where the findings have that of a difference; a design effect where units are groups of examples. */
 const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
@@ -122,7 +122,7 @@ function matching() {
     if (!Number.isNaN(bound) && !(columns.stability[row] >= bound)) continue;
     if (state.answer && !state.answer(row)) continue;
     const role = roleOf.get(own);
-    const words = ` ${findings.sieves[own]} ${titles[own]} layer ${layer} head ${head} ${layer}-${head} ${decisionWord(row)} ${role ? roleWords(role) : ""} ${headWords(row % perSieve)} `;
+    const words = ` ${findings.sieves[own]} ${titles[own]} layer ${layer} head ${head} ${layer}-${head} ${decisionWord(row)} ${role ? roleWords(role) : ""} ${findings.roles.some((other) => holds(other, row % perSieve)) ? "" : NO_ROLE} `;
     if (isFound(terms, words.toLowerCase())) rows.push(row);
   }
   return rows;

@@ -176,7 +176,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
 
   function select() {
     const terms = roleTerms(field);
-    const textOf = (cell) => ` ${headName(cell)} ${headWords(cell)} ${sentences[cell] ?? ""} ${held[cell].map(roleWords).join(" ")} `.toLowerCase();
+    const textOf = (cell) => ` ${headName(cell)} ${held[cell].length ? sentences[cell] ?? "" : NO_ROLE} ${held[cell].map(roleWords).join(" ")} `.toLowerCase();
     rows = every.filter((cell) => (!lit || lit.has(cell)) && (!terms.length || isFound(terms, textOf(cell))));
     sortRows(rows, keys[sort], direction);
     start = 0;
