@@ -102,16 +102,15 @@ def pair_sentences(summary: Summary) -> list[str]:
     sentences, titles = [], dict(zip(summary.names, titles_of(summary.names), strict=True))
     for found, bare in notable_pairs(summary)[:MOST]:
         name, other = isolate(titles[found.first]), isolate(titles[found.second])
-        text = f"No head is {name}."
+        text = f"No head holds {name}."
         if found.heads_first:
             text = (
-                f"Of {plural(found.heads_first, name + ' head')}, {found.both} ({_part(found)}) "
-                f"{'is' if found.both == 1 else 'are'} also {other}; "
-                f"by chance {expected_text(found)} would be."
+                f"Of {plural(found.heads_first, 'head')} with {name}, {found.both} ({_part(found)}) also "
+                f"{'holds' if found.both == 1 else 'hold'} {other}; by chance {expected_text(found)} would."
             )
         if bare is not None:
             shared = f"of {bare.heads_first}, {bare.both} ({_part(bare)}); by chance {expected_text(bare)}"
-            alone = shared if bare.heads_first else f"no head is {name}"
+            alone = shared if bare.heads_first else f"no head holds {name}"
             text += f" Without the contrast beyond distance: {alone}."
         sentences.append(text)
     return sentences
@@ -282,10 +281,9 @@ def pairs(summary: Summary) -> Figure | None:
         y=Axis("", ticks(range(len(sides)), (f"{plain(titles[name])}  {codes[name]}" for name in sides))
                | {"ticks": ""}),
         height=80 + 26 * max(len(sides), 1), layout={"margin": MARGIN},
-        numbers=TOGETHER.rows(
-            vars(row) | {"first": titles[row.first], "second": titles[row.second]}
-            for pair in listed for row in pair if row is not None
-        ).sheet(),
+        numbers=TOGETHER.describe(
+            "first", cell=lambda row: Cell(f"{titles[row.first]}, also {titles[row.second]}", row.first)
+        ).rows(vars(row) for pair in listed for row in pair if row is not None).sheet(),
     )  # fmt: skip
 
 
