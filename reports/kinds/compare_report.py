@@ -14,7 +14,7 @@ from headroles.records.comparison import ALL_ROLES, COLUMNS, OUTCOMES, Compariso
 from headroles.records.markup import model_name
 from headroles.records.numbers import isolate, plural
 from headroles.records.prompt import MOST_HEADS
-from headroles.records.roles import phrase_of, role_marks
+from headroles.records.roles import phrase_of, role_marks, titles_of
 from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
 from headroles.reports import marks
@@ -365,7 +365,7 @@ def _differences_json(compared: Compared) -> str:
 
     content = {
         "layers": compared.found.stack.numbers, "heads": differences.count.shape[2],
-        "sieves": differences.sieves, "names": COLUMNS, "precision": [], "roles": [],
+        "sieves": differences.sieves, "titles": titles_of(differences.sieves), "names": COLUMNS, "precision": [], "roles": [],
         "columns": {name: packed(name, "<f8") for name in COLUMNS},
         "decision": packed("outcome", "u1"), "decisions": OUTCOMES, "words": OUTCOMES,
         "decided": "outcome",
