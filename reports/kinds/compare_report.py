@@ -365,7 +365,8 @@ def _differences_json(compared: Compared) -> str:
 
     content = {
         "layers": compared.found.stack.numbers, "heads": differences.count.shape[2],
-        "sieves": differences.sieves, "titles": titles_of(differences.sieves), "names": COLUMNS, "precision": [], "roles": [],
+        "sieves": differences.sieves, "titles": titles_of(differences.sieves), "names": COLUMNS,
+        "precision": [], "roles": [],
         "columns": {name: packed(name, "<f8") for name in COLUMNS},
         "decision": packed("outcome", "u1"), "decisions": OUTCOMES, "words": OUTCOMES,
         "decided": "outcome",
