@@ -31,7 +31,7 @@ STEPS = 1000
 """Means and ends of intervals are stored in steps of 1/1000."""
 ABSENT = len(DECISIONS)
 """Digit of an absent head, after those of the decisions."""
-WIDTH, MAP, NAMES, TITLE, REST = 900, 232, 44, 40, 80
+WIDTH, MAP, NAMES, TITLE, REST = 900, 232, 44, 54, 80
 """Pixels of the frame: usual width; cells of a map, numbers at their left, title above them; the rest."""
 LEAST_CELL, MOST_CELL, TALLEST = 6, 19, 640
 """Pixels: of the side of a cell, and the most of the frame's height."""

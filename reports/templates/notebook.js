@@ -69,7 +69,9 @@
     });
     const rows = layers.map((layer, row) => html("tr", {},
       html("th", { scope: "row", "aria-label": `layer ${layer}` }, size > 9 || row % 4 === 0 ? String(layer) : ""), cells.slice(row * heads, (row + 1) * heads)));
-    const table = html("table", { role: "grid", "aria-label": role.title, style: `--tone: var(--tone-${role.tone}); --size: ${size}px;` }, rows);
+    const feet = Array.from({ length: heads }, (_, head) => html("th", {}, size > 9 || head % 4 === 0 ? String(head) : ""));
+    const foot = html("tr", { "aria-hidden": "true", class: "heads" }, html("th", {}), feet);
+    const table = html("table", { role: "grid", "aria-label": role.title, style: `--tone: var(--tone-${role.tone}); --size: ${size}px;` }, rows, foot);
     const map = { cells, stop: 0 };
     maps.push(map);
     const cellOf = (event) => cells.indexOf(event.target);
