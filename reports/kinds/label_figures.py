@@ -31,8 +31,8 @@ from headroles.reports.marks import (  # fmt: skip
 from headroles.reports.summary import Role, Summary
 from headroles.reports.words import CAPTION, extremes_sentence, layers_sentence, middle_sentence
 
-CLOSE, STEP, SMALL_STEP, CHART = 20, 46, 34, 40
-"""Height of a row in pixels: where there are many, of means, of p values, and of charts."""
+CLOSE, STEP, SMALL_STEP = 20, 46, 34
+"""Height of a row in pixels: where there are many, of means and charts, and of p values."""
 STRONGEST = 3
 """Heads of a row whose intervals are drawn."""
 SMALLEST = 1e-16
@@ -396,7 +396,7 @@ def layers(summary: Summary) -> Figure:
                  {"color": INK, **AT_SIDE, "y": 1, "yref": f"{axis} domain", "yanchor": "top"}),
         ]  # fmt: skip
     return Figure(
-        marks=marks, axes=axes, height=60 + CHART * size, layout={"margin": MARGIN, "bargap": 0.25},
+        marks=marks, axes=axes, height=60 + STEP * size, layout={"margin": MARGIN, "bargap": 0.25},
         x=_whole_layers(summary, ticks=""), **shared,
     )  # fmt: skip
 

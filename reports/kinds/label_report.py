@@ -147,8 +147,8 @@ def roles_table(summary: Summary) -> Table:
 def roles_sheet(summary: Summary, only: Iterable[str], width: str = "") -> Sheet:
     """Return some columns of ``roles_table``, in their order, after the role.
 
-    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of stable
-    labels are there where a role has any.
+    Columns of contrasts, of explained, absent, strong and untestable heads, of differences to baselines and
+    of stable labels are there where a role has any.
 
     Args:
         summary: Of the run.
@@ -169,6 +169,7 @@ def _there(summary: Summary, names: Iterable[str]) -> list[str]:
         "explained": contrast, "contrast": contrast,
         "absent": any(role.bounded for role in summary.roles),
         "strong": any(role.stronger for role in summary.roles),
+        "untestable": any(role.tally.untestable for role in summary.roles),
         "difference": any(role.strongest and role.strongest.beyond for role in summary.roles),
         "steady": any(firmness.steady is not None for firmness in summary.supports),
     }  # fmt: skip
@@ -314,8 +315,7 @@ def role_blocks(summary: Summary, detail: Detail) -> list[Any]:
         return []
     shown: list[Any] = [RoleCounts(summary), *[HeadGrid(summary)] * detail.grid]
     if detail.verbose:
-        untestable = ["untestable"] * any(role.tally.untestable for role in summary.roles)
-        names = ["heads", "explained", "not", "undetermined", *untestable, "steady", "head", "mean"]
+        names = ["heads", "explained", "not", "undetermined", "untestable", "steady", "head", "mean"]
         shown += [Grid(roles_sheet(summary, [*names, "contrast"], "narrow")), *verdict_lines(summary)]
     return shown
 
@@ -446,7 +446,7 @@ def _evidence(summary: Summary) -> list[Section]:
             calibration(summary),
         ]),
         Section("depth", "Depth", "Depth", [
-            *drawn["layers"],
+            Fold("Roles by layer", drawn["layers"]),
             Fold("Heads with several roles", drawn.get("several", [])),
             Fold("Trend over depth", [
                 Grid(DEPTH.rows(

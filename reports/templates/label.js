@@ -136,7 +136,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
 /* The list of heads: scores as a row of bars, marks of roles, a sentence; sorted, filtered, a few at a time. */
 {
   const [table, field, status, back, on] = ["heads-table", "heads-filter", "heads-shown", "heads-previous", "heads-next"].map(by);
-  const LINES = 10;
+  const LINES = 8;
   const BAR = 6;
   const [MOST_BARS, MOST_CHIPS] = [40, 12];
   const held = every.map(heldBy);

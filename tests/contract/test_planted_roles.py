@@ -11,6 +11,7 @@ from scipy import stats
 import headroles
 from headroles import Labelling
 from tests.support import table as rows_of
+from tests.support.browser import DRAW
 from tests.support.planted import UNEQUAL, write_pairs
 from tests.support.reference import rounding_bound
 
@@ -95,7 +96,7 @@ def test_the_embedded_model_its_samples_and_the_shipped_parser_work_together_on_
     page = tmp_path / "run" / "report.html"
     assert page.stat().st_size <= 2_300_000
     window = request.getfixturevalue("opened")(page)
-    window.wait_for_timeout(500)
+    window.evaluate(DRAW)
     assert window.evaluate("document.documentElement.scrollHeight") <= 5000
     assert len(window.inner_text("body").split()) <= 1100
 
