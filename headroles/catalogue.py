@@ -22,7 +22,7 @@ from headroles.plugins import (
     owner_of,
     unknown_sieve,
 )
-from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, PATTERNS, PUBLISHED
+from headroles.sieves import BUILT_IN, FAMILIES, GROUPS, PATTERNS, PUBLISHED, TITLES
 from headroles.sieves.base import MARGIN, NEEDS, Contrast, MaskSieve, Scorer, Sieve, check_margin
 from headroles.sieves.families import SieveFamily
 
@@ -89,8 +89,8 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
     """Return the sieve of a name.
 
     Args:
-        name: A built-in name (``"block"``), a family with its parameter (``"syntactic:det"``,
-            ``"local:4"``), a plug-in's name, ``"path/to/file.py:name"``, or
+        name: A built-in name (``"block"``) or the title of its role, a family with its parameter
+            (``"syntactic:det"``, ``"local:4"``), a plug-in's name, ``"path/to/file.py:name"``, or
             ``"path/to/file.py:family:parameter"``.
         preset: With "published", built-in names mean the released notebooks' scores.
 
@@ -104,6 +104,7 @@ def sieve_of(name: str, preset: str = "calibrated") -> Sieve:
 
 def _sieve_of(name: str, preset: str, installed: Installed | None) -> Sieve:
     """Return the sieve of a name; ``installed`` are the plug-ins, None where they are not listed yet."""
+    name = TITLES.get(name, name)
     if ".py:" in name:
         return _from_file(name)
     installed = installed_plugins() if installed is None else installed
@@ -204,6 +205,7 @@ def entries_of(name: str | None) -> list[Entry]:
     """
     if name is None or name in PARTS:
         return entries(name)
+    name = TITLES.get(name, name)
     listed = [entry for entry in entries() if entry.name == name]
     if listed:
         return listed

@@ -1,6 +1,7 @@
 """What was run, in words: its manifest as lines of text, its title, notes, inputs and test."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,8 @@ MAIN = {
     "software": {"seed": "settings.seed", "headroles": "headroles"},
 }  # fmt: skip
 """Entries of the manifest that are shown at once, by group and term."""
+LONGEST = 200
+"""Letters of a code that is shown whole, such as a sketch of all texts; run.json has longer ones."""
 MOST = 12
 """Columns named with their margin at most; of more, only their number is stated."""
 ELSEWHERE = {("command",), ("notes",), ("model", "layers"), ("model", "blocks"), ("model", "heads")}
@@ -167,6 +170,8 @@ def _line(group: str, term: str, value: object) -> Line:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     if "sha" in term.lower() and len(text) > 20:
         return Line(group, term, text[:12] + "…", text)
+    if len(text) > LONGEST and not re.search(r"\s", text):
+        return Line(group, term, f"{text[:12]}… ({len(text):,} letters)")
     return Line(group, term, text)
 
 

@@ -13,7 +13,6 @@ from headroles.records.example import Scores
 from headroles.records.findings import Labelling
 from headroles.records.kept_maps import ANY_INPUT, MOST_TYPICAL, KeptMaps, TypicalInput
 from headroles.records.numbers import exact, plural
-from headroles.records.roles import phrase_of
 from headroles.reports.embedded import pack, script_json, tokens_of
 from headroles.reports.kinds.label import head_sentences
 from headroles.reports.summary import Role, Summary
@@ -90,7 +89,6 @@ def cards_json(labelling: Labelling, summary: Summary) -> str:
         "sentences": _packed_json(head_sentences(summary)),
         "specials": [int(_about_specials(name, kept)) for name in summary.names],
         "former": former,
-        "titles": [phrase_of(name).title for name in summary.names],
         "exhibits": [], "maps": [], "mapped": [], "counted": [], "examples": "", "plain": False,
     }  # fmt: skip
     if kept is not None and kept.exhibits:

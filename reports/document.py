@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from headroles.records.roles import titles_of
+
 PLOTLY = "plotly/plotly-basic.min.js"
 """Plotly's script for pages: scatter, bar and pie charts only, a quarter of the whole."""
 NO_FINDINGS = '{"layers":[],"heads":0,"sieves":[],"names":[],"precision":[],"columns":{},"decision":""}'
@@ -19,7 +21,7 @@ def environment() -> Environment:
     """Return the Jinja environment, which escapes every value and refuses every missing one.
 
     It keeps its templates, so that a second page of a process compiles none of them again. Its filter
-    ``hash`` makes a name a part of the hash of an address.
+    ``hash`` makes a name a part of the hash of an address, and ``titles_of`` gives titles of roles.
     """
     made = Environment(
         loader=FunctionLoader(template),
@@ -29,6 +31,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         optimized=False,  # a page renders its templates once, so that folding their constants does not pay
     )
+    made.globals["titles_of"] = titles_of
     made.filters["hash"] = lambda text: quote(str(text), safe=":")
     return made
 

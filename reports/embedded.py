@@ -14,7 +14,7 @@ from headroles.records.arrays import key_groups
 from headroles.records.example import Example
 from headroles.records.findings import COLUMNS, DECISIONS, Labelling
 from headroles.records.layers import number_layers
-from headroles.records.roles import family_of, parts_of, phrase_of, tone_of
+from headroles.records.roles import family_of, parts_of, titles_of, tone_of
 from headroles.reports.summary import Summary
 from headroles.reports.words import visible_pieces
 from headroles.storage.tables import summary_texts
@@ -69,7 +69,7 @@ def findings_json(
 
     roles = [
         {
-            "sieve": role.position, "title": phrase_of(role.sieve).title, "family": family_of(role.sieve),
+            "sieve": role.position, "title": title, "family": family_of(role.sieve),
             "hue": tone_of(family_of(role.sieve)),
             "parts": [names.index(part) for part in parts.get(role.sieve, ())],
             "count": role.tally.role, "code": role.code, "tone": role.tone, "threshold": role.threshold,
@@ -77,7 +77,9 @@ def findings_json(
             "control": role.control, "verdict": role.verdict, "stronger": role.stronger,
             "strong": np.flatnonzero(strong).tolist(), "absent": np.flatnonzero(absent).tolist(),
         }
-        for role, strong, absent in zip(summary.roles, summary.strong, summary.absent, strict=True)
+        for role, title, strong, absent in zip(
+            summary.roles, titles_of(names), summary.strong, summary.absent, strict=True
+        )
     ]  # fmt: skip
     content = {
         "layers": summary.stack.numbers, "heads": summary.heads, "sieves": summary.sieves,
@@ -135,7 +137,7 @@ def pack(array: np.ndarray) -> str:
         array: Of any shape and a fixed-size dtype; written in C order, as the dtype has its bytes.
 
     Returns:
-        Text that ``attention.unpack`` of ``attention.js`` turns into the same bytes.
+        Text that ``unpack`` of ``elements.js`` turns into the same bytes.
 
     Example:
         >>> zlib.decompress(base64.b64decode(pack(np.array([[1, 2], [3, 255]], dtype=np.uint8))))

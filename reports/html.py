@@ -3,13 +3,14 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from headroles.kinds import kind_of
 from headroles.records.findings import Labelling
 from headroles.reports.document import NO_FINDINGS, PLOTLY, environment, policy, template
 from headroles.reports.drawing import figure_json
-from headroles.reports.embedded import files_json, manifest_json, script_json
+from headroles.reports.embedded import files_json, manifest_json, pack, script_json
 from headroles.reports.maps import head_maps
 from headroles.reports.marks import Figure, plotly_json
 from headroles.reports.report import Report, shown
@@ -56,7 +57,7 @@ def page_html(report: Report) -> str:
             shown=shown,
             head_maps=head_maps([*page.maps()], page.heads) if found else "",
             style=Markup("\n".join(template(file) for file in STYLES)),
-            plotly=Markup(plotly),
+            plotly=Markup(pack(np.frombuffer(plotly.encode(), np.uint8))),
             script=Markup(script),
             policy=policy([plotly, script]),
             **page.values,

@@ -20,6 +20,12 @@ from headroles.reports.embedded import script_json
 
 MEAN, BEYOND, DIFFERENCE = "mean", "beyond", "difference"
 """What shades a cell: the mean, the mean beyond chance, or the signed difference of two runs."""
+MARKS = {
+    "role": "•", "not": "–", "absent": "0", "explained": "~", "undetermined": "▨", "untestable": "×",
+    "changed": "Δ", "gained": "+", "lost": "−", "needed": "◆", "negligible": "○", "interfering": "▼",
+    "vertical": "▮", "by query": "▬", "removed": "∅", "no cluster": "·", "above": "↑", "below": "↓",
+}  # fmt: skip
+"""What a mark in a cell means, on pages of all kinds; ▨ stands in keys for a hatched cell."""
 SQUARE = "M{x:g} {y:g}h{s:g}v{s:g}h-{s:g}z"
 STRIPES = (
     "M{x:g} {middle:g}L{across:g} {y:g}M{x:g} {down:g}L{right:g} {y:g}"
@@ -52,6 +58,11 @@ class CellLook:
     framed: bool = False
     shade: float | None = None
 
+    @property
+    def told(self) -> tuple[str, str]:
+        """Return mark and word for a key."""
+        return self.mark or MARKS["undetermined"], self.word
+
     def data(self) -> dict[str, Any]:
         """Return the look for the script, with the classes of its cells."""
         kind = [f"toned tone-{self.tone}"] if self.tone is not None else []
@@ -63,8 +74,21 @@ class CellLook:
         return {name: value for name, value in known.items() if value not in ("", None, False)}
 
 
-DECIDED = (CellLook(mark="•", framed=True), CellLook(), CellLook(hatched=True))
-"""Looks of decisions: a dot and a frame for a role, hatched where it stays undetermined."""
+DECIDED = (
+    CellLook(mark=MARKS["role"], framed=True), CellLook(), CellLook(hatched=True),
+    CellLook(mark=MARKS["untestable"]), CellLook(mark=MARKS["explained"]),
+)  # fmt: skip
+"""Looks of decisions by their codes: a dot and a frame for a role, hatched where it stays undetermined."""
+
+
+def key_of(**words: str) -> list[tuple[str, str]]:
+    """Return the key of maps that have the looks of decisions.
+
+    Args:
+        **words: What marks mean on this page, such as ``role="beyond the baseline"``.
+    """
+    meanings = words | {word: word for word in ("undetermined", "untestable")}
+    return [(MARKS[name], meaning) for name, meaning in meanings.items()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +304,7 @@ def still_map(
         heads: Heads of a layer.
         label: What it shows, for readers who do not see it.
         drawn: Class, opacity and heads of every kind of cell, in the order of drawing.
-        signs: Heads with each mark; × is drawn, other marks are letters.
+        signs: Heads with each mark.
         small: Whether cells are small: without lines between them, with numbers at the ends only.
     """
     cell, side, gap, size = (10, 16, 0.8, 8.4) if small else (20, 24, 0.0, 18.0)
@@ -306,11 +330,7 @@ def still_map(
         ]  # fmt: skip
         parts += [path(kind, opacity, "".join(cells))] if cells else []
     for sign, chosen in signs.items():
-        if sign != "×":
-            parts += [text("mark", x + cell / 2, y + cell / 2, "", sign) for x, y in corners(chosen)]
-        elif chosen.any():
-            crosses = (f"M{x + 5} {y + 5}l8 8m0-8l-8 8" for x, y in corners(chosen))
-            parts.append(path("cross", 1, "".join(crosses)))
+        parts += [text("mark", x + cell / 2, y + cell / 2, "", sign) for x, y in corners(chosen)]
     end, middle = (Markup(f' text-anchor="{anchor}"') for anchor in ("end", "middle"))
     for layer in numbered(len(layers)):
         parts.append(text("axis", side - 4, cell * (layer + 0.5) + 4, end, layers[layer]))

@@ -31,7 +31,7 @@ STEPS = 1000
 """Means and ends of intervals are stored in steps of 1/1000."""
 ABSENT = len(DECISIONS)
 """Digit of an absent head, after those of the decisions."""
-WIDTH, MAP, NAMES, TITLE, REST = 900, 232, 44, 40, 80
+WIDTH, MAP, NAMES, TITLE, REST = 900, 232, 44, 54, 80
 """Pixels of the frame: usual width; cells of a map, numbers at their left, title above them; the rest."""
 LEAST_CELL, MOST_CELL, TALLEST = 6, 19, 640
 """Pixels: of the side of a cell, and the most of the frame's height."""
@@ -69,7 +69,6 @@ def maps_html(labelling: Labelling, summary: Summary) -> list[str]:
             "below": _steps(center - low[role.position].ravel()),  # ends are distances from the mean
             "above": _steps(high[role.position].ravel() - center),
             "code": "".join(map(str, code.tolist())),
-            "parts": np.flatnonzero(summary.held[number] & ~drawn[number]).tolist(),
         })  # fmt: skip
     size = min(MOST_CELL, max(LEAST_CELL, MAP // summary.heads))
     data = {
@@ -85,7 +84,6 @@ def maps_html(labelling: Labelling, summary: Summary) -> list[str]:
         style=Markup("".join(match[0] for match in found if match) + template("notebook.css")),
         script=Markup(script),
         policy=policy([script]),
-        parts=any(role["parts"] for role in roles),
         bare=len(summary.roles) - len(shown) if summary.many else 0,
         verdicts=explained_list(summary.roles[number].control for number in shown),
         data=Markup(script_json(json.dumps(data, ensure_ascii=False))),

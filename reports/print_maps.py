@@ -16,7 +16,7 @@ from headroles.records.numbers import plural
 from headroles.records.roles import explained_list, looks_of, phrase_of, without_wholes
 from headroles.reports import drawing
 from headroles.reports.drawing import INK, RULE, SOFT, SYMBOLS, Figure, layer_ticks, plain, set_axis, tone
-from headroles.reports.maps import CellLook
+from headroles.reports.maps import MARKS, CellLook
 from headroles.reports.marks import Entry
 from headroles.reports.prints import pixels, with_legend
 from headroles.reports.summary import Role, Summary
@@ -117,7 +117,7 @@ def verdict_maps(
     known = {int(code) for _, _, codes in maps for code in np.unique(codes)}
     shown = [look for code, look in enumerate(looks) if code in known]
     return _told(figure, sentence, [
-        Entry(f"{look.mark or '▨'}  {look.word}", _colour(look) or INK, "square" * bool(_colour(look)))
+        Entry("  ".join(look.told), _colour(look) or INK, "square" * bool(_colour(look)))
         for look in shown
     ])  # fmt: skip
 
@@ -151,11 +151,12 @@ def maps(summary: Summary, width: float) -> Figure | None:
         trace: dict[str, Any] = {"name": plain(role.sieve), "meta": {"role": place}}
         colours = _add_map(figure, mean, top, undetermined, tone(role.tone), **trace, **axes)
         strong = summary.strong[place]
-        for sign, symbol, size, chosen in (("•", "circle", 4, holds & ~strong), ("◆", "diamond", 6, strong)):
+        kinds = ("role", "circle", 4, holds & ~strong), ("strong", "circle-open-dot", 7, strong)
+        for sign, symbol, size, chosen in kinds:
             mark = {"symbol": symbol, "size": size, "color": colours[chosen].tolist()}
             _add_marks(figure, chosen, marker=mark, name=sign, **axes)
         font = {"size": 11, "color": colours[explained].tolist()}
-        _add_marks(figure, explained, "~", textfont=font, name="~", **axes)
+        _add_marks(figure, explained, MARKS["explained"], textfont=font, name="explained", **axes)
     verdicts = explained_list(role.control for role in roles if role.tally.explained)
     return _told(
         figure,
@@ -163,7 +164,7 @@ def maps(summary: Summary, width: float) -> Figure | None:
         f"{summary.account.statistic}.",
         [
             Entry("holds the role", INK, "circle"),
-            *(Entry(f"strong, beyond {kinds}", INK, "diamond") for kinds in _stronger(summary)),
+            *(Entry(f"strong, beyond {kinds}", INK, "circle-open-dot") for kinds in _stronger(summary)),
             *([Entry(f"~  {verdicts}")] if verdicts else []),
             *([Entry("▨  undetermined")] if any(role.tally.undetermined for role in roles) else []),
         ],

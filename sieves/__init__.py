@@ -46,6 +46,35 @@ PATTERNS = {
 }
 """Built-in sieves of patterns on the surface, used when they or their group are named."""
 
+TITLES = {
+    "neighbours": "local",
+    "special tokens": "delimiter",
+    "class token": "delimiter:cls",
+    "separators": "delimiter:sep",
+    "own text of the pair": "block",
+    "word → its syntactic head": "syntactic",
+    "subject → verb": "syntactic:nsubj",
+    "object → verb": "syntactic:obj",
+    "adjective → noun": "syntactic:amod",
+    "adverb → head word": "syntactic:advmod",
+    "other mentions of the entity": "coreference",
+    "next token": "next",
+    "previous token": "previous",
+    "the token itself": "self",
+    "first token": "first",
+    "periods and commas": "punctuation",
+    "same token elsewhere": "identical",
+    "same token in the other text": "identical:other",
+    "related words in the other text": "related:other",
+    "other pieces of the word": "subword",
+    "piece that completes the word": "subword:completing",
+    "many words of the own text": "bag-of-words",
+    "rarest tokens": "rare",
+    "earlier copies of the token": "duplicate",
+    "what followed the token before": "induction",
+}
+"""Built-in sieves by the titles of their roles, which stand for their names where a name is asked for."""
+
 GROUPS = {"patterns": tuple(PATTERNS)}
 """Names of groups of sieves; a member whose annotation is missing is left out."""
 

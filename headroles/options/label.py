@@ -25,6 +25,7 @@ from headroles.options.shared import (
 from headroles.presets import preset_of
 from headroles.records.rules.names import FUSED, ROWS
 from headroles.records.rules.rule import Decision
+from headroles.sieves import TITLES
 from headroles.stats.decision import BETTING
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Options(InputOptions):
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
         InputOptions.__post_init__(self)
+        names = tuple(TITLES.get(name, name) if isinstance(name, str) else name for name in self.sieve)
+        object.__setattr__(self, "sieve", names)
         check_norms(self.weights, self.attention is not None, self.preset)
         if self.statistic != "selectivity" and self.preset == "published":
             raise BadInput("the preset 'published' has a statistic of its own; leave --statistic out")

@@ -84,8 +84,8 @@ PATH = Option(
 
 # questions
 SIEVE = Option(
-    "A sieve or group of sieves, from the list of headroles sieves or as path/to/file.py:name; may be "
-    "repeated.",
+    "A sieve or group of sieves, from the list of headroles sieves or as path/to/file.py:name; the title of "
+    "its role, such as neighbours, stands for the name. May be repeated.",
     "Questions",
     default="all built-in sieves",
     python="str | Sieve | Sequence[str | Sieve]",

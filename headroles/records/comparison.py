@@ -18,6 +18,7 @@ from headroles.records.layers import Stack, stored_stack
 from headroles.records.numbers import count as count_text
 from headroles.records.numbers import mean, number
 from headroles.records.prompt import comparison_text
+from headroles.records.roles import phrase_of
 from headroles.records.rules.rule import Decision
 from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Cell, Column, Row, Table, chance, counted
 
@@ -89,7 +90,7 @@ def swap_chance(name: str, text: Callable[[float], str] = number) -> Callable[[R
 
 
 def _role_cell(row: Row) -> Cell:
-    text = row.sieve or ALL_ROLES
+    text = phrase_of(row.sieve).title if row.sieve else ALL_ROLES
     return Cell(text, text)
 
 

@@ -27,7 +27,7 @@ from headroles.records.layers import Stack
 from headroles.records.moments import Moments
 from headroles.records.numbers import mean
 from headroles.records.probes import ProbeResults
-from headroles.records.prompt import Head, RoleMap, dataset_of, head_of, labelling_text
+from headroles.records.prompt import Head, Place, RoleMap, dataset_of, head_of, labelling_text
 from headroles.records.roles import controls_of, explained_words
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.surface import SurfaceResults
@@ -361,26 +361,24 @@ class Labelling:
         """Return the roles by name: ``run.roles["local"]`` has the heads, counts and a table."""
         return RoleMap(self)
 
-    def head(self, layer: int, head: int) -> Head:
+    def head(self, name: str | Place | int, head: int | None = None) -> Head:
         """Return one head: a sentence on what it does, its roles, and the evidence as a small table.
 
         Args:
-            layer: Position of the layer in the model, from 0.
-            head: From 0, within its layer.
+            name: Its name, as in "2-8", "L2H8", "2.8" or (2, 8); or the position of its layer in the model,
+                from 0.
+            head: Its place in this layer, from 0; None with a name.
 
         Raises:
             BadInput: When the run has no such head.
         """
         from headroles.kinds import kind_of
 
-        place, size = self.scores.stack.place(layer), self.findings.count.shape[2]
-        if not isinstance(head, int | np.integer) or not 0 <= head < size:
-            raise BadInput(
-                f"this run has heads from 0 to {size - 1}, but got head {shorten(head)}; name one of those"
-            )
-        link = f"{self.report_path}#head-{layer}-{head}" if self.report_path else ""
-        sentence = kind_of(self).head_sentence(self, place, int(head))
-        return head_of(self, int(layer), int(head), sentence, link)
+        stack, given = self.scores.stack, name if head is None else (name, head)
+        layer, number = stack.head(given, self.findings.count.shape[2])
+        link = f"{self.report_path}#head-{layer}-{number}" if self.report_path else ""
+        sentence = kind_of(self).head_sentence(self, stack.place(layer), number)
+        return head_of(self, layer, number, sentence, link)
 
     @property
     def report_path(self) -> Path | None:

@@ -6,6 +6,7 @@ pages and messages give the position of the block in its stack, as the checkpoin
 """
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -18,6 +19,10 @@ from jaxtyping import Float, Int
 from headroles.errors import BadInput, shorten
 
 Row = TypeVar("Row", bound=Any)
+HEAD_NAME = re.compile(r"\s*(?:l\s*(\d+)\s*h|(\d+)\s*[-. ])\s*(\d+)\s*", re.IGNORECASE)
+"""A head as people name it; the page has the same pattern."""
+HEAD_FORMS = "2-8, L2H8, 2.8 or (2, 8)"
+"""Names of one head."""
 LAYER_COLUMNS = frozenset({"layer", "near_layer"})
 """Columns of tables that hold layers."""
 
@@ -100,6 +105,35 @@ class Stack:
             return self.numbers.index(int(number))
         known = f"0 to {self.blocks - 1}" if self.whole else ", ".join(map(str, self.numbers))
         raise BadInput(f"layers with attention are {known}, but got {shorten(number)}; name one of those")
+
+    def head(self, given: Any, heads: int) -> tuple[int, int]:
+        """Return the position of the layer of a named head, and its place in the layer.
+
+        Args:
+            given: The name: "2-8", "L2H8", "2.8", or layer and head as a pair.
+            heads: Heads of a layer.
+
+        Raises:
+            BadInput: When it names no head, or one that is not there.
+
+        Example:
+            >>> stack = plain_stack(6)
+            >>> [stack.head(name, 12) for name in ("2-8", "L2H8", "2.8", (2, 8))]
+            [(2, 8), (2, 8), (2, 8), (2, 8)]
+        """
+        named = HEAD_NAME.fullmatch(given) if isinstance(given, str) else None
+        pair = [int(part) for part in named.groups() if part] if named else given
+        known = f"{self.numbers[0]}-0 to {self.numbers[-1]}-{heads - 1}"
+        if not isinstance(pair, Sequence) or len(pair) != 2 or isinstance(pair, str):
+            raise BadInput(
+                f"a head is named by its layer and its place in the layer, as in {HEAD_FORMS}, but got "
+                f"{shorten(given)}; name one of {known}"
+            )
+        layer, head = pair
+        self.place(layer)
+        if not isinstance(head, int | np.integer) or not 0 <= head < heads:
+            raise BadInput(f"heads are {known}, but got {layer}-{shorten(head)}; name one of those")
+        return int(layer), int(head)
 
     def depths(self) -> Float[np.ndarray, " layers"]:
         """Return the relative depth of every layer that is read: (position + 1/2) / blocks, 0 to 1."""

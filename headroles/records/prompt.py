@@ -1,6 +1,7 @@
 """A run at the prompt: its text, its heads and roles by name, and its arrays with named axes.
 
-``run.head(2, 8)`` is one head, ``run.roles["local"]`` the heads of one role. Texts have at most 20 lines.
+``run.head("2-8")`` is one head, ``run.roles["neighbours"]`` or ``run.roles["local"]`` the heads of one role.
+Texts have at most 20 lines.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MOST_ROLES = 10
 """Most lines for the rows of a replication."""
 MOST_HEADS = 12
 """Heads of a role that are named in its text; more in its table."""
-TABLES = '.roles["name"], .head(layer, head), .to_pandas(), .to_xarray()'
+TABLES = '.roles["name"], .head("2-8"), .to_pandas(), .to_xarray()'
 """What a run offers at the prompt."""
 CHANGES = ("changed", "equivalent", "undetermined", "untestable")
 ENDS = ("mean", "low", "high")
@@ -159,7 +160,7 @@ class RoleHeads(Evidence):
 
 
 class RoleMap(Mapping[str, RoleHeads]):
-    """The roles of a run by the name of their sieve, in the order of the run.
+    """The roles of a run by the name of their sieve, in the order of the run; their titles are taken, too.
 
     A name that the run does not have raises ``UnknownName`` with the nearest one.
     """
@@ -174,13 +175,20 @@ class RoleMap(Mapping[str, RoleHeads]):
         Raises:
             UnknownName: When the run did not test it.
         """
-        if sieve not in self:
+        name = self._name(sieve)
+        if name is None:
             raise UnknownName("role of this run", sieve, self)
-        return self._heads(sieve, self._run.evidence())
+        return self._heads(name, self._run.evidence())
 
     def __contains__(self, sieve: object) -> bool:
-        """Return whether the run tested a role."""
-        return sieve in self._run.findings.roles
+        """Return whether the run tested a role, by its name or its title."""
+        return self._name(sieve) is not None
+
+    def _name(self, given: object) -> str | None:
+        """Return the name of a role that is given by its name or its title; None where there is none."""
+        return next((name for name in self if given == name), None) or next(
+            (name for name in self if given == phrase_of(name).title), None
+        )
 
     def __iter__(self) -> Iterator[str]:
         """Return the names of the roles."""

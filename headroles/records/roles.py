@@ -5,6 +5,7 @@ are asked for by name, since records import no sieve. A role whose definition is
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -105,6 +106,26 @@ class Look:
     mark: str
     tone: int
     symbol: int
+
+
+def titles_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the titles of roles and of their contrasts, no two alike: the same title has its name, too.
+
+    Example:
+        >>> titles_of(["local", "syntactic:amod", "syntactic:amod:matched", "mine"])
+        ('neighbours', 'adjective → noun', 'adjective → noun, beyond distance', 'mine')
+    """
+    titles = []
+    for name in names:
+        ending = next((ending for ending in CONTROLS if name.endswith(ending)), "")
+        title = phrase_of(name.removesuffix(ending)).title
+        beyond = "by norm" if ending == VALUES else f"beyond {control_of(name)}"
+        titles.append(f"{title}, {beyond}" if ending else title)
+    counts = Counter(titles)
+    return tuple(
+        title if counts[title] == 1 else f"{title} ({name})"
+        for name, title in zip(names, titles, strict=True)
+    )
 
 
 def looks_of(names: Sequence[str]) -> tuple[Look, ...]:

@@ -34,10 +34,10 @@ LOOKS = {
 }  # fmt: skip
 """Look of every verdict that is drawn."""
 CELL_LOOKS = (
-    maps.CellLook("needed", "◆", tone=1, shade=1),
-    maps.CellLook("negligible", "○", tone=7, faint=True, shade=1),
-    maps.CellLook("undetermined", hatched=True), maps.CellLook("untestable", "×"),
-    maps.CellLook("interfering", "▼", tone=0, shade=1),
+    maps.CellLook("needed", maps.MARKS["needed"], tone=1, shade=1),
+    maps.CellLook("negligible", maps.MARKS["negligible"], tone=7, faint=True, shade=1),
+    maps.CellLook("undetermined", hatched=True), maps.CellLook("untestable", maps.MARKS["untestable"]),
+    maps.CellLook("interfering", maps.MARKS["interfering"], tone=0, shade=1),
 )  # fmt: skip
 """Look of every verdict in the cells of maps, in the order of their codes."""
 KEY = (0, 1, 4, 2, 3)
@@ -468,7 +468,7 @@ def _maps(measured: Measured) -> maps.HeadMaps:
         id="ablation-maps",
         maps=[verdicts, of_damage, *roles, *others],
         first="verdicts, damage and all roles",
-        key=[(CELL_LOOKS[code].mark or "▨", CELL_LOOKS[code].word) for code in KEY],
+        key=[CELL_LOOKS[code].told for code in KEY],
         caption="The map of a role shows the verdicts of the heads that hold it; the other heads stay empty. "
         "In the map of damage, darker is more.",
     )

@@ -22,7 +22,7 @@ from headroles.reports.account import Named
 from headroles.reports.drawing import plain
 from headroles.reports.embedded import LARGEST
 from headroles.reports.kinds.atlas import answer_of, short_model
-from headroles.reports.maps import StillMap, StillMaps, StillRow, still_map
+from headroles.reports.maps import MARKS, StillMap, StillMaps, StillRow, still_map
 from headroles.reports.marks import Axis, Cells, Figure, Line, Look, Note, ticks
 from headroles.reports.papers import P_VALUES, p_row
 from headroles.reports.print_maps import atlas_maps
@@ -419,7 +419,8 @@ def _maps(atlas: Atlas) -> StillMaps:
         asked = [place for place, found in enumerate(atlas.findings) if role in found.tested]
         drawn = [_map(atlas, place, role, tops[atlas.runs[place].statistic]) for place in asked]
         rows.append(StillRow(drawn, title, role if role != title else "", look.tone))
-    key = [("", "holds the role"), ("~", "explained by distance or position"), ("▨", "undetermined")]
+    key = [("", "holds the role"), (MARKS["explained"], "explained by distance or position")]
+    key.append((MARKS["undetermined"], "undetermined"))
     about = "The stronger the shade, the larger the mean; one scale for all runs with one statistic."
     return StillMaps(rows, key, about)
 
@@ -438,7 +439,7 @@ def _map(atlas: Atlas, place: int, role: str, top: float) -> StillMap:
     drawing = still_map(
         run.layers, run.heads, f"{run.name}, {role}: {heads} of {held.size} with the role{listed}",
         [*shades, ("open", 1.0, verdict == "undetermined"), ("held", 1.0, held)],
-        {"~": np.char.startswith(verdict.astype(str), "explained")}, small=True,
+        {MARKS["explained"]: np.char.startswith(verdict.astype(str), "explained")}, small=True,
     )  # fmt: skip
     return StillMap(run.name, heads, drawing)
 

@@ -22,7 +22,7 @@ from headroles.reports.kinds import cluster_figures as drawn
 from headroles.reports.kinds import clusters as words
 from headroles.reports.kinds import label_report as label
 from headroles.reports.kinds.terminal_roles import HeadGrid
-from headroles.reports.maps import DECIDED, MEAN, CellLook, HeadMap, HeadMaps, largest_of
+from headroles.reports.maps import DECIDED, MARKS, MEAN, CellLook, HeadMap, HeadMaps, key_of, largest_of
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import caption, families_of, inputs_text, units_of
 from headroles.reports.recorded import last_sections
@@ -243,7 +243,7 @@ def _maps(clustered: words.Clustered) -> HeadMaps:
     ]
     clusters = HeadMap(
         title="Cluster of every head", note=f"{len(sizes)} clusters",
-        looks=[*looks, CellLook("no cluster", "×")],
+        looks=[*looks, CellLook("no cluster", MARKS["no cluster"])],
         codes=[number if number != words.NOISE else len(looks) for number in found],
         values={
             "heads": [f"{found.count(number)} heads" for number in found],
@@ -270,19 +270,19 @@ def _roles(clustered: words.Clustered) -> list[parts.Block]:
             column=role.position,
             shade=MEAN,
             largest=largest_of(means[role.position]),
-            looks=(*DECIDED, CellLook(), CellLook(mark="~")),
+            looks=DECIDED,
             tone=role.tone,
             lines=("{head} · {title}", "mean {mean}", "{word}"),
         )
         for role in clustered.summary.roles
     ]
-    marks = (("•", "role"), ("~", "explained by distance or position"), ("▨", "undetermined"))
+    key = key_of(role="role", explained="explained by distance or position")
     return [
         parts.Text(Markup(
             "Roles and clusters come from the same attention, so that they go together is no evidence for "
             "either. The report of roles is drawn by <code>headroles label</code> on the same inputs."
         ), "lead"),
-        parts.Fold("Maps of the roles", [HeadMaps(id="role-maps", maps=maps, key=marks)]),
+        parts.Fold("Maps of the roles", [HeadMaps(id="role-maps", maps=maps, key=key)]),
         parts.Fold("Heads by decision, one line per role",
                    [parts.Grid(label.verdict_sheet(clustered.summary))]),
         *([parts.Fold(f"{title}; no p can be given", points)] if told else []),

@@ -14,7 +14,7 @@ from headroles.records.comparison import ALL_ROLES, COLUMNS, OUTCOMES, Compariso
 from headroles.records.markup import model_name
 from headroles.records.numbers import isolate, plural
 from headroles.records.prompt import MOST_HEADS
-from headroles.records.roles import phrase_of, role_marks
+from headroles.records.roles import phrase_of, role_marks, titles_of
 from headroles.records.table import Cell, Row, Sheet, Table
 from headroles.records.table import Column as TableColumn
 from headroles.reports import marks
@@ -23,7 +23,7 @@ from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, bar_width, layer
 from headroles.reports.embedded import script_json
 from headroles.reports.kinds import compare as words
 from headroles.reports.kinds.compare import CHANGED, Compared
-from headroles.reports.maps import DIFFERENCE, CellLook, HeadMap, HeadMaps, HeadPanel, Told, largest_of
+from headroles.reports.maps import DIFFERENCE, MARKS, CellLook, HeadMap, HeadMaps, HeadPanel, Told, largest_of
 from headroles.reports.notebook import MOST_MARKS
 from headroles.reports.prints import file_names, with_legend
 from headroles.reports.report import (
@@ -45,20 +45,21 @@ from headroles.reports.report import (
 from headroles.reports.works import citation_bibtex, methods_text
 
 LOOKS = {
-    "changed": marks.Look(1, "diamond"), "equivalent": marks.Look(0, "circle-open"),
-    "undetermined": marks.Look(7, "x-thin-open"),
+    "changed": marks.Look(1, "triangle-up"), "equivalent": marks.Look(0, "circle-open"),
+    "undetermined": marks.Look(7, "square"),
 }  # fmt: skip
 """Look of every outcome that has a mark."""
 HATCHED = {"undetermined": "/", "untestable": "."}
 """Hatching of the bars of outcomes."""
-GAINED, LOST = "+", "−"
-MARKS = dict(zip(OUTCOMES, ("●", "", "?", "×"), strict=True))
+GAINED, LOST = MARKS["gained"], MARKS["lost"]
+SIGNS = {word: MARKS.get(word, "") for word in OUTCOMES}
 """Mark of a cell of the maps for print, by outcome; gained and lost roles are added."""
 CELL_LOOKS = tuple(
-    CellLook(f"{word}{told}", mark or own, framed=word == "changed", hatched=word == "undetermined")
+    CellLook(f"{word}{told}", mark or SIGNS[word].replace(MARKS["undetermined"], ""),
+             framed=word == "changed", hatched=word == "undetermined")
     for mark, told in (("", ""), (GAINED, ", role gained"), (LOST, ", role lost"))
-    for word, own in zip(OUTCOMES, ("●", "", "", "×"), strict=True)
-)
+    for word in OUTCOMES
+)  # fmt: skip
 """Looks of cells by outcome: of heads that kept their label, that gained, and that lost the role."""
 HOVERED = ("mean_a", "mean_b", "difference", "low", "high", "q", "q_equivalent", "layer", "head")
 HOVER = (
@@ -233,7 +234,7 @@ def _maps_for_print(compared: Compared) -> Iterator[tuple[str, Any]]:
     _, layers, heads = found.differences.count.shape
     steps = [1 if size <= 16 else 4 for size in (layers, heads)]
     signs = np.array(["", GAINED, LOST], dtype=object)
-    meanings = [*((mark, word) for word, mark in MARKS.items()), (GAINED, "role gained in B")]
+    meanings = [*((mark, word) for word, mark in SIGNS.items()), (GAINED, "role gained in B")]
     entries = [marks.Entry(f"{mark or 'no mark'}  {word}") for mark, word in [*meanings, (LOST, "role lost")]]
     colours = (LOOKS["equivalent"].colour, "var(--panel)", LOOKS["changed"].colour)
     key = {"tickfont": {"color": SOFT, "size": 12}, "title": {"text": "B − A", "font": {"size": 12}}}
@@ -246,7 +247,7 @@ def _maps_for_print(compared: Compared) -> Iterator[tuple[str, Any]]:
             "map", "", "", "", rows,
             [
                 marks.Cells("place", "head", "difference", colours, (-reach, reach), sieve, "",
-                            text=lambda row: MARKS[row.outcome] + row.moved, settings={"colorbar": key}),
+                            text=lambda row: SIGNS[row.outcome] + row.moved, settings={"colorbar": key}),
             ],
             x=marks.Axis("head", {"dtick": steps[1]}),
             y=marks.Axis("layer", layer_ticks(stack, steps[0], by_place=True)),
@@ -364,7 +365,8 @@ def _differences_json(compared: Compared) -> str:
 
     content = {
         "layers": compared.found.stack.numbers, "heads": differences.count.shape[2],
-        "sieves": differences.sieves, "names": COLUMNS, "precision": [], "roles": [],
+        "sieves": differences.sieves, "titles": titles_of(differences.sieves), "names": COLUMNS,
+        "precision": [], "roles": [],
         "columns": {name: packed(name, "<f8") for name in COLUMNS},
         "decision": packed("outcome", "u1"), "decisions": OUTCOMES, "words": OUTCOMES,
         "decided": "outcome",
@@ -393,8 +395,8 @@ def _maps(compared: Compared) -> HeadMaps:
     return HeadMaps(
         id="compare-maps", maps=maps, first="all roles",
         key=(
-            ("●", "changed"), (GAINED, "role gained in B"), (LOST, "role lost"), ("▨", "undetermined"),
-            ("×", "untestable"),
+            (SIGNS["changed"], "changed"), (GAINED, "role gained in B"), (LOST, "role lost"),
+            *((SIGNS[word], word) for word in ("undetermined", "untestable")),
         ),
         caption="Orange: more in B; blue: less. The strongest shade of a map is its largest difference, at "
         f"least {compared.bound}. No mark: equivalent within ±{compared.bound}.",

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from headroles.records.assessment import MIDDLE, NEAR, count_extreme_p
 from headroles.records.numbers import exact, isolate, join_names, number, p_text, percent_text, plural
-from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
+from headroles.records.roles import CONTROLS, VALUES, control_of, titles_of
 from headroles.records.table import MISSING, Cell, Sheet, Table, counted
 from headroles.reports import drawing
 from headroles.reports.drawing import ACCENT, FAINT, INK, SOFT, SYMBOLS, plain, shortened, tone
@@ -78,7 +78,10 @@ def look_of(role: Role) -> Look:
 
 def _switches(summary: Summary) -> list[tuple[int, Look, str]]:
     """Return number, look and name of every role, whose traces a reader can switch on and off."""
-    return [(place, look_of(role), role.sieve) for place, role in enumerate(summary.roles)]
+    return [
+        (place, look_of(role), title)
+        for place, (role, title) in enumerate(zip(summary.roles, titles_of(summary.names), strict=True))
+    ]
 
 
 def _heads(
@@ -97,7 +100,7 @@ def _heads(
         yield Trace({
             "type": "scatter", "x": x[chosen].astype(np.float32), "y": y[chosen].astype(np.float32),
             "xaxis": axis, "customdata": cells[chosen], "mode": "markers", "opacity": 0.85,
-            "name": plain(summary.sieves[position]), "meta": {"role": place, "sieve": position},
+            "name": plain(titles_of(summary.sieves)[position]), "meta": {"role": place, "sieve": position},
             "marker": {"symbol": look.symbol + suffix, "color": look.colour, "size": 6},
             "hovertemplate": f"%{{fullData.name}}: {state}<br>layer %{{customdata[0]}} "
             f"head %{{customdata[1]}}<br>mean %{{customdata[2]:.3f}} [%{{customdata[3]:.3f}}, "
@@ -131,6 +134,7 @@ def _rows_axis(names: Sequence[str], **settings: Any) -> Axis:
 def means(summary: Summary) -> Figure:
     """Draw the means, one row per role: score on the left, contrast on the right, threshold and chance."""
     roles, size, rows, marks = summary.roles, len(summary.roles), list[tuple[Cell, ...]](), list[Any]()
+    titles = titles_of(summary.sieves)
     split = any(role.contrast for role in roles)
     ends = ("mean_low", "mean_high") if "mean_low" in summary.columns else ("low", "high")
     for place, role in enumerate(roles):
@@ -162,10 +166,9 @@ def means(summary: Summary) -> Figure:
                 if not math.isnan(x)
             ]
             numbers = Cell(number(chance), chance), Cell(exact(threshold), threshold)
-            rows.append((Cell(name, len(rows)), *numbers, *_quarters(mean[shown], number)))
+            rows.append((Cell(titles[position], len(rows)), *numbers, *_quarters(mean[shown], number)))
         if not summary.many:
-            title, name = (shortened(text) for text in (phrase_of(role.sieve).title, role.sieve))
-            marks.append(Note(name if title == name else f"{title} ({name})", {
+            marks.append(Note(shortened(titles[role.position]), {
                 "color": INK, **AT_SIDE, "y": level + 0.37, "yref": "y", "yanchor": "middle",
             }))  # fmt: skip
     parts = (control_of(role.contrast).split(" or ") for role in roles if role.contrast)
@@ -185,7 +188,7 @@ def means(summary: Summary) -> Figure:
         marks=marks,
         x=Axis(f"mean {shortened(summary.account.statistic)}",
                {"showline": True, "nticks": 6, "domain": [0, 0.58 if split else 1]}),
-        y=_rows_axis(summary.names) if summary.many
+        y=_rows_axis(titles_of(summary.names)) if summary.many
         else _rows_axis(summary.names, showticklabels=False, ticks=""),
         axes={"xaxis2": second} if split else {}, height=84 + (CLOSE if summary.many else STEP) * size,
         layout={} if summary.many else {"margin": {**MARGIN, "b": 60}},
@@ -198,6 +201,7 @@ def means(summary: Summary) -> Figure:
 def p_values(summary: Summary) -> Figure:
     """Draw every head's p before correction, one row per role, with the level and the correction's cut."""
     roles, decision, rows, marks = summary.roles, summary.decision, [], list[Any]()
+    titles = titles_of(summary.names)
     corrected, level = decision.correction != "none", -math.log10(decision.alpha)
     for place, role in enumerate(roles):
         at, p = float(len(roles) - 1 - place), summary.of("p", role.position)
@@ -213,7 +217,7 @@ def p_values(summary: Summary) -> Figure:
         counts = (near.tests, int((p <= decision.alpha).sum()), role.tally.role)
         part = f"{near.near} ({percent_text(near.share)})" if near.tests else "–"
         rows.append((
-            Cell(role.sieve, place), *(Cell(str(count), count) for count in counts),
+            Cell(titles[place], place), *(Cell(str(count), count) for count in counts),
             Cell(exponent(largest), largest), *_quarters(p[~np.isnan(p)], exponent), Cell(part, near.share),
         ))  # fmt: skip
     marks += [
@@ -249,7 +253,7 @@ def p_values(summary: Summary) -> Figure:
             "showline": True, **ticks(powers, ["1", *(f"10<sup>−{power}</sup>" for power in powers[1:])]),
             "range": [-0.3, powers[-1] + 0.4],
         }),
-        y=_rows_axis(summary.names), height=100 + (CLOSE if summary.many else SMALL_STEP) * len(roles),
+        y=_rows_axis(titles), height=100 + (CLOSE if summary.many else SMALL_STEP) * len(roles),
         layout={"margin": {"l": 56, "r": 16, "t": 28, "b": 52}},
         numbers=Sheet("p values", header, tuple(rows)), switches=_switches(summary),
         legend=(*FILLED, Entry("largest p of a role", INK, line="solid")),
@@ -270,7 +274,7 @@ def sensitivity(summary: Summary) -> Figure | None:
     tried = [row for row in (summary.assessment.moved if summary.assessment else ()) if row.sieve in names]
     if not tried:
         return None
-    title = "Sensitivity to margin and alpha"
+    title, titles = "Sensitivity to margin and alpha", dict(zip(names, titles_of(names), strict=True))
     margins = {role.sieve: float(summary.of("margin", role.position)[0]) for role in roles}
     used = {"margin": sorted({*margins.values()}), "alpha": [alpha]}
     values = {name: sorted({row.value for row in tried if row.convention == name}) for name in used}
@@ -287,7 +291,7 @@ def sensitivity(summary: Summary) -> Figure | None:
         if row.convention == "margin" and math.isclose(row.value, margins[row.sieve], abs_tol=1e-6)
     }  # fmt: skip
     differing = [
-        f"{isolate(role.sieve)} ({at_used[role.sieve]} against {role.tally.role})"
+        f"{isolate(titles[role.sieve])} ({at_used[role.sieve]} against {role.tally.role})"
         for role in roles if at_used.get(role.sieve, role.tally.role) != role.tally.role
     ]  # fmt: skip
     caption = (
@@ -302,7 +306,7 @@ def sensitivity(summary: Summary) -> Figure | None:
     known, legend, most = {row.sieve for row in tried}, dict[Look, Entry](), max(row.heads for row in tried)
     for role in roles if summary.many else ():  # roles of one group look alike
         look, group = look_of(role), role.sieve.partition(":")
-        name = f"{group[0]}:…" if group[1] else f"{role.code}  {role.sieve}"
+        name = f"{group[0]}:…" if group[1] else f"{role.code}  {titles[role.sieve]}"
         legend.setdefault(look, Entry(plain(name), look.colour, look.symbol))
 
     def drawn(key: str, convention: str, sentence: str, settings: Mapping[str, Any], **more: Any) -> Figure:
@@ -312,7 +316,7 @@ def sensitivity(summary: Summary) -> Figure | None:
             x = [value for value in values[convention] if (convention, value, role.sieve) in heads]
             y = [heads[convention, value, role.sieve] for value in x]
             number = place if role.sieve in known else -1
-            marks.append(Line(x, y, role.sieve, look_of(role), hover, number=number, size=7))
+            marks.append(Line(x, y, titles[role.sieve], look_of(role), hover, number=number, size=7))
         for value in used[convention]:
             at = math.log10(value) if convention == "alpha" else value
             where = {"color": ACCENT, "x": at, "y": 1, "yref": "paper", "yanchor": "bottom"}
@@ -331,7 +335,7 @@ def sensitivity(summary: Summary) -> Figure | None:
     powers = [f"{value:g}" if f"{value:e}".startswith("1.000000e") else "" for value in values["alpha"]]
     logarithmic = {"type": "log", **ticks(values["alpha"], powers), "tickangle": 0}
     return drawn(
-        "sensitivity", "margin", sentence, {}, numbers=_counts(title, ("moved to", *names), rows),
+        "sensitivity", "margin", sentence, {}, numbers=_counts(title, ("moved to", *titles.values()), rows),
         beside=drawn("sensitivity-alpha", "alpha", beside, logarithmic),
     )  # fmt: skip
 
@@ -339,6 +343,7 @@ def sensitivity(summary: Summary) -> Figure | None:
 def layers(summary: Summary) -> Figure:
     """Draw heads with each role in each layer: a small chart per role, or one map where there are many."""
     roles, stack, size = summary.roles, summary.stack, len(summary.roles)
+    titles = titles_of(summary.names)
     tallest = max((max(role.layers, default=0) for role in roles), default=0)
     shared: dict[str, Any] = {
         "key": "layers", "title": "Roles by layer",
@@ -347,7 +352,7 @@ def layers(summary: Summary) -> Figure:
         f"{tallest} of {plural(summary.heads, 'head')} of a layer.",
         "numbers": _counts(
             "Roles by layer", ("role", *(f"layer {layer}" for layer in stack.numbers)),
-            ((role.sieve, role.layers) for role in roles),
+            ((title, role.layers) for title, role in zip(titles, roles, strict=True)),
         ),
     }  # fmt: skip
     if summary.many:
@@ -355,7 +360,7 @@ def layers(summary: Summary) -> Figure:
             {"row": row, "column": column, "heads": count}
             for row, role in enumerate(roles) for column, count in enumerate(role.layers)
         ]  # fmt: skip
-        names = [plain(name) for name in summary.names]
+        names = [plain(title) for title in titles]
         hover = "%{hovertext}<br>layer %{customdata[1]}, heads: %{customdata[2]}<extra></extra>"
         settings = {
             "size": 11, "layers": stack, "along": "x",
@@ -379,7 +384,7 @@ def layers(summary: Summary) -> Figure:
         marks += [
             Trace({
                 "type": "bar", "x": [*stack.numbers], "y": [*role.layers], "yaxis": axis,
-                "name": plain(role.sieve), **drawing.bar_width(stack), "marker": {"color": tone(role.tone)},
+                "name": plain(titles[row]), **drawing.bar_width(stack), "marker": {"color": tone(role.tone)},
                 "text": [str(count) if count and summary.layers <= 16 else "" for count in role.layers],
                 "textposition": "outside", "cliponaxis": False, "textangle": 0,
                 "textfont": {"color": SOFT, "size": 11},
@@ -387,7 +392,7 @@ def layers(summary: Summary) -> Figure:
             }),
             Shape({"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": axis, "y0": 0, "y1": 0,
                    "line": {"color": FAINT, "width": 1}}),
-            Note(shortened(role.sieve),
+            Note(shortened(titles[row]),
                  {"color": INK, **AT_SIDE, "y": 1, "yref": f"{axis} domain", "yanchor": "top"}),
         ]  # fmt: skip
     return Figure(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from headroles.records.assessment import TOGETHER
 from headroles.records.numbers import count as count_text
 from headroles.records.numbers import isolate, plural, share, with_range
-from headroles.records.roles import parts_of
+from headroles.records.roles import parts_of, titles_of
 from headroles.records.table import Cell, Column, Row, Sheet, Table, counted
 from headroles.reports import drawing
 from headroles.reports.drawing import ACCENT, FAINT, RULE, SOFT, SYMBOLS, plain, set_axis, tone
@@ -99,19 +99,18 @@ def expected_text(shared: Row | Combination) -> str:
 
 def pair_sentences(summary: Summary) -> list[str]:
     """Return the most notable pairs in words, with and without the contrasts."""
-    sentences = []
+    sentences, titles = [], dict(zip(summary.names, titles_of(summary.names), strict=True))
     for found, bare in notable_pairs(summary)[:MOST]:
-        name, other = isolate(found.first), isolate(found.second)
-        text = f"No head is {name}."
+        name, other = isolate(titles[found.first]), isolate(titles[found.second])
+        text = f"No head holds {name}."
         if found.heads_first:
             text = (
-                f"Of {plural(found.heads_first, name + ' head')}, {found.both} ({_part(found)}) "
-                f"{'is' if found.both == 1 else 'are'} also {other}; "
-                f"by chance {expected_text(found)} would be."
+                f"Of {plural(found.heads_first, 'head')} with {name}, {found.both} ({_part(found)}) also "
+                f"{'holds' if found.both == 1 else 'hold'} {other}; by chance {expected_text(found)} would."
             )
         if bare is not None:
             shared = f"of {bare.heads_first}, {bare.both} ({_part(bare)}); by chance {expected_text(bare)}"
-            alone = shared if bare.heads_first else f"no head is {name}"
+            alone = shared if bare.heads_first else f"no head holds {name}"
             text += f" Without the contrast beyond distance: {alone}."
         sentences.append(text)
     return sentences
@@ -146,10 +145,11 @@ def overlap(summary: Summary) -> Figure:
     limit += (
         " Red: heads by chance, with labels shuffled within each layer; whisker: 95\u00a0% of the shuffles."
     ) * expects
+    titles = titles_of(summary.names)
     header = ("exactly these roles", "heads", CHANCE)[: 3 if known else 2]
     lines = tuple(
         (
-            Cell(" + ".join(summary.names[role] for role in role_set.roles), place),
+            Cell(" + ".join(titles[role] for role in role_set.roles), place),
             Cell(str(role_set.heads), role_set.heads), Cell(expected_text(role_set), role_set.expected),
         )[: len(header)]
         for place, role_set in enumerate(summary.combinations)
@@ -173,7 +173,7 @@ def _sets_figure(summary: Summary, drawn: Sequence[Combination], expects: bool) 
     height = BARS + 26 * max(len(members), 1) + 20
     figure = drawing.blank(height, bargap=0.35, margin={"l": 56, "r": 12, "t": 8, "b": 12})
     cut = 1 - BARS / height
-    names = {role: plain(summary.names[role]) for role in members}
+    names = {role: plain(titles_of(summary.names)[role]) for role in members}
     drawing.add_bar(
         figure, x=list(range(size)), y=[role_set.heads for role_set in drawn], marker={"color": SOFT},
         text=[str(role_set.heads) for role_set in drawn], textposition="outside", cliponaxis=False,
@@ -234,6 +234,7 @@ def pairs(summary: Summary) -> Figure | None:
     if not overlaps:
         return None
     names, limit = [role.sieve for role in summary.roles if role.tally.role], ""
+    titles = dict(zip(summary.names, titles_of(summary.names), strict=True))
     if summary.many:
         wanted = dict.fromkeys(name for pair in notable for name in (pair.found.first, pair.found.second))
         names = [name for name in names if name in [*wanted][:MOST_ROLES]]
@@ -247,7 +248,7 @@ def pairs(summary: Summary) -> Figure | None:
             values: tuple[Any, ...] = (*[math.nan] * 5, False)
             if (first, second) in overlaps and not is_part(first, second):
                 pair = overlaps[first, second].found
-                hover.append(f"{plain(first)} and {plain(second)}")
+                hover.append(f"{plain(titles[first])} and {plain(titles[second])}")
                 numbers = (pair.both, pair.expected, pair.expected_low, pair.expected_high)
                 values = (doublings(pair.both, pair.expected), *numbers, is_outside(pair))
             cells.append(dict(zip(PAIRS.data, (row, column, *values), strict=True)))
@@ -277,10 +278,12 @@ def pairs(summary: Summary) -> Figure | None:
         "role with its own part. Heads are not a sample, so nothing is tested.",
         PAIRS.rows(cells), marks,
         x=Axis("", ticks(range(len(feet)), (codes[name] for name in feet)) | {"ticks": "", "tickangle": 0}),
-        y=Axis("", ticks(range(len(sides)), (f"{plain(name)}  {codes[name]}" for name in sides))
+        y=Axis("", ticks(range(len(sides)), (f"{plain(titles[name])}  {codes[name]}" for name in sides))
                | {"ticks": ""}),
         height=80 + 26 * max(len(sides), 1), layout={"margin": MARGIN},
-        numbers=TOGETHER.rows(vars(row) for pair in listed for row in pair if row is not None).sheet(),
+        numbers=TOGETHER.describe(
+            "first", cell=lambda row: Cell(f"{titles[row.first]}, also {titles[row.second]}", row.first)
+        ).rows(vars(row) for pair in listed for row in pair if row is not None).sheet(),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import count as count_text
 from headroles.records.numbers import mean, plural, share, two_decimals
 from headroles.records.numbers import number as digits_of
-from headroles.records.roles import explained_list, family_of, parts_of, phrase_of, tone_of
+from headroles.records.roles import explained_list, family_of, titles_of, tone_of
 from headroles.records.table import (  # fmt: skip
     COUNT,
     ENDS,
@@ -40,7 +41,7 @@ from headroles.reports.kinds.label import answer_of, glossary
 from headroles.reports.kinds.label_figures import figures
 from headroles.reports.kinds.label_pairs import expected_text, pair_sentences, pairs_of
 from headroles.reports.kinds.terminal_roles import HeadGrid, RoleCounts, span_text, verdict_lines
-from headroles.reports.maps import BEYOND, CellLook, HeadMap, HeadMaps, largest_of
+from headroles.reports.maps import BEYOND, MARKS, CellLook, HeadMap, HeadMaps, largest_of
 from headroles.reports.notebook import maps_html
 from headroles.reports.papers import P_VALUES, caption, families_of, findings_table, inputs_text, p_row
 from headroles.reports.print_maps import maps, matrix
@@ -65,7 +66,8 @@ def _interval_columns(name: str, meaning: str, heading: str) -> tuple[Column, ..
 
 
 ROLES = Table("", "Roles", "a role", (
-    Column("role", "The role.", str, "role"),
+    Column("role", "The role.", str, "role", cell=lambda row: Cell(row.title, row.role)),
+    Column("title", "The role in words.", str),
     counted("heads", "Heads with the role.", "heads", short="role"),
     counted("tested", "Heads that were tested.", "heads",
             cell=lambda row: Cell(f"{row.heads}/{row.tested}", row.heads)),
@@ -80,12 +82,12 @@ ROLES = Table("", "Roles", "a role", (
     Column("contrast_threshold", "Threshold of the contrast."),
     chance("q", "Its q.", "q"),
     *_interval_columns("difference", "Its mean less that of the baseline.", "difference to baseline"),
-    counted("strong", "Heads that hold the role beyond its second contrast, too.", "strong",
+    counted("strong", "Of these, heads that hold it beyond its second contrast, too.", "of these strong",
             cell=_only_with("strong", "has_second")),
     counted("explained", "Heads that are explained by the contrast.", "explained", short="ex-\nplained",
             cell=_only_with("explained", "has_contrast")),
     counted("not", "Heads that are not.", "not"),
-    counted("absent", "Heads whose mean lies around chance.", "absent",
+    counted("absent", "Of those that are not, heads whose mean lies around chance.", "of these absent",
             cell=_only_with("absent", "has_bounds")),
     counted("undetermined", "Heads that are undetermined.", "undetermined", short="unde-\nter-\nmined"),
     counted("untestable", "Heads that could not be tested.", "untestable", short="untest-\nable"),
@@ -119,11 +121,13 @@ VERDICT = Column("verdict", "The verdict of the run.", str, "verdict")
 def roles_table(summary: Summary) -> Table:
     """Return one line per role: heads by decision, the strongest head, and stable labels."""
     rows = []
-    for role, firmness in zip(summary.roles, summary.supports or (None,) * len(summary.roles), strict=True):
+    supports, titles = summary.supports or (None,) * len(summary.roles), titles_of(summary.names)
+    for role, title, firmness in zip(summary.roles, titles, supports, strict=True):
         head, tally = role.strongest, role.tally
         known = firmness if firmness is not None and firmness.steady is not None else None
         row: dict[str, Any] = tally._asdict() | {
-            "role": role.sieve, "heads": tally.role, "tested": tally.tests, "not": tally.not_role,
+            "role": role.sieve, "title": title, "heads": tally.role, "tested": tally.tests,
+            "not": tally.not_role,
             "layer": summary.stack.numbers[head.layer] if head else None,
             "head": head.head if head else None, "threshold": role.threshold,
             "q": summary.of("q", role.position)[head.layer * summary.heads + head.head] if head else math.nan,
@@ -143,8 +147,8 @@ def roles_table(summary: Summary) -> Table:
 def roles_sheet(summary: Summary, only: Iterable[str], width: str = "") -> Sheet:
     """Return some columns of ``roles_table``, in their order, after the role.
 
-    Columns of contrasts, of explained, absent and strong heads, of differences to baselines and of stable
-    labels are there where a role has any.
+    Columns of contrasts, of explained, absent, strong and untestable heads, of differences to baselines and
+    of stable labels are there where a role has any.
 
     Args:
         summary: Of the run.
@@ -165,6 +169,7 @@ def _there(summary: Summary, names: Iterable[str]) -> list[str]:
         "explained": contrast, "contrast": contrast,
         "absent": any(role.bounded for role in summary.roles),
         "strong": any(role.stronger for role in summary.roles),
+        "untestable": any(role.tally.untestable for role in summary.roles),
         "difference": any(role.strongest and role.strongest.beyond for role in summary.roles),
         "steady": any(firmness.steady is not None for firmness in summary.supports),
     }  # fmt: skip
@@ -310,8 +315,7 @@ def role_blocks(summary: Summary, detail: Detail) -> list[Any]:
         return []
     shown: list[Any] = [RoleCounts(summary), *[HeadGrid(summary)] * detail.grid]
     if detail.verbose:
-        untestable = ["untestable"] * any(role.tally.untestable for role in summary.roles)
-        names = ["heads", "explained", "not", "undetermined", *untestable, "steady", "head", "mean"]
+        names = ["heads", "explained", "not", "undetermined", "untestable", "steady", "head", "mean"]
         shown += [Grid(roles_sheet(summary, [*names, "contrast"], "narrow")), *verdict_lines(summary)]
     return shown
 
@@ -331,6 +335,8 @@ def _page(run: Labelling, summary: Summary) -> blocks.Page:
         ("contrast", "What the head shows beyond distance or position. A role needs both, mean and contrast. "
          "Rows of contrasts stand under the decision “contrast”.", contrast),
         ("effect", "(mean − threshold) / standard deviation.", True),
+        ("q", "p adjusted for the number of tests"
+         f"{'; where a role has a contrast, that of both tests together' * contrast}.", True),
         ("stability", "The probability that a fresh sample of as many units gives the role. It is no "
          "probability of being true.", steady),
         ("hedges g", "The effect corrected for few units, with its 95 % interval.", precision),
@@ -350,8 +356,6 @@ def _page(run: Labelling, summary: Summary) -> blocks.Page:
             Section("heads", "Heads", "Heads", [Drawing("head_list")]),
             *(_evidence(summary) if roles else []),
             Section("findings", "All numbers", "All numbers", [
-                Text("One row per role and head. q is p adjusted for the number of tests"
-                     f"{'; where a role has a contrast, q is of both tests together' * contrast}.", "lead"),
                 Text("This table, the plots and the downloads need JavaScript. The answer and the numbers "
                      "behind each figure do not.", "warning"),
                 blocks.Numbers(
@@ -364,7 +368,9 @@ def _page(run: Labelling, summary: Summary) -> blocks.Page:
             *last_sections(run),
         ],
         {
-            "findings-columns": findings_json(summary, run.manifest.get("model")),
+            "findings-columns": findings_json(
+                summary, run.manifest.get("model"), titles=titles_of(summary.sieves)
+            ),
             "cards-data": cards_json(run, summary),
         },
         files,
@@ -410,8 +416,9 @@ def support_sentence(firmness: Support, contrast: bool) -> str:
 def _evidence(summary: Summary) -> list[Section]:
     """Return how sure the roles are, where they lie, and which go together."""
     drawn = {figure.key: [figure] for figure in figures(summary)}
+    titles = dict(zip(summary.names, titles_of(summary.names), strict=True))
     firm = [
-        (role.sieve, support_sentence(firmness, bool(role.contrast)))
+        (titles[role.sieve], support_sentence(firmness, bool(role.contrast)))
         for role, firmness in zip(summary.roles, summary.supports, strict=False)
     ]
     depth = {row["sieve"]: row for row in map(vars, summary.assessment.depth if summary.assessment else ())}
@@ -439,9 +446,12 @@ def _evidence(summary: Summary) -> list[Section]:
             calibration(summary),
         ]),
         Section("depth", "Depth", "Depth", [
-            *drawn["layers"], *drawn.get("several", []),
+            Fold("Roles by layer", drawn["layers"]),
+            Fold("Heads with several roles", drawn.get("several", [])),
             Fold("Trend over depth", [
-                Grid(DEPTH.rows(depth[name] for name in summary.names if name in depth)),
+                Grid(DEPTH.rows(
+                    depth[name] | {"sieve": title} for name, title in titles.items() if name in depth
+                )),
                 Text("Trend: the correlation of depth with the share of a layer's heads that hold the role. "
                      "Below 0, the role becomes rarer towards the last layer; above 0, more frequent. "
                      f"Thirds: shares of the role's heads. Intervals: {RELABELLINGS} resamples of the "
@@ -450,7 +460,7 @@ def _evidence(summary: Summary) -> list[Section]:
             ]),
         ]),
         Section("together", "Overlap", "Overlap", [
-            *drawn.get("overlap", []),
+            Fold("Roles together", drawn.get("overlap", [])),
             *([Fold("Pairs of roles", [*drawn["pairs"], *[blocks.Points(told)] * bool(told), pairs])]
               if "pairs" in drawn else []),
         ]),
@@ -468,8 +478,6 @@ def _matrix(summary: Summary) -> dict[str, Any]:
     held, strong = summary.held.reshape(shape), summary.strong.reshape(shape)
     most = int(held.sum(axis=0).max(initial=0))
     return {
-        "titles": [phrase_of(name).title for name in summary.names],
-        "wholes": [*parts_of(summary.names)],
         "marks": [
             [(roles[place], bool(strong[place, cell])) for place in np.flatnonzero(held[:, cell]).tolist()]
             for cell in range(shape[1])
@@ -488,12 +496,11 @@ def _maps(summary: Summary) -> HeadMaps:
         largest_of(summary.of("mean", role.position) - np.nan_to_num(summary.of("null", role.position)))
         for role in summary.roles
     ]
-    peak, drawn, shown = max(peaks, default=0.0), summary.drawn, []
+    peak, shown, titles = max(peaks, default=0.0), [], titles_of(summary.names)
     for number, role in enumerate(summary.roles):
         held, strong = summary.held[number].ravel(), summary.strong[number].ravel()
-        whole = held & ~drawn[number].ravel()
-        codes = np.select([whole & strong, whole, strong, summary.absent[number].ravel()], [7, 6, 5, 8], 0)
-        title, count = phrase_of(role.sieve).title, plural(role.tally.role, "head")
+        codes = np.select([strong, summary.absent[number].ravel()], [5, 6], 0)
+        title, count = titles[number], plural(role.tally.role, "head")
         names = ", ".join(map(summary.name, np.flatnonzero(held).tolist())) or "no head"
         listed = count if role.tally.role > MOST_NAMED else names
         shown.append(HeadMap(
@@ -516,14 +523,14 @@ def _maps(summary: Summary) -> HeadMaps:
 def _looks(role: Role) -> tuple[CellLook, ...]:
     """Return the looks of a role by code.
 
-    After the decisions stand 5 for a strong role, 6 for a role that is marked where its part is, 7 for both,
-    and 8 for a head that is shown not to have the role.
+    After the decisions stand 5 for a strong role, and 6 for a head that is shown not to have the role.
     """
     strong, weak = "role", "role"
     if role.stronger:
         strong, weak = f"role, beyond {role.stronger}", f"role, beyond {role.control} only"
+    dot = CellLook(weak, MARKS["role"], framed=True)
     return (
-        CellLook(weak, "•", framed=True), CellLook("not"), CellLook("undetermined", hatched=True),
-        CellLook("untestable", "×"), CellLook(role.verdict, "~"), CellLook(strong, "•", framed=True),
-        CellLook(weak, "⋄", framed=True), CellLook(strong, "⋄", framed=True), CellLook("not, absent"),
+        dot, CellLook("not"), CellLook("undetermined", hatched=True),
+        CellLook("untestable", MARKS["untestable"]), CellLook(role.verdict, MARKS["explained"]),
+        replace(dot, word=strong), CellLook("not, absent"),
     )  # fmt: skip

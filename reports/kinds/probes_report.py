@@ -20,7 +20,7 @@ from headroles.reports.embedded import files_of, findings_json
 from headroles.reports.kinds import probes as words
 from headroles.reports.kinds.label_figures import figures
 from headroles.reports.kinds.label_report import role_papers, role_prints, verdict_sheet
-from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, largest_of
+from headroles.reports.maps import MEAN, HeadMap, HeadMaps, HeadPanel, Told, key_of, largest_of
 from headroles.reports.marks import Axis, Cells, Dots, Figure, Look, Note
 from headroles.reports.papers import caption, families_of
 from headroles.reports.recorded import last_sections
@@ -494,7 +494,7 @@ def _maps(asked: words.Asked) -> HeadMaps:
             for name, count in found.items()
         ],
         first="rows with a head beyond its baseline",
-        key=(("•", "beyond the baseline"), ("▨", "undetermined")),
+        key=key_of(role="beyond the baseline"),
         caption="Every head by itself, on all units; the stronger the shade, the more often it is right. "
         "Every map has a scale of its own. →: the word attends; ←: it is attended to.",
     )  # fmt: skip

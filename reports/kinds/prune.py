@@ -20,7 +20,7 @@ from headroles.reports.drawing import FAINT, SOFT
 from headroles.reports.embedded import LARGEST
 from headroles.reports.html import page_html
 from headroles.reports.kinds.ablate import MEASURES
-from headroles.reports.maps import still_map
+from headroles.reports.maps import MARKS, still_map
 from headroles.reports.marks import Axis, Dots, Figure, Line, Look, Rule, Trace
 from headroles.reports.report import Fold, Grid, Points, Section, Text
 from headroles.reports.words import layers_read
@@ -210,7 +210,7 @@ def _page(pruning: Pruning, files: Mapping[str, str]) -> blocks.Page:
     layers, heads = pruning.removed.shape
     label = f"Map of {layers} layers with {heads} heads each; {int(pruning.removed.sum())} heads are removed."
     cells = [("cell kept", 1.0, ~pruning.removed), ("cell gone", 1.0, pruning.removed)]
-    drawn = still_map(pruning.stack.numbers, heads, label, cells, {"×": pruning.removed})
+    drawn = still_map(pruning.stack.numbers, heads, label, cells, {MARKS["removed"]: pruning.removed})
     by_layer = [
         f"Layer {layer}: {'head' if len(gone) == 1 else 'heads'} {', '.join(map(str, gone))}"
         for layer, gone in pruning.heads.items()
@@ -233,7 +233,7 @@ def _page(pruning: Pruning, files: Mapping[str, str]) -> blocks.Page:
             ]),
             Section("heads", "Heads", "Which heads leave", [
                 blocks.Drawing("still_map", {"width": 24 + 26 * heads, "map": drawn}),
-                Text("Rows: layers. Columns: heads. A cross: the head is removed.", "key"),
+                Text(f"Rows: layers. Columns: heads. {MARKS['removed']}: the head is removed.", "key"),
                 *([Points(by_layer)] if by_layer else []),
                 Fold("All heads in their order", [Grid(order_table(pruning), "removed")]),
             ]),

@@ -64,7 +64,7 @@ HOVER_MEAN = (
 )
 """Hover text of the mean of a layer."""
 ABOVE, BELOW = surface.DECISION_WORDS[:2]
-MARKS = {0: "▲", 1: "▼"}
+SIGNS = {0: maps.MARKS["above"], 1: maps.MARKS["below"]}
 """Marks of heads above and below even attention, by their codes."""
 FINE = ("mean", "null", "low", "high", "mean_low", "mean_high")
 """Numbers that have three digits where there are importances, which can be far below a thousandth."""
@@ -336,7 +336,7 @@ def _every_head(measured: Measured) -> Sheet:
         at, write = findings.of(name), "{:.3f}".format if name.startswith(GROUP) else number
         known = zip(findings.mean[at].ravel().tolist(), findings.decision[at].ravel().tolist(), strict=True)
         columns.append([
-            MISSING if math.isnan(value) else Cell(write(value), value, MARKS.get(code, ""))
+            MISSING if math.isnan(value) else Cell(write(value), value, SIGNS.get(code, ""))
             for value, code in known
         ])  # fmt: skip
     places = [head_cell(Row(layer=stack.numbers[layer], head=head)) for layer, head in heads]
@@ -362,6 +362,6 @@ def _maps(measured: Measured) -> maps.HeadMaps:
         id="surface-maps",
         maps=shown,
         first="all statistics of attention",
-        key=(("•", "above even attention"), ("▨", "undetermined")),
+        key=maps.key_of(role="above even attention"),
         caption="The stronger the shade, the larger the mean; every map has a scale of its own.",
     )

@@ -21,20 +21,23 @@ from headroles.reports.drawing import FAINT, INK, SOFT, plain, shortened
 from headroles.reports.kinds import claims, why
 from headroles.reports.kinds.claims import FEW, count_of, damage_text, place_name, role_title, with_test
 from headroles.reports.kinds.why import FAMILIES, VERDICTS, VERTICAL_COLUMN, Asked, share_text
-from headroles.reports.maps import CellLook, HeadMaps, HeadPanel
+from headroles.reports.maps import MARKS, CellLook, HeadMaps, HeadPanel
 from headroles.reports.marks import Axis, Dots, Figure, Line, Look, Rule, Shape
 from headroles.reports.papers import caption
 from headroles.reports.print_maps import MOST_MAPS, verdict_maps
 from headroles.reports.recorded import verdicts_page
 from headroles.reports.report import LONG, Detail, Fold, Grid, Paper, Section, Words
 
-LOOKS = {VERTICAL: Look(1, "square"), BY_QUERY: Look(0, "diamond"), UNDETERMINED: Look(4)}
-NEURON_LOOKS = {records.FEW: Look(1, "diamond"), records.AS_ROTATED: Look(4)}
-REMOVAL_LOOKS = {records.FALLS: Look(1, "diamond"), records.HOLDS: Look(0, "square"), UNDETERMINED: Look(4)}
+LOOKS = {VERTICAL: Look(1, "square"), BY_QUERY: Look(0, "hexagon"), UNDETERMINED: Look(4)}
+NEURON_LOOKS = {records.FEW: Look(1, "triangle-up"), records.AS_ROTATED: Look(4)}
+REMOVAL_LOOKS = {
+    records.FALLS: Look(1, "triangle-down"), records.HOLDS: Look(0, "square"), UNDETERMINED: Look(4),
+}  # fmt: skip
 """Looks of the verdicts on shares, on neurons and on removals."""
 CELL_LOOKS = (
-    CellLook(VERTICAL, "▮", tone=1, shade=1), CellLook(BY_QUERY, "◇", tone=0, shade=1),
-    CellLook(UNDETERMINED, hatched=True), CellLook(UNTESTABLE, "×", faint=True, shade=1),
+    CellLook(VERTICAL, MARKS["vertical"], tone=1, shade=1),
+    CellLook(BY_QUERY, MARKS["by query"], tone=0, shade=1), CellLook(UNDETERMINED, hatched=True),
+    CellLook(UNTESTABLE, MARKS["untestable"], faint=True, shade=1),
 )  # fmt: skip
 """Look of every verdict in the cells of maps, in the order of their codes."""
 HOVER = "%{text}<br>%{fullData.name}<extra></extra>"
@@ -413,7 +416,7 @@ def _maps(asked: Asked, framed: bool) -> HeadMaps:
         id="why-maps",
         maps=maps,
         first="all roles",
-        key=[(look.mark or "▨", look.word) for look in CELL_LOOKS],
+        key=[look.told for look in CELL_LOOKS],
         caption="The map of a role shows the heads that hold it; the other heads stay empty."
         + " A frame: few neurons." * framed,
     )

@@ -7,12 +7,6 @@ const attention = (() => {
   const MOST_LINES = 8000;
   const DEFAULTS = { form: "lines", level: "pieces", specials: true, sink: true, from: "all", to: "all", only: null, tone: "var(--tone-0)", idle: true };
 
-  async function unpack(text) {
-    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
   const unpackJson = async (text) => JSON.parse(new TextDecoder().decode(await unpack(text)));
 
   /* One number a cell, 1 or 0: eight of them are packed into a byte, the first in the highest bit. */

@@ -32,7 +32,7 @@ function examplesOf(data) {
   /* Whether special tokens are shown: as the role has it, until the reader says otherwise. */
   let specials;
 
-  const nameOf = (number) => inSentence(data.titles[number] ?? findings.sieves[findings.roles[number].sieve]);
+  const nameOf = (number) => inSentence(findings.roles[number].title);
 
   /* One number per (query, key): 1 where the sieve of a role counts it; undefined where that is not known. */
   async function cellsOf(input, role, tokens) {
@@ -179,7 +179,7 @@ function examplesOf(data) {
 }
 
 /* The evidence for the roles of a head: a line each, with mean and interval of the score and of its contrast drawn. */
-function evidenceOf(data) {
+function evidenceOf() {
   const SIZE = { width: 80, height: 16, edge: 5 };
   const NUMBER_OF_DECISION = ["q", "q_not", "", "", "q_explained"];
   const SMALLEST = 1e-16;
@@ -232,9 +232,9 @@ function evidenceOf(data) {
     return html("td", {}, interval(row, range, tone), number, " ", ends);
   }
 
-  function named(role, number) {
+  function named(role) {
     const title = findings.sieves[role.sieve];
-    return html("th", { scope: "row", title }, html("span", { class: "card-named" }, chipOf(role), html("bdi", {}, data.titles[number] ?? title)));
+    return html("th", { scope: "row", title }, html("span", { class: "card-named" }, chipOf(role), html("bdi", {}, role.title)));
   }
 
   /* What the contrasts of some roles control for, as the heading of their column. */
@@ -255,7 +255,7 @@ function evidenceOf(data) {
       const row = rowOf(role, cell);
       const contrast = compared ? [measured(role.contrast < 0 ? -1 : role.contrast * perSieve + cell, contrasts, role.tone)] : [];
       const verdict = html("td", { class: "words" }, decisionOf(role, cell), supportOf(role, cell).map((text) => html("small", {}, text)));
-      return html("tr", { class: decisions[row] === 0 ? "held" : "" }, named(role, findings.roles.indexOf(role)), measured(row, scores, role.tone), contrast, verdict);
+      return html("tr", { class: decisions[row] === 0 ? "held" : "" }, named(role), measured(row, scores, role.tone), contrast, verdict);
     });
     return html("table", { class: "numbers card-evidence" }, html("thead", {}, html("tr", {}, names)), html("tbody", {}, lines));
   };
@@ -377,7 +377,7 @@ function spreadOf(data) {
     const marks = [["chance", columns.null[row], "chance"], ["theta", role.threshold, "threshold"], ["mean", columns.mean[row], "mean"]];
     latest = { number, edges, counts, five, marks };
     const summary = sentence(all.scored[place], five);
-    latest.label = `Histogram of ${inSentence(findings.sieves[role.sieve])}, ${titleOf(cell)}. ${summary}`;
+    latest.label = `Histogram of ${inSentence(role.title)}, ${titleOf(cell)}. ${summary}`;
     const bare = all.scored[place] === 0;
     by("card-spread-told").textContent = summary;
     plot.className = `card-plot tone-${role.tone}`;
@@ -401,7 +401,7 @@ const cards = (() => {
   const link = by("card-link");
   const data = read("cards-data");
   const examples = examplesOf(data);
-  const evidenceTable = evidenceOf(data);
+  const evidenceTable = evidenceOf();
   const spread = chooser && spreadOf(data);
   const MOST_LISTED = 15;
   let cell = -1;

@@ -11,6 +11,13 @@ const html = (tag, attributes, ...children) => filled(document.createElement(tag
 const shape = (tag, attributes, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 const isolated = (text) => html("bdi", {}, text);
 
+/* Bytes that stand in a page as base64, and packed bytes. */
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+async function unpack(text) {
+  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 /* Say which of several buttons is pressed. */
 const press = (buttons, isPressed) => { for (const button of buttons) button.setAttribute("aria-pressed", String(isPressed(button))); };
 

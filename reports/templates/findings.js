@@ -2,6 +2,12 @@
 /* Rows at a time: as many as the reader chose, where there is a choice. */
 const pageRows = () => Number(by("rows")?.value ?? 100);
 const roleOf = new Map(findings.roles.map((role) => [role.sieve, role]));
+const titles = findings.titles ?? findings.sieves;
+/* A search for the letters of a role finds this role, one for “no role” the heads that hold none. */
+const codes = new Set(findings.roles.map((role) => role.code).filter((code) => /^[A-Z]/.test(code ?? "")));
+const roleTerms = (field) => field.value.replace(/\bno role\b/gi, NO_ROLE).split(/\s+/).filter(Boolean).map((term) => (codes.has(term) ? `‹${term}›` : term).toLowerCase());
+const roleWords = (role) => `${findings.sieves[role.sieve]} ${role.title} ${role.family} ‹${role.code}›`;
+const NO_ROLE = "‹none›";
 const hasContrasts = findings.roles.some((role) => role.contrast >= 0);
 /* An interval of its own where the findings have that of a difference; a design effect where units are groups of examples. */
 const hasOwnEnds = hasNumbers("mean_low") && columns.low.some((low, row) => Math.abs(low - columns.mean_low[row]) > 1e-9);
@@ -49,7 +55,7 @@ const hasChance = hasNumbers("null") && columns.null.some((chance) => chance !==
 const chance = { name: findings.chance ?? (hasOwnEnds ? "baseline" : "chance"), ...numberColumn("null") };
 const CONTRAST = { name: "contrast [95 %]", text: contrastText, key: (row) => columns.mean[contrastRow(row)] ?? NaN };
 const PLACES = {
-  sieve: { text: (row) => findings.sieves[placeOf(row).sieve], key: placeColumn("sieve") },
+  sieve: { text: (row) => titles[placeOf(row).sieve], key: placeColumn("sieve") },
   layer: { text: placeColumn("layer"), key: placeColumn("layer") }, head: { text: placeColumn("head"), key: placeColumn("head") },
   decision: { text: decisionWord, key: (row) => decisions[row], words: true },
 };
@@ -107,7 +113,7 @@ function answerTest(asked) {
 function matching() {
   const [, sieve, decision] = filters.map((filter) => filter.value);
   const bound = typedNumber(stabilityFilter);
-  const terms = termsOf(filters[0]);
+  const terms = roleTerms(filters[0]);
   const rows = [];
   for (let row = 0; row < rowCount; row += 1) {
     const { sieve: own, layer, head } = placeOf(row);
@@ -115,8 +121,9 @@ function matching() {
     if (decision === "" ? hasContrasts && WORDS[decisions[row]] === "contrast" && sieve === "" : Number(decision) !== decisions[row]) continue;
     if (!Number.isNaN(bound) && !(columns.stability[row] >= bound)) continue;
     if (state.answer && !state.answer(row)) continue;
-    const words = ` ${findings.sieves[own]} layer ${layer} head ${head} ${layer}-${head} ${decisionWord(row)} `.toLowerCase();
-    if (isFound(terms, words)) rows.push(row);
+    const role = roleOf.get(own);
+    const words = ` ${findings.sieves[own]} ${titles[own]} layer ${layer} head ${head} ${layer}-${head} ${decisionWord(row)} ${role ? roleWords(role) : ""} ${findings.roles.some((other) => holds(other, row % perSieve)) ? "" : NO_ROLE} `;
+    if (isFound(terms, words.toLowerCase())) rows.push(row);
   }
   return rows;
 }
@@ -183,7 +190,7 @@ function copiedRows(write) {
 }
 
 function build() {
-  filters[1].append(new Option("all", ""), ...findings.sieves.map((name, sieve) => new Option(name, sieve)));
+  filters[1].append(new Option("all", ""), ...titles.map((title, sieve) => new Option(title, sieve)));
   const used = (word, code) => word !== "explained" || decisions.includes(code);
   filters[2].append(new Option("all", ""), ...WORDS.flatMap((word, code) => (used(word, code) ? [new Option(word, code)] : [])));
   for (const filter of [...filters, stabilityFilter]) filter?.addEventListener("input", () => { state.answer = null; select(); });

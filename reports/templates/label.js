@@ -10,7 +10,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
   const buttons = [...document.querySelectorAll("#matrix-controls [data-role]")];
   const [limit, picker, least, farthest, key] = ["matrix-q", "matrix-role", "matrix-stability", "matrix-effect", "matrix-key"].map(by);
   const many = "many" in matrix.dataset;
-  const STATES = ["", "–", "?", "×", "~"];
+  const STATES = ["", "–", "▨", "×", "~"];
   const ABSENT = "0";
   const MOST = 15;
   let current = 0;
@@ -40,7 +40,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
       if (!single && many) return [html("span", { class: "tally" }, String(held[cell].length || ""))];
       if (!single) return held[cell].filter((role) => !isWhole(role, cell)).map((role) => chip(role, cell));
       const code = decisions[rowOf(single, cell)];
-      if (passes(single, cell)) return [many ? html("span", { class: "state" }, "●") : chip(single, cell)];
+      if (passes(single, cell)) return [many ? html("span", { class: "state" }, "•") : chip(single, cell)];
       return code > 0 ? [html("span", { class: "state" }, single.absent.has(cell) ? ABSENT : STATES[code])] : [];
     };
     matrix.classList.toggle("shaded", many || Boolean(single));
@@ -48,7 +48,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
     cells.forEach((element, cell) => {
       element.replaceChildren(html("span", { class: "marks" }, marksOf(cell)));
       element.style.setProperty("--depth", single || many ? (0.55 * shades[cell]).toFixed(3) : "0");
-      const names = held[cell].map((role) => findings.sieves[role.sieve] + (role.strong.has(cell) ? ` beyond ${role.stronger}` : ""));
+      const names = held[cell].map((role) => role.title + (role.strong.has(cell) ? ` beyond ${role.stronger}` : ""));
       const told = names.length > MOST ? `${names.length} roles` : names.join(", ");
       element.setAttribute("aria-label", `layer ${layerAt(cell)} head ${cell % findings.heads}: ${told || "no role"}`);
     });
@@ -136,7 +136,7 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
 /* The list of heads: scores as a row of bars, marks of roles, a sentence; sorted, filtered, a few at a time. */
 {
   const [table, field, status, back, on] = ["heads-table", "heads-filter", "heads-shown", "heads-previous", "heads-next"].map(by);
-  const LINES = 10;
+  const LINES = 8;
   const BAR = 6;
   const [MOST_BARS, MOST_CHIPS] = [40, 12];
   const held = every.map(heldBy);
@@ -175,8 +175,8 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
   }
 
   function select() {
-    const terms = termsOf(field);
-    const textOf = (cell) => ` ${headName(cell)} ${held[cell].map((role) => `${findings.sieves[role.sieve]} ${role.title}`).join(" ")} ${sentences[cell] ?? ""} `.toLowerCase();
+    const terms = roleTerms(field);
+    const textOf = (cell) => ` ${headName(cell)} ${held[cell].length ? sentences[cell] ?? "" : NO_ROLE} ${held[cell].map(roleWords).join(" ")} `.toLowerCase();
     rows = every.filter((cell) => (!lit || lit.has(cell)) && (!terms.length || isFound(terms, textOf(cell))));
     sortRows(rows, keys[sort], direction);
     start = 0;
@@ -214,10 +214,12 @@ const chip = (role, cell) => html("i", { class: `chip tone-${role.tone}${role.st
   cards.sentences().then((told) => { sentences = told; select(); });
 }
 
-/* A head named in the rail is opened. */
+/* A head named in the rail is opened: 2-8, L2H8 or 2.8. */
 by("go-to").addEventListener("submit", (event) => {
   event.preventDefault();
-  const [, layer, head] = /^\s*(\d+)\s*[-. ]\s*(\d+)\s*$/.exec(by("go-to-head").value) ?? [];
-  const cell = cellNamed(layer, head);
+  const given = by("go-to-head").value;
+  const [, first, other, head] = /^\s*(?:l\s*(\d+)\s*h|(\d+)\s*[-. ])\s*(\d+)\s*$/i.exec(given) ?? [];
+  const cell = cellNamed(first ?? other, head);
+  by("go-to-told").textContent = cell >= 0 ? "" : `No head is called “${given}”. Heads are ${headName(0)} to ${headName(perSieve - 1)}, as in 2-8 or L2H8.`;
   if (cell >= 0) openHead(cell);
 });

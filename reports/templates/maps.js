@@ -24,8 +24,8 @@ const headMaps = (() => {
   const { places, panel } = read("head-maps");
   /* Units of a map that is scaled to its column: of a cell, and of the numbers of layers. */
   const [CELL, SIDE] = [20, 24];
-  /* Pixels of a map that fits the window: numbers of layers, least width, sizes of a cell; maps drawn at once. */
-  const [NUMBERS, LEAST, SMALLEST, LARGEST, FIRST] = [17, 172, 4, 26, 24];
+  /* Pixels of a map that fits the window: numbers of layers and of heads, least width, sizes of a cell; maps drawn at once. */
+  const [NUMBERS, FOOT, LEAST, SMALLEST, LARGEST, FIRST] = [17, 12, 172, 4, 26, 24];
   /* Heads that a filter names at most. */
   const NAMED = 16;
   const INTERVALS = { mean: ENDS, difference: ["low", "high"] };
@@ -86,16 +86,15 @@ const headMaps = (() => {
     "•": (x, y, s) => `M${x + s / 2 - s * 0.17} ${y + s / 2}a${s * 0.17} ${s * 0.17} 0 1 0 ${s * 0.34} 0a${s * 0.17} ${s * 0.17} 0 1 0 ${-s * 0.34} 0z`,
     "×": (x, y, s) => `M${x + s * 0.3} ${y + s * 0.3}l${s * 0.4} ${s * 0.4}m0 ${-s * 0.4}l${-s * 0.4} ${s * 0.4}`,
     "~": (x, y, s) => `M${x + s * 0.2} ${y + s * 0.58}q${s * 0.15} ${-s * 0.32} ${s * 0.3} ${-s * 0.08}t${s * 0.3} ${-s * 0.08}`,
-    "⋄": (x, y, s) => `M${x + s * 0.5} ${y + s * 0.34}l${s * 0.16} ${s * 0.16}l${-s * 0.16} ${s * 0.16}l${-s * 0.16} ${-s * 0.16}z`,
   };
-  const KINDS = { "•": "is-dot", "×": "is-cross", "~": "is-wave", "⋄": "is-part" };
+  const KINDS = { "•": "is-dot", "×": "is-cross", "~": "is-wave" };
   const RANK = ["cell", "shade", "open", "held", "mark"];
   const atOf = ({ unit, side }, cell) => [side + (cell % findings.heads) * unit, Math.floor(cell / findings.heads) * unit];
 
   /* Draw a map: cells that look alike are one path. */
   function paint(svg) {
     const { map, unit, side, fitted, numbers } = drawn.get(svg);
-    const [width, height] = [side + findings.heads * unit, findings.layers.length * unit + (fitted ? 1 : 14)];
+    const [width, height] = [side + findings.heads * unit, findings.layers.length * unit + (fitted ? FOOT : 14)];
     const [size, start, round] = fitted ? [unit - (unit > 9 ? 2 : 1), 0, 0] : [unit - 2, 0.5, 2];
     const [paths, texts] = [new Map(), []];
     const add = (name, path) => paths.set(name, (paths.get(name) ?? "") + path);
@@ -125,12 +124,13 @@ const headMaps = (() => {
     });
     const few = (count) => (count <= 16 ? 1 : 4);
     const step = fitted ? (unit >= 10 ? 1 : Math.ceil(11 / unit)) : few(findings.layers.length);
-    for (let layer = 0; layer < findings.layers.length; layer += step) {
-      parts.push(shape("text", { class: "axis", x: side - (fitted ? 4 : 5), y: layer * unit + unit / 2 + 3 + start, "text-anchor": "end" }, findings.layers[layer]));
-    }
-    for (let head = 0; !fitted && head < findings.heads; head += few(findings.heads)) {
-      parts.push(shape("text", { class: "axis", x: side + unit * head + 9, y: height - 2, "text-anchor": "middle" }, head));
-    }
+    /* Every step-th number of an axis, each at its place. */
+    const axis = (count, every, anchor, nameOf, placeOf) => shape("text", { class: "axis", "text-anchor": anchor },
+      Array.from({ length: Math.ceil(count / every) }, (_, number) => shape("tspan", placeOf(number * every), nameOf(number * every))));
+    parts.push(
+      axis(findings.layers.length, step, "end", (layer) => findings.layers[layer], (layer) => ({ x: side - (fitted ? 4 : 5), y: layer * unit + unit / 2 + 3 + start })),
+      axis(findings.heads, fitted ? Math.ceil(13 / unit) : few(findings.heads), "middle", (head) => head, (head) => ({ x: side + unit * head + (fitted ? size / 2 : 9), y: height - 2 })),
+    );
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     if (fitted) svg.style.width = `${width}px`;
     svg.replaceChildren(...parts, ...texts, shape("path", { class: "at", d: "" }));
@@ -151,7 +151,8 @@ const headMaps = (() => {
   }
 
   function figure(map, look) {
-    const title = html("bdi", { title: look.fitted ? map.name : undefined }, map.title);
+    const first = look.fitted && map.name !== map.title ? html("small", {}, ` (${map.name})`) : [];
+    const title = html("bdi", {}, map.title, first);
     const label = map.label ?? `${map.title}: map of ${findings.layers.length} layers and ${findings.heads} heads; ${map.note}. Arrow keys read the heads.`;
     const svg = shape("svg", {
       role: "application", "aria-label": label, tabindex: look.fitted ? -1 : 0, "aria-roledescription": look.fitted ? "map of heads" : undefined,
@@ -280,7 +281,7 @@ const headMaps = (() => {
       const most = Math.max(1, Math.min(count, Math.floor((width + 18) / (LEAST + 18))));
       const free = innerHeight - grid.getBoundingClientRect().top - scrollY - 6;
       for (let wanted = Math.min(most, 3); wanted < most; wanted += 1) {
-        if (Math.ceil(count / wanted) * (unitFor(width, wanted) * findings.layers.length + 32) <= free) return wanted;
+        if (Math.ceil(count / wanted) * (unitFor(width, wanted) * findings.layers.length + 32 + FOOT) <= free) return wanted;
       }
       return most;
     }

@@ -1,7 +1,7 @@
 {
   const { layers, heads, size, words, roles, sentences } = JSON.parse(by("data").textContent);
   const EXPLAINED = 4, STEPS = 1000;
-  const STATES = ["held", "", "open", "none", "", ""], SIGNS = ["●", "", "", "", "~", ""], PART = "⋄";
+  const STATES = ["held", "", "open", "none", "", ""], SIGNS = ["•", "", "", "×", "~", ""];
   const MOVES = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -heads, ArrowDown: heads };
   const card = by("card"), sentence = by("sentence");
   const usual = sentence.textContent;
@@ -63,13 +63,15 @@
     const count = [...role.code].filter((code) => code === "0").length;
     const cells = [...role.code].map((code, cell) => {
       const shade = Math.round(Math.max(0, role.means[cell] || 0) / most * 88);
-      const sign = role.parts.includes(cell) ? PART : SIGNS[code];
+      const sign = SIGNS[code];
       const look = { class: [STATES[code], shade > 52 ? "deep" : ""].filter(Boolean).join(" ") || undefined, style: `--shade: ${shade};` };
       return html("td", { ...look, tabindex: cell ? -1 : 0, role: "gridcell", "aria-label": linesOf(role, cell).join(", ") }, size > 9 ? sign : "");
     });
     const rows = layers.map((layer, row) => html("tr", {},
       html("th", { scope: "row", "aria-label": `layer ${layer}` }, size > 9 || row % 4 === 0 ? String(layer) : ""), cells.slice(row * heads, (row + 1) * heads)));
-    const table = html("table", { role: "grid", "aria-label": role.title, style: `--tone: var(--tone-${role.tone}); --size: ${size}px;` }, rows);
+    const feet = Array.from({ length: heads }, (_, head) => html("th", {}, size > 9 || head % 4 === 0 ? String(head) : ""));
+    const foot = html("tr", { "aria-hidden": "true", class: "heads" }, html("th", {}), feet);
+    const table = html("table", { role: "grid", "aria-label": role.title, style: `--tone: var(--tone-${role.tone}); --size: ${size}px;` }, rows, foot);
     const map = { cells, stop: 0 };
     maps.push(map);
     const cellOf = (event) => cells.indexOf(event.target);

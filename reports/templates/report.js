@@ -5,7 +5,6 @@ const perSieve = findings.layers.length * findings.heads;
 const rowCount = perSieve * findings.sieves.length;
 /* All heads by number. */
 const every = Array.from({ length: perSieve }, (_, cell) => cell);
-const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 /* A column is stored per row, or once per sieve when it is the same for all heads. */
 function column(name) {
@@ -247,14 +246,14 @@ function shadeCells(trace) {
   return showscale ? [cells, keyOfColours(key)] : [cells];
 }
 
-/* Plotly stands in the page as text and becomes a script with the first figure, so that the page is ready before it. */
-function loadPlotly() {
-  const source = by("plotly-source");
-  source?.replaceWith(html("script", {}, source.textContent));
-}
+/* Plotly stands in the page packed and becomes a script with the first figure, so that the page is ready before it. */
+let plotly = null;
+const plotlyReady = unpack(by("plotly-source").textContent).then((script) => { plotly = new TextDecoder().decode(script); });
 
 function draw(plot) {
-  loadPlotly();
+  if (plotly === null) return plotlyReady.then(() => draw(plot));
+  if (plotly) document.body.append(html("script", {}, plotly));
+  plotly = "";
   const spec = resolveColours(read(`${plot.id}-spec`), getComputedStyle(document.documentElement));
   for (const trace of spec.data) if (trace.meta?.sieve !== undefined) addHeadNumbers(trace);
   spec.data = spec.data.flatMap((trace) => {

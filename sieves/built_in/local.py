@@ -59,5 +59,5 @@ def _local(name: str, window: int, words: RoleWords) -> MaskSieve:
 local = _local(
     "local",
     WINDOW,
-    RoleWords("neighbours (±2)", "looks at neighbouring tokens", "position", "L", WORKS, whole=False),
+    RoleWords("neighbours", "looks at neighbouring tokens", "position", "L", WORKS, whole=False),
 )

@@ -11,6 +11,7 @@ import pytest
 
 import headroles
 from headroles import Example, Labelling
+from headroles.catalogue import sieve_of
 from headroles.exporting import load_result
 from headroles.records import (
     COLUMNS,
@@ -18,9 +19,10 @@ from headroles.records import (
     Decision,
     Rule,
     looks_of,
+    phrase_of,
     without_wholes,
 )
-from headroles.sieves import BUILT_IN
+from headroles.sieves import BUILT_IN, TITLES
 from tests.contract.conftest import Again
 from tests.contract.recorded import NAMES
 
@@ -98,8 +100,11 @@ def test_heads_and_roles_are_found_by_name_with_their_evidence(run: Labelling) -
         assert ends == sorted(ends, reverse=True)
         assert role.strongest == (role.heads[0] if role.heads else None)
         assert sum(role.counts.values()) == len(role.frame()) == run.findings.decision[0].size
-    assert run.roles["local"].title == "neighbours (±2)"
+    assert {run.head(name).sentence for name in ("1-2", "L1H2", "1.2", (1, 2))} == {run.head(1, 2).sentence}
+    assert run.roles["neighbours"].sieve == "local"
     assert ("locl" in run.roles, run.roles.get("locl")) == (False, None)
+    assert {phrase_of(name).title: name for name in TITLES.values()} == TITLES
+    assert sieve_of("neighbours").name == "local"
     none = replace(run.findings, decision=np.ones_like(run.findings.decision))
     role = replace(run, findings=none, assessment=None).roles["local"]
     assert (role.strongest, role.counts) == (None, {"not": 6})

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy import stats
 
 import headroles
 from headroles import Labelling
 from tests.support import table as rows_of
+from tests.support.browser import DRAW
 from tests.support.planted import UNEQUAL, write_pairs
 from tests.support.reference import rounding_bound
 
@@ -75,8 +77,10 @@ def test_the_preset_published_is_the_released_test(label: Label) -> None:
     assert "should not be cited as evidence" in " ".join(found.manifest["notes"])
 
 
-def test_the_embedded_model_its_samples_and_the_shipped_parser_work_together(tmp_path: Path) -> None:
-    found = headroles.label("QNLI", limit=24, out=tmp_path / "run")
+def test_the_embedded_model_its_samples_and_the_shipped_parser_work_together_on_a_page_of_some_size(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    found = headroles.label("QNLI", out=tmp_path / "run")
     facts = found.manifest
     assert (facts["model"]["blocks"], facts["model"]["heads"]) == (6, 12)
     assert facts["source"] == facts["source"] | {"kind": "sample", "name": "written for headroles"}
@@ -89,6 +93,12 @@ def test_the_embedded_model_its_samples_and_the_shipped_parser_work_together(tmp
     assert "local" in roles_of(found)[0, 2]
     assert "block" not in roles_of(found)[0, 2]
     assert headroles.load(tmp_path / "run").frame().equals(found.frame())
+    page = tmp_path / "run" / "report.html"
+    assert page.stat().st_size <= 2_300_000
+    window = request.getfixturevalue("opened")(page)
+    window.evaluate(DRAW)
+    assert window.evaluate("document.documentElement.scrollHeight") <= 5000
+    assert len(window.inner_text("body").split()) <= 1100
 
 
 CHANGES = """

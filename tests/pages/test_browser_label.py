@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headroles.records import DECISIONS
+from headroles.records import DECISIONS, phrase_of
 from tests.support.browser import DRAW, UNFOLD, Opened, download, wait_until, widening
 from tests.support.pages import MANIFEST, SIEVES, label_run, result_files, usual_page
 
@@ -67,7 +67,8 @@ def test_the_table_has_the_numbers_of_the_findings_and_more_columns_on_request(o
         place = (run.findings.of(row["sieve"]), row["layer"], row["head"])
         mean = "–" if np.isnan(row["mean"]) else f"{row['mean']:.3f}"
         ends = "–" if np.isnan(lows[place]) else f"[{lows[place]:.3f}, {highs[place]:.3f}]"
-        assert cells[:4] == [row["sieve"], f"{row['layer']}-{row['head']}", minus(mean), minus(ends)]
+        named = [phrase_of(row["sieve"]).title, f"{row['layer']}-{row['head']}"]
+        assert cells[:4] == [*named, minus(mean), minus(ends)]
         assert cells[6].startswith(row["decision"])
         stability = precision.stability[place]
         assert cells[7] == ("–" if np.isnan(stability) else f"{stability:.2f}")
@@ -96,14 +97,26 @@ def test_the_table_is_filtered_by_text_sieve_decision_and_by_the_answer(opened: 
     held = frame[frame["decision"] == "role"]
     window.select_option("#rows", "100")
     window.fill("#filter", "block 2-3")
-    assert [row[:2] for row in rows(window)] == [["block", "2-3"]]
+    assert [row[:2] for row in rows(window)] == [["own text of the pair", "2-3"]]
+    busy = {*zip(held["layer"], held["head"], strict=True)}
+    holders, bare = (held["sieve"] == "local").sum(), 20 - len(busy)
+    places = ("filter", "shown", 4 * bare, 20), ("heads-filter", "heads-shown", bare, holders)
+    for place, shown, none, some in places:
+        for words, count in {"No role": none, "L": some, "neighbours": some, "position": some}.items():
+            window.fill(f"#{place}", words)
+            assert window.inner_text(f"#{shown}").endswith(f" of {count}"), words
+    for given, told in {"foo": "No head is called “foo”", "9-9": "No head is called", "l2h3": ""}.items():
+        window.fill("#go-to-head", given)
+        window.keyboard.press("Enter")
+        assert window.inner_text("#go-to-told").startswith(told)
+    assert window.inner_text("#head-card h2") == "Layer 2, head 3"
+    window.keyboard.press("Escape")
     window.fill("#filter", "")
     window.select_option("#filter-decision", label="role")
     assert len(rows(window)) == len(held)
     window.select_option("#filter-sieve", label=SIEVES[2])
     assert len(rows(window)) == (held["sieve"] == SIEVES[2]).sum() > 0
     window.evaluate("filterTable({})")
-    busy = {*zip(held["layer"], held["head"], strict=True)}
     for detail, count in (
         ({"sieve": "local", "decision": "role"}, (held["sieve"] == "local").sum()),
         ({"sieve": "", "decision": "none"}, 4 * (20 - len(busy))),

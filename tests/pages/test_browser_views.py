@@ -149,7 +149,7 @@ def test_roles_open_their_head_colour_its_keys_and_order_the_heads(opened: Opene
     assert near is not None
     assert window.input_value("#head-layer") == "1"
     label = window.locator("#head-heads [aria-pressed='true']").get_attribute("aria-label")
-    assert label == "head 2, neighbours (±2), class token"
+    assert label == "head 2, neighbours, class token"
     assert window.input_value("#view-keys") == "2"
     assert window.evaluate("[...roles.settings().own]") == near.astype(int).ravel().tolist()
     assert "runs/<b>x</b>" in window.inner_text("header")
@@ -164,7 +164,7 @@ def test_roles_open_their_head_colour_its_keys_and_order_the_heads(opened: Opene
     window.select_option("#view-order", "role")
     groups = window.locator(".view-group")
     assert [text.split("\n")[0] for text in groups.locator("h2").all_inner_texts()] == [
-        "L neighbours (±2) 2 heads", "Dc class token 8 heads", "no role 2 heads",
+        "L neighbours 2 heads", "Dc class token 8 heads", "no role 2 heads",
     ]  # fmt: skip
     assert groups.nth(0).locator(".view-tiles .count").all_inner_texts() == ["3-2", "2-7"]
     window.focus(".view-tiles .view-thumb >> nth=1")

@@ -64,13 +64,13 @@ def test_sets_that_differ_in_a_whole_alone_are_drawn_as_one() -> None:
     made = Parts(page(run))
     bars = figure(made, "overlap")["data"][0]
     assert [*zip(bars["hovertext"], bars["y"], strict=True)] == [
-        ("delimiter:cls", 4), ("delimiter", 1), ("delimiter + local", 1),
+        ("class token", 4), ("special tokens", 1), ("special tokens + neighbours", 1),
     ]  # fmt: skip
     assert [row[:2] for row in behind(made, "overlap")] == [
-        ["delimiter + delimiter:cls", "3"],
-        ["delimiter", "1"],
-        ["delimiter + local", "1"],
-        ["delimiter:cls", "1"],
+        ["special tokens + class token", "3"],
+        ["special tokens", "1"],
+        ["special tokens + neighbours", "1"],
+        ["class token", "1"],
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_map_shows_mean_and_decision_of_every_head_of_its_role() -> None:
             cells.marker.color, run.findings.mean[role.position].ravel().clip(0), rtol=1e-6
         )
         assert [shape == "/" for shape in cells.marker.pattern.shape] == (decided == 2).ravel().tolist()
-        for mark, code in (("•", 0), ("~", 4)):
+        for mark, code in (("role", 0), ("explained", 4)):
             told = {
                 (y, x) for trace in own if trace.name == mark for x, y in zip(trace.x, trace.y, strict=True)
             }

@@ -166,7 +166,7 @@ def test_the_sentence_of_a_head_names_its_roles_or_why_it_has_none() -> None:
     mean[1].flat[1:3] = 0.4
     run = replace(run, findings=replace(run.findings, mean=mean))
     told = [run.head(*divmod(cell, 3)).sentence for cell in range(6)]
-    assert "highest score is 0.05 for neighbours (±2), below the threshold 0.10." in told[0]
+    assert "highest score is 0.05 for neighbours, below the threshold 0.10." in told[0]
     assert "highest score is 0.40 for own text of the pair, explained by distance." in told[1]
     assert told[2].endswith("above the threshold 0.10 but undetermined.")
     assert told[3].endswith("below the threshold 0.10.")

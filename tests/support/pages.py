@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -200,7 +201,11 @@ class Parts(HTMLParser):
     @property
     def programs(self) -> list[str]:
         """The scripts that a browser may run: those of the page, and plotly's where it waits to be needed."""
-        return [text for attributes, text in self.scripts if attributes.get("type") != "application/json"]
+        programs = [each for each in self.scripts if each[0].get("type") != "application/json"]
+        return [
+            zlib.decompress(base64.b64decode(text)).decode() if "id" in attributes else text
+            for attributes, text in programs
+        ]
 
     def rows(self, start: str, end: str = "</table>") -> list[list[str]]:
         """Return the texts of the cells of every row between two places of the page."""
