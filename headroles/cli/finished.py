@@ -136,19 +136,18 @@ def show_command(display: DisplayOptions, **given: Any) -> None:
 def _show_part(options: "ShowOptions", display: DisplayOptions) -> None:
     """Print one head, a table or the methods of a run, or write its report or figures."""
     from headroles import exporting
-    from headroles.options.values import parse_head
     from headroles.reports.console import console
     from headroles.storage.run import load
 
     folder, out, over = options.folder, options.out, options.overwrite
     if options.head is not None:
-        run, (layer, head) = load(folder), parse_head(options.head)
-        shown = run.head(layer, head)
+        run = load(folder)
+        shown = run.head(options.head)
         if display.json:
             from headroles.sharing.head_cards import head_cards
 
             cards = head_cards(run)["cards"]
-            card = next(card for card in cards if (card["layer"], card["head"]) == (layer, head))
+            card = next(card for card in cards if (card["layer"], card["head"]) == (shown.layer, shown.head))
             click.echo(json.dumps(card, indent=1, allow_nan=False))
         else:
             click.echo(repr(shown))

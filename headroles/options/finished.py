@@ -28,7 +28,6 @@ from headroles.options.shared import (
     RESAMPLES,
     TEST,
 )
-from headroles.options.values import parse_head
 from headroles.records.objects import DataObject
 from headroles.records.rules.rule import Decision
 from headroles.stats.decision import FEWEST, MOST
@@ -331,8 +330,6 @@ class ShowOptions(FinishedOptions):
             raise BadInput("--methods is text, but got --format csv; give markdown or latex")
         if self.page and self.out is not None:
             raise BadInput(f"--page names '{self.page}' and --out '{self.out}'; name one file")
-        if self.head is not None:
-            parse_head(self.head)
 
     @property
     def asked(self) -> str:

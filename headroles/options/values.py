@@ -14,8 +14,6 @@ from headroles.records.objects import DataObject, ModelObject, take_objects
 LARGEST = 10**18
 """Whole numbers lie below it; longer ones are mistakes."""
 RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
-HEAD = re.compile(r"L?(\d{1,4})[-.H](\d{1,4})", re.IGNORECASE)
-"""Name of a head, by its layer and its place in it."""
 RENAMED = {"window": "max_length"}
 """Today's names of settings of earlier versions."""
 DROPPED = ("splits",)
@@ -190,25 +188,6 @@ def parse_numbers(name: str, value: Any) -> tuple[int, ...]:
             f"{shorten(value)}; leave {name} out for all"
         )
     return tuple(numbers)
-
-
-def parse_head(name: str) -> tuple[int, int]:
-    """Return layer and head of a name such as ``2-8``, ``2.8`` or ``L2H8``, both counted from 0.
-
-    Raises:
-        BadInput: For any other text.
-
-    Example:
-        >>> parse_head("2-8"), parse_head("L11H0")
-        ((2, 8), (11, 0))
-    """
-    match = HEAD.fullmatch(name.strip())
-    if match is None:
-        raise BadInput(
-            f"a head is named by its layer and its place in it, both from 0, but got {shorten(name)}; give a "
-            "name such as 2-8, 2.8 or L2H8"
-        )
-    return int(match[1]), int(match[2])
 
 
 def _expand(value: Any) -> Iterable[int]:
