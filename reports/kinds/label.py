@@ -329,9 +329,8 @@ def _layers(role: Role, numbers: Sequence[int]) -> str:
 def _open(group: _Group) -> list[str]:
     """Return what else is known: which roles no head holds, what explains scores, and what stays open."""
     held, unclear, texts = group.have(ROLE), group.have(UNDETERMINED), []
-    undetermined, settled = int((~held & unclear).sum()), ~held & ~unclear
-    explained = int((settled & group.have(EXPLAINED)).sum())
-    counted = ((group.codes == EXPLAINED) & settled).any(axis=1)
+    undetermined, explained = int((~held & unclear).sum()), int(group.have(EXPLAINED).sum())
+    counted = (group.codes == EXPLAINED).any(axis=1)
     controls = [role.control for role, some in zip(group.roles, counted, strict=True) if some]
     parts = dict.fromkeys(part for control in controls for part in control.split(" or "))
     missing = [
@@ -341,15 +340,13 @@ def _open(group: _Group) -> list[str]:
     if missing and group.family in LISTED and len(group.roles) > 1:
         many = f"{len(missing):,} of {len(group.roles):,} roles"
         texts.append(f"Not found: {', '.join(missing) if len(missing) <= NAMED else many}.")
-    more = " more" * bool(held.any())
     if explained and [*parts] == [CONTROLS[VALUES]]:
-        texts.append(f"{explained:,}{more} {_verb(explained, 'takes take')} values there.")
+        texts.append(f"{plural(explained, 'head')} {_verb(explained, 'takes take')} values there.")
     elif explained:
         names = " or ".join(part for part in parts if part != CONTROLS[VALUES])
-        texts.append(f"For {explained:,}{more}, {names} alone gives the same score.")
-        more = " more"
+        texts.append(f"For {plural(explained, 'head')}, {names} alone gives the same score.")
     if undetermined:
-        texts.append(f"{undetermined:,}{more} {_verb(undetermined)} open.")
+        texts.append(f"{undetermined:,}{' more' * bool(held.any())} {_verb(undetermined)} open.")
     return texts
 
 

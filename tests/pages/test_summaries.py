@@ -90,7 +90,7 @@ def test_the_answer_of_a_run_counts_roles_and_names_their_heads() -> None:
     rows = table("""
     # decisions of heads 0-0 to 1-2, by role | what the answer says of them
     delimiter=000121 local=021011 | 2 of 6 heads only park, heads hold no role, 1 more is open
-    block=044213 | 1 head stays, strongest 0-0, For 2 more; distance alone gives, 1 more is open
+    block=044213 | 1 head stays, strongest 0-0, For 2 heads; distance alone gives, 1 more is open
     syntactic=001111 syntactic:obj=010421 syntactic:nsubj=111111 | 3 heads follow, 0-0 and 0-2, Not found: sub
     local=111111 ending=110111 start=110101 mine=121212 | ending 0-2, start 0-2 and 1-1, 3 more are open
     local=333333 mine=000000 | 6 heads have the role mine, Not testable on these inputs: neighbours
