@@ -41,7 +41,7 @@ __getattr__, __dir__, __all__ = public_names(
         "comparing.summary": "by_layer explained_labels remarks",
         "comparing.swaps": "compare_by_swaps",
         "correction": "TIE adjust significant",
-        "decision": "CORRECTIONS FAMILIES ENOUGH_FOR_NOT TESTS",
+        "decision": "CORRECTIONS FAMILIES ENOUGH_FOR_NOT TESTS inputs_needed",
         "draws": "bootstrap_counts random_halves sign_flips",
         "effects": "bayes_factors bca design_effect effect_interval hedges_g",
         "engine": "evidence_columns judge mean_intervals",
