@@ -15,7 +15,7 @@ from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import plural
 from headroles.records.rules.rule import Decision
 from headroles.stats.columns import Columns
-from headroles.stats.comparing.paired import column_pairs, paired_differences
+from headroles.stats.comparing.paired import paired_differences
 from headroles.stats.comparing.summary import by_layer, explained_labels, remarks
 from headroles.stats.comparing.swaps import compare_by_swaps
 from headroles.stats.engine import judge
@@ -67,7 +67,6 @@ def _compare_matched(
     differences = paired_differences(*both, rules, decision, bound)
     columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
     grid = Grid(first.scores.layers, first.scores.heads)
-    changed_columns = [pair.column for pair in column_pairs(*both, rules)]
     return Comparison(
         differences,
         before,
@@ -76,7 +75,7 @@ def _compare_matched(
         bound,
         layers=by_layer(differences, before, after, first.scores.stack),
         swaps=compare_by_swaps(columns[0], columns[1], grid, labels, swaps),
-        remarks=tuple(remarks(differences, changed_columns, decision, bound, labels if swaps else None)),
+        remarks=tuple(remarks(differences, decision, bound, labels if swaps else None)),
     )
 
 

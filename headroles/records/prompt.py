@@ -33,7 +33,7 @@ MOST_HEADS = 12
 """Heads of a role that are named in its text; more in its table."""
 TABLES = '.roles["name"], .head(layer, head), .to_pandas(), .to_xarray()'
 """What a run offers at the prompt."""
-CHANGES = ("changed", "equivalent", "undetermined", "untestable")
+CHANGES = ("changed", "equivalent", "undetermined", "untestable", "identical")
 ENDS = ("mean", "low", "high")
 """Columns of a mean with its interval."""
 Place = tuple[int, int]

@@ -16,7 +16,7 @@ from headroles.records.table import COUNT, ENDS, MISSING, Cell, Column, Row, Tab
 from headroles.reports.answer import Answer, Sentence
 from headroles.reports.words import heads_in_layers
 
-CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE = range(len(OUTCOMES))
+CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE, IDENTICAL = range(len(OUTCOMES))
 """Codes of the outcomes."""
 LABELS = ("labels_a", "labels_b", "gained", "lost")
 NAMED = 4
@@ -177,10 +177,14 @@ def answer_of(compared: Compared) -> Answer:
         largest = f"{row.layer}-{row.head}, {isolate(row.sieve)}: {_change(row)}"
         rest = f"by more than {bound}; most in {largest}.{more}"
     sentences = [Sentence(lead, rest, "", "changed"), *_moved(compared)]
+    alike = counts["identical"]
+    if alike:
+        are = "pair has" if alike == 1 else "pairs have"
+        sentences.append(Sentence(f"{alike:,} {are} identical scores", "in both runs.", "", "identical"))
     if same:
         are = "pair is" if same == 1 else "pairs are"
         sentences.append(Sentence(f"{same:,} {are} equivalent", f"to within ±{bound}.", "", "equivalent"))
-    else:
+    elif left or not alike:
         sentences.append(Sentence("No pair is shown to be equivalent", f"within ±{bound}."))
     if left or untested:
         lead = f"{plural(left, 'pair')} {'stays' if left == 1 else 'stay'} undetermined"
@@ -243,11 +247,12 @@ def layers_sentences(compared: Compared) -> str:
 
 def outcomes_sentence(compared: Compared) -> str:
     """Return how many pairs of head and role changed, are equivalent, and so on."""
-    changed, equivalent, undetermined, untestable = compared.counts.values()
+    changed, equivalent, undetermined, untestable, identical = compared.counts.values()
     text = (
         f"Of {compared.pairs}, {changed:,} changed, {equivalent:,} are equivalent "
         f"within ±{compared.bound} and {undetermined:,} are undetermined"
     )
+    text += f"; {identical:,} are identical" if identical else ""
     return text + (f"; {untestable:,} could not be tested." if untestable else ".")
 
 
@@ -275,8 +280,9 @@ def verdicts(compared: Compared) -> list[tuple[str, str]]:
             f"{row.changed or 'None'} of {heads} changed, {row.equivalent} equivalent within "
             f"±{compared.bound}, {row.undetermined} undetermined"
         )
+        text += f", {row.identical} identical" if row.identical else ""
         text += f", {row.untestable} untestable." if row.untestable else "."
-        if not row.changed + row.equivalent + row.undetermined:
+        if not row.changed + row.equivalent + row.undetermined + row.identical:
             text = (
                 f"None of the {heads} could be tested: fewer than two units with a score in both "
                 "runs, or scores without spread and known bounds."
@@ -311,6 +317,7 @@ def glossary(compared: Compared) -> list[tuple[str, str]]:
         ("equivalent", f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. "
          "This test has precedence, even where a smaller change is detectable."),
         ("changed", f"The mean difference is not 0, and its interval reaches beyond ±{bound}."),
+        ("identical", "The scores of every unit are the same in both runs, so nothing is tested."),
         ("undetermined", "The inputs settle neither."),
         ("error rate", promise),
         ("interval", "95\u00a0% interval of the mean difference, not adjusted for selection."),

@@ -46,18 +46,18 @@ from headroles.reports.works import citation_bibtex, methods_text
 
 LOOKS = {
     "changed": marks.Look(1, "diamond"), "equivalent": marks.Look(0, "circle-open"),
-    "undetermined": marks.Look(7, "x-thin-open"),
+    "undetermined": marks.Look(7, "x-thin-open"), "identical": marks.Look(4, "square-open"),
 }  # fmt: skip
 """Look of every outcome that has a mark."""
 HATCHED = {"undetermined": "/", "untestable": "."}
 """Hatching of the bars of outcomes."""
 GAINED, LOST = "+", "−"
-MARKS = dict(zip(OUTCOMES, ("●", "", "?", "×"), strict=True))
+MARKS = dict(zip(OUTCOMES, ("●", "", "?", "×", "="), strict=True))
 """Mark of a cell of the maps for print, by outcome; gained and lost roles are added."""
 CELL_LOOKS = tuple(
     CellLook(f"{word}{told}", mark or own, framed=word == "changed", hatched=word == "undetermined")
     for mark, told in (("", ""), (GAINED, ", role gained"), (LOST, ", role lost"))
-    for word, own in zip(OUTCOMES, ("●", "", "", "×"), strict=True)
+    for word, own in zip(OUTCOMES, ("●", "", "", "×", "="), strict=True)
 )
 """Looks of cells by outcome: of heads that kept their label, that gained, and that lost the role."""
 HOVERED = ("mean_a", "mean_b", "difference", "low", "high", "q", "q_equivalent", "layer", "head")
@@ -394,7 +394,7 @@ def _maps(compared: Compared) -> HeadMaps:
         id="compare-maps", maps=maps, first="all roles",
         key=(
             ("●", "changed"), (GAINED, "role gained in B"), (LOST, "role lost"), ("▨", "undetermined"),
-            ("×", "untestable"),
+            ("×", "untestable"), ("=", "identical"),
         ),
         caption="Orange: more in B; blue: less. The strongest shade of a map is its largest difference, at "
         f"least {compared.bound}. No mark: equivalent within ±{compared.bound}.",

@@ -33,7 +33,7 @@ from tests.support.scores import scored
 
 BOUND = 0.05
 PLAIN = Decision(test="t", correction="none")
-CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE = range(4)
+CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE, IDENTICAL = range(5)
 
 
 def _noise(*shape: int, seed: int = 0) -> np.ndarray:
@@ -157,31 +157,27 @@ def test_units_are_averaged_pooled_over_items_and_freed_of_the_chance_of_each_ru
 # Equivalence and its limits.
 
 
-def test_equal_runs_are_equivalent_from_enough_units_on_and_remarks_say_how_many() -> None:
-    least = int(np.ceil(np.log(0.05) / np.log(1 - BOUND / 2.0)))  # differences reach from −2 to 2
-    for units, outcome in ((least - 1, UNDETERMINED), (least, EQUIVALENT)):
-        own = _noise(units, 3)
-        found = _compared(own, own, Decision())
-        assert (found.outcome == outcome).all()
-        assert (found.p == 1).all()
-        assert np.isnan(found.effect).all()
-        assert ((found.low < 0) & (found.high > 0)).all()
-    own = _scores(_noise(20, 2))
-    decision = Decision(test="bootstrap-t", correction="maxT", resamples=199)
-    for rule, words in (
-        (Rule("s0", margin=0.02, low=-1.0, high=1.0), (
-            f"s0 ({least} units, but got 20)", "fewer than 50 units", "wider than the margin of s0",
-            "labels of t-skew with holm",
-        )),
-        (Rule("s0"), ("bounds are not known",)),
-    ):  # fmt: skip
-        found = paired_differences(own, own, ((rule,), (rule,)), decision, BOUND)
-        columns = [pair.column for pair in column_pairs(own, own, ((rule,), (rule,)))]
-        said = " ".join(remarks(found, columns, decision, BOUND, decision))
-        assert [part for part in words if part not in said] == []
-    assert (found.outcome == UNTESTABLE).all()
+def test_equal_scores_are_identical_without_a_test_and_all_other_numbers_stay() -> None:
+    for units in (1, 20, 200):
+        own = _noise(units, 4)
+        planted = own + np.array([0, 1e-8, 1e-3, 0.4], dtype=np.float32) * (1 + _noise(units, 4, seed=1))
+        found = _compared(own, planted, Decision())
+        assert (_one(found, "outcome") == IDENTICAL).tolist() == [True, True, False, False], units
+        alone = _compared(own[:, 2:], planted[:, 2:], PLAIN)
+        assert (_one(_compared(own, planted, PLAIN), "outcome")[2:] == _one(alone, "outcome")).all()
+    assert _one(found, "p").tolist()[0] == 1  # and stays in its family: q of the others are those of four
+    assert _one(found, "q")[3] == pytest.approx(4 * _one(found, "p")[3], rel=1e-6)
+    gone = own.copy()
+    gone[0, 0] = np.nan
+    assert _one(_compared(own, gone), "outcome")[:2].tolist() == [EQUIVALENT, IDENTICAL]
+    rule = Rule("s0", margin=0.02, low=-1.0, high=1.0)
+    few = paired_differences(_scores(own[:20]), _scores(own[:20]), ((rule,), (rule,)), PLAIN, BOUND)
+    resampled = Decision(test="bootstrap-t", correction="maxT", resamples=199)
+    said = " ".join(remarks(few, resampled, BOUND, resampled))
+    for part in ("fewer than 50 units", "wider than the margin of s0", "labels of t-skew with holm"):
+        assert part in said
     changed = _compared(_noise(200, 2), _noise(200, 2) + 0.3 + 0.1 * _noise(200, 2, seed=1), Decision())
-    assert remarks(changed, [], Decision(), 0.01, None) == []
+    assert remarks(changed, Decision(), 0.01, None) == []
 
 
 def test_rounding_is_no_change_however_certain_and_claims_need_75_units_and_safe_bounds() -> None:
