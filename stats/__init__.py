@@ -35,6 +35,7 @@ __getattr__, __dir__, __all__ = public_names(
         "clusters.role_claims": "role_claims",
         "clusters.run": "cluster_heads",
         "columns": "Columns select_examples",
+        "comparing.apart": "pair_at_random",
         "comparing.agreement": "Labels agreements",
         "comparing.paired": "column_pairs paired_differences",
         "comparing.replication": "replicate_gaps",

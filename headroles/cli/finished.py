@@ -25,9 +25,8 @@ from headroles.options.listed import DisplayOptions
 def compare_command(display: DisplayOptions, **given: Any) -> None:
     """Compare two runs head by head.
 
-    It shows differences, and roles gained and lost. Both runs score the same examples with the same sieves
-    under two models, or one model on two inputs of equal layout. Differences are B − A. No model is
-    needed.
+    It shows differences, and roles gained and lost, in the columns that both runs have. The runs may have
+    other models or other inputs. Inputs that both have are paired. Differences are B − A. No model is needed.
     """
     from headroles.comparing.compare import compare, default_folder
     from headroles.progress import COMPARE

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OUTCOMES = ("changed", "equivalent", "undetermined", "untestable", "identical")
+ALL_SAME, SAME = "one model on the same examples", "the same examples"
+LAYOUT, APART = "one model on two inputs of equal layout", "other inputs"
+"""Ways in which the inputs of two runs match; those of runs that are apart have no pairs."""
 DIFFERENCES = Table("differences.csv", "Every head under both models", "a sieve, layer and head", (
     NAME, LAYER, HEAD,
     counted("count", "Units with a score in both runs.", "units"),

@@ -168,7 +168,7 @@ def answer_of(compared: Compared) -> Answer:
     beyond = int((changed & (size > found.bound)).sum())
     within = int(changed.sum()) - beyond
     more = f" {within:,} more changed by less, or by an amount still unclear." if within else ""
-    lead = "No score is shown to change" if left or untested else "No score changed"
+    lead = "No score is shown to change" if left else "No score changed"
     rest = f"by more than {bound} among {compared.pairs}.{more}"
     if beyond:
         rows = compared.changes.take(compared.roles)
@@ -186,7 +186,9 @@ def answer_of(compared: Compared) -> Answer:
         sentences.append(Sentence(f"{same:,} {are} equivalent", f"to within ±{bound}.", "", "equivalent"))
     elif left or not alike:
         sentences.append(Sentence("No pair is shown to be equivalent", f"within ±{bound}."))
-    if left or untested:
+    if untested and not left:
+        sentences.append(Sentence(f"{plural(untested, 'pair')} could not be tested", "."))
+    elif left:
         lead = f"{plural(left, 'pair')} {'stays' if left == 1 else 'stay'} undetermined"
         rest = f"; {untested:,} could not be tested." if untested else "."
         sentences.append(Sentence(lead, rest, "", "undetermined"))

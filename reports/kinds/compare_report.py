@@ -101,7 +101,7 @@ def _screen(compared: Compared, detail: Detail) -> list[Named | Grid]:
     if not detail.verbose:
         return []
     facts, row = compared.found.manifest, compared.swaps
-    counts, swaps = facts["counts"], facts["settings"]["swaps"]
+    counts, swaps = facts["counts"], compared.drawn
     drawn = f"; {swaps:,} swaps, seed {compared.found.decision.seed}" if swaps else ""
     units = f"{counts['units']}, from {plural(counts['examples'], 'example')} ({facts['matched']})"
     return [

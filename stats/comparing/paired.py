@@ -214,8 +214,8 @@ def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pa
             low=other.low - one.high + (float(shifts.min()) if shifts.size else 0.0),
             high=other.high - one.low + (float(shifts.max()) if shifts.size else 0.0),
         )
-        means = (describe(values_per_unit(values, units, weight)).mean for values in (before, after))
-        yield Pair(column, *means, identical)
+        mean_a, mean_b = (describe(values_per_unit(each, units, weight)).mean for each in (before, after))
+        yield Pair(column, mean_a, mean_b, identical)
 
 
 def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:

@@ -23,6 +23,7 @@ from headroles.stats import (
     describe,
     explained_labels,
     judge,
+    pair_at_random,
     paired_differences,
     remarks,
     replicate_gaps,
@@ -178,6 +179,24 @@ def test_equal_scores_are_identical_without_a_test_and_all_other_numbers_stay() 
         assert part in said
     changed = _compared(_noise(200, 2), _noise(200, 2) + 0.3 + 0.1 * _noise(200, 2, seed=1), Decision())
     assert remarks(changed, Decision(), 0.01, None) == []
+
+
+def test_runs_on_other_inputs_err_as_promised_with_any_spreads_and_find_a_planted_difference() -> None:
+    before, after = 3 * _noise(80, 3000), 1 + _noise(400, 3000, seed=1)
+    after[:, 2000:] += 0.2
+    one, other = _scores(before), _scores(after, units=[f"u{row // 2}" for row in range(400)], null=1.0)
+    rule = (Rule("s0", low=-9.0, high=9.0),)
+    pairs = pair_at_random(one, other, [False], 0)
+    found = paired_differences(*pairs, (rule, rule), PLAIN, 0.01)
+    null, planted = _one(found, "p")[:2000], _one(found, "p")[2000:]
+    assert 0.035 < (null < 0.05).mean() < 0.065
+    welch = stats.ttest_ind(after[:, 2000:] - 1, before[:, 2000:], equal_var=False).pvalue
+    assert (planted < 0.05).mean() == pytest.approx((welch < 0.05).mean(), abs=0.02)  # no power is lost
+    np.testing.assert_allclose(_one(found, "mean_b"), after.mean(axis=0), atol=0.02)
+    assert (_one(found, "count") == 80).all()
+    pooled = pair_at_random(replace(one, cells=np.arange(1.0, 81)[None]), other, [True], 0)
+    np.testing.assert_allclose(pooled[0].cells[0], np.arange(1.0, 81))
+    np.testing.assert_allclose(pooled[0].values, one.values)
 
 
 def test_rounding_is_no_change_however_certain_and_claims_need_75_units_and_safe_bounds() -> None:
