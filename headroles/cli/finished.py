@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from headroles.addresses import is_address
-from headroles.cli.options import PRINTS, ROLES, command
-from headroles.cli.results import print_result
+from headroles.cli.options import ASKED, PRINTS, ROLES, command
+from headroles.cli.results import go_on, print_result
 from headroles.errors import BadInput, visible
 from headroles.options.listed import DisplayOptions
 
@@ -20,7 +20,7 @@ from headroles.options.listed import DisplayOptions
     "finished:CompareOptions",
     "Compare and combine",
     "headroles compare runs/QNLI-bert-base runs/QNLI-fine-tuned",
-    prints=PRINTS,
+    prints=(*PRINTS, *ASKED),
 )
 def compare_command(display: DisplayOptions, **given: Any) -> None:
     """Compare two runs head by head.
@@ -30,7 +30,9 @@ def compare_command(display: DisplayOptions, **given: Any) -> None:
     """
     from headroles.comparing.compare import compare, default_folder
     from headroles.progress import COMPARE
+    from headroles.runs.feasibility import outlook_of_runs
 
+    go_on(outlook_of_runs(given["dir_a"], given["dir_b"]), display)
     given["out"] = given["out"] or default_folder(given["dir_a"], given["dir_b"])
     _make(partial(compare, **given), COMPARE, given["out"], display)
 
