@@ -212,6 +212,8 @@ def share_command(out: str | None, **given: Any) -> None:
 def judge_command(display: DisplayOptions, folder: str | None, **given: Any) -> None:
     """Judge a run again, or a table of scores; no model is needed.
 
+    It says which labels change. With --out, a new folder is written, and FOLDER stays as it is.
+
     With --scores, every head of the table is tested, and a run folder is written that all other commands
     read. The table has a row for each unit, layer and head, with its score. Layers and heads count from 0.
     Further columns are described in the guide to scores of other tools.
@@ -224,11 +226,18 @@ def judge_command(display: DisplayOptions, folder: str | None, **given: Any) -> 
         given["out"] = given["out"] or default_folder(given["scores"])
         _make(partial(judge_scores, **given), JUDGE, given["out"], display)
         return
-    from headroles.judging.again import judge_again
+    from headroles.judging.again import changes_of, judge_stored
     from headroles.options.finished import JudgeOptions
+    from headroles.progress import show_phases
 
     decided = {field.name: given[field.name] for field in fields(JudgeOptions) if field.name in given}
-    _make(partial(judge_again, folder, **decided), JUDGE, folder, display)
+    where = given["out"] or folder
+    display.check_place(where)
+    with show_phases(quiet=display.quiet) as phases, phases.during(JUDGE):
+        before, after = judge_stored(JudgeOptions(folder=folder, **decided))
+    if not (display.quiet or display.json):
+        click.echo(visible(changes_of(before, after)))
+    print_result(after, where, display)
 
 
 def _make(make: Callable[[], Any], phase: str, folder: str, display: DisplayOptions) -> None:

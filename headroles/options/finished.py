@@ -96,6 +96,11 @@ class JudgeOptions(FinishedOptions):
     resample_seed: Annotated[int | None, RESAMPLE_SEED.but(default=AS_BEFORE)] = None
     interval: Annotated[str | None, INTERVAL.but(default=AS_BEFORE)] = None
     bayes: Annotated[bool | None, BAYES.but(default=AS_BEFORE)] = None
+    out: Annotated[
+        str | None,
+        OUT.but(detail="A new run folder, or an address; FOLDER then stays as it is.", default="FOLDER"),
+    ] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a run with other settings.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +204,13 @@ class JudgeCommandOptions(ScoresOptions):
     """
 
     folder: Annotated[str | None, FOLDER] = None
+    out: Annotated[
+        str | None,
+        OUT.but(
+            detail="A run folder, or an address. FOLDER then stays as it is.",
+            default="FOLDER itself, or runs/SCORES",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -210,9 +222,9 @@ class JudgeCommandOptions(ScoresOptions):
                 f"one of them"
             )
         if self.folder is not None:
-            for name in ("model_name", "null", "low", "high", *self.PLACES):
+            for name in ("model_name", "null", "low", "high"):
                 value = getattr(self, name)
-                if value is not None and value is not False:
+                if value is not None:
                     flag = f"--{name.replace('_', '-')}"
                     raise BadInput(f"{flag} is for a table of scores, so it needs --scores; leave it out")
 

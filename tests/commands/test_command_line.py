@@ -104,6 +104,12 @@ def test_a_judged_run_gives_the_command_that_makes_it_and_every_option_changes_i
         before = _text(run, changed)
         assert command("judge", run, *more.split())[::2] == (0, "")
         assert _text(run, changed) != before, more
+    before = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    told = command("judge", run, "--margin", 0.95, "--out", tmp_path / "strict")[1]
+    assert told.startswith("changed: local 2 → 0 heads")
+    assert before == {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    assert command("verify", tmp_path / "strict")[0] == 0
+    assert command("judge", run)[1].startswith("nothing changed\n")
 
 
 def test_commands_typed_one_after_the_other_never_meet_in_one_folder(
@@ -268,11 +274,8 @@ def test_too_few_inputs_are_told_before_a_model_is_loaded_and_asked_about_where_
     assert list(tmp_path.iterdir()) == []
     said = "12 inputs: no head can get a role below 20; no head can be called “not” below 50.\n"
     assert command("label", *few, *out, "--yes")[::2] == (0, said)
-    assert command("label", *few, *out, "--quiet")[::2] == (0, "")  # no terminal: nobody is asked
     asked = command("why", finished, "--redeals", 0, "--rotations", 99, "--out", tmp_path / "why")
     assert asked[::2] == (0, "60 inputs: nothing can be decided about queries and keys below 79.\n")
-    said = "12 units: no score can be called changed or equivalent below 75.\n"
-    assert command("compare", tmp_path / "run", finished, "--out", tmp_path / "compare")[2] == said
     grouped = tmp_path / "grouped.csv"
     grouped.write_text("text,book\n" + "".join(f"The cat {row} sat.,b{row % 30}\n" for row in range(90)))
     model = _manifest(finished)["settings"]["model"]

@@ -43,11 +43,8 @@ NOTED: dict[str, Change] = {
     "B is judged by the margins of A; its own differ in 5 columns": lambda run: _with_rules(run, margin=0.3),
     "chance gives local the score 0 in A and 1 in B": lambda run: _with_rules(run, null=1.0),
     "block is decided with the contrast block:swap in A and none": lambda run: _with_rules(run, contrast=""),
-    "the parser is none in A and another 2 in B": lambda run: _with_manifest(
-        run, parser={"name": "another", "version": "2"}
-    ),
     "51 inputs of A only are left out": lambda run: _with_manifest(
-        _part(run, slice(9)), source={"identity": {"texts": run.manifest["source"]["identity"]["texts"]}}
+        _part(run, slice(9)), source={"identity": run.manifest["source"]["identity"]}
     ),
     "Each of the 9 units of B is set against a random part of the 60 of A": lambda run: _with_manifest(
         _part(run, slice(9)), source={"sha256": "ab", "name": "b"}
