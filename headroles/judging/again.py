@@ -2,11 +2,8 @@
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from headroles.addresses import is_address
-from headroles.errors import BadInput
 from headroles.kinds import kind_of
 from headroles.options.finished import JudgeOptions, decision_fields
 from headroles.options.keywords import keywords_of
@@ -55,12 +52,6 @@ def judge_stored(options: JudgeOptions) -> tuple[Labelling, Labelling]:
     given = options.given()
     folder, margin, out = given.pop("folder"), given.pop("margin", None), given.pop("out", None)
     overwrite = given.pop("overwrite")
-    local = out is not None and not is_address(out)
-    if local and Path(out or "").resolve().is_relative_to(Path(folder).resolve()):
-        raise BadInput(
-            f"--out names a folder of its own, but '{out}' is the folder of the run, or lies in it; name "
-            "another folder, or leave --out out to judge the run where it is"
-        )
     check_run_folder(folder)
     check_decision(Decision(**decision_fields(given)))
     with local_copy(folder, back=out is None) as place, lock_present_folder(place):

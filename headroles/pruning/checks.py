@@ -34,24 +34,28 @@ def read_run_manifest(folder: str) -> Mapping[str, Any]:
                 "as an object in memory; save them as files, and make the run again"
             )
     units, settings = (manifest.get("counts") or {}).get("units"), manifest.get("settings") or {}
-    if isinstance(units, int) and units - units // 2 < ENOUGH_FOR_LITTLE and not settings.get("screen"):
-        raise too_few_to_certify(folder, units - units // 2)
+    if isinstance(units, int) and not settings.get("screen"):
+        check_enough(folder, units - units // 2)
     return manifest
 
 
-def too_few_to_certify(folder: str, testing: int, screened: bool = False) -> BadInput:
-    """Return the error for a run with too few units that did not order its heads.
+def check_enough(folder: str, testing: int, screened: bool = False) -> None:
+    """Refuse a run with too few units that did not order its heads.
 
     Args:
         folder: The run.
         testing: Its number of such units.
         screened: Whether units also estimated which heads to take out.
+
+    Raises:
+        BadInput: When a certificate needs more.
     """
-    wanted = "more, or without --screen" if screened else f"at least {2 * ENOUGH_FOR_LITTLE - 1}"
-    return BadInput(
-        f"a certificate needs {ENOUGH_FOR_LITTLE} units that did not order the heads, but one half of "
-        f"'{folder}' has {testing}; ablate on {wanted}"
-    )
+    if testing < ENOUGH_FOR_LITTLE:
+        wanted = "more, or without --screen" if screened else f"at least {2 * ENOUGH_FOR_LITTLE - 1}"
+        raise BadInput(
+            f"a certificate needs {ENOUGH_FOR_LITTLE} units that did not order the heads, but one half of "
+            f"'{folder}' has {testing}; ablate on {wanted}"
+        )
 
 
 def check_out(options: PruneOptions) -> Path | None:

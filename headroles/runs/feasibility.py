@@ -5,10 +5,12 @@ inputs have rest on fewer.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headroles.errors import HeadrolesError
 from headroles.inputs.corpora import Corpus
 from headroles.kinds import kind_named
 from headroles.options.causal.held import AsksRoles
@@ -121,18 +123,16 @@ def outlook_of(
 def outlook(options: CommonOptions) -> Outlook | None:
     """Return what the inputs of a run cannot decide; None where they can decide every question.
 
-    The inputs are read until there are units enough for every question. No model is loaded.
-
-    Raises:
-        HeadrolesError: When the inputs cannot be used.
+    The inputs are read until there are units enough for every question. No model is loaded. The run itself
+    refuses inputs that cannot be used, so nothing is said of them here.
     """
     if not any(options.KIND in question.commands for question in QUESTIONS):
         return None
-    corpus = kind_named(options.KIND).read_corpus(options)
     try:
-        units, inputs = _count_units(corpus)
-    finally:
-        corpus.close()
+        with closing(kind_named(options.KIND).read_corpus(options)) as corpus:
+            units, inputs = _count_units(corpus)
+    except HeadrolesError:
+        return None
     halved = None
     if isinstance(options, AsksRoles) and options.roles is not None:
         stored, own = read_manifest(Path(options.roles), MANIFEST).get("settings") or {}, options.settings()

@@ -239,7 +239,7 @@ def layers_sentences(compared: Compared) -> str:
     if np.isnan(size).all():
         return f"{roles} No score could be compared."
     most, least = (layers[int(place)] for place in (np.nanargmax(size), np.nanargmin(size)))
-    if not most.absolute:
+    if most.absolute < 1e-6:  # the rounding of single precision
         return f"{roles} No mean score differs."
     return (
         f"{roles} Scores moved most in layer {most.layer} (mean absolute difference {mean(most.absolute)} "
