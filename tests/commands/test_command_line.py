@@ -104,10 +104,10 @@ def test_a_judged_run_gives_the_command_that_makes_it_and_every_option_changes_i
         before = _text(run, changed)
         assert command("judge", run, *more.split())[::2] == (0, "")
         assert _text(run, changed) != before, more
-    before = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    files = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
     told = command("judge", run, "--margin", 0.95, "--out", tmp_path / "strict")[1]
     assert told.startswith("changed: local 2 → 0 heads")
-    assert before == {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    assert files == {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
     assert command("verify", tmp_path / "strict")[0] == 0
     assert command("judge", run)[1].startswith("nothing changed\n")
 
