@@ -341,8 +341,10 @@ def judge_again(
     resample_seed: int | None = None,
     interval: str | None = None,
     bayes: bool | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
 ) -> Labelling:
-    """Judge the stored scores of a run folder again, and write the result into it."""
+    """Judge the stored scores of a run folder again, and write the result into it, or into a new folder."""
 
 def judge_scores(
     scores: str | Path | Any = None,

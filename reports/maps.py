@@ -23,7 +23,8 @@ MEAN, BEYOND, DIFFERENCE = "mean", "beyond", "difference"
 MARKS = {
     "role": "•", "not": "–", "absent": "0", "explained": "~", "undetermined": "▨", "untestable": "×",
     "changed": "Δ", "gained": "+", "lost": "−", "needed": "◆", "negligible": "○", "interfering": "▼",
-    "vertical": "▮", "by query": "▬", "removed": "∅", "no cluster": "·", "above": "↑", "below": "↓",
+    "vertical": "▮", "by query": "▬", "removed": "∅", "no cluster": "·", "identical": "=",
+    "above": "↑", "below": "↓",
 }  # fmt: skip
 """What a mark in a cell means, on pages of all kinds; ▨ stands in keys for a hatched cell."""
 SQUARE = "M{x:g} {y:g}h{s:g}v{s:g}h-{s:g}z"

@@ -11,6 +11,7 @@ facts in them do. Lines that begin with blanks go on the line above.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from math import isnan
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -21,7 +22,7 @@ from headroles.records.assessment import MIDDLE, NEAR
 from headroles.records.atlas.atlas import Atlas
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
 from headroles.records.causal.columns import EVEN, WHOLE, arm_name, parse_column
-from headroles.records.comparison import Comparison
+from headroles.records.comparison import APART, Comparison
 from headroles.records.findings import DECISIONS, Labelling
 from headroles.records.numbers import isolate, join_names, plural
 from headroles.records.roles import CONTROLS, VALUES, control_of, phrase_of
@@ -353,7 +354,8 @@ def _comparison(comparison: Comparison) -> str:
         test=_test(decision.test).removeprefix("a ").replace("one-sided ", ""),
         correction=_correction(decision, FAMILIES), software=_software(manifest),
         labels=TESTS[label_test].sentence if label_test in TESTS else label_test,
-        swaps=swaps if comparison.swaps else 0,
+        swaps=swaps if comparison.swaps and not isnan(comparison.swaps[-1].p) else 0,
+        apart=manifest.get("matched") == APART,
     )  # fmt: skip
 
 

@@ -116,6 +116,29 @@ ENOUGH_WITHOUT_BOUND = 300
 """The same where the largest possible score is not known."""
 
 
+def inputs_needed(found_units: int, of_inputs: int, enough: int = ENOUGH_FOR_NOT) -> int | None:
+    """Return how many inputs would give a role enough units, at the share of inputs that had one so far.
+
+    Args:
+        found_units: Units with a value for the role: at least 0.
+        of_inputs: Inputs that were read for them: at least 1.
+        enough: Units that decide the role.
+
+    Returns:
+        At least ``of_inputs``: that number itself where the units are enough. None without any unit, because
+        no share was seen. The number is an estimate: say "about" before it.
+
+    Example:
+        Of 60 sentences, 13 have an adverb.
+
+        >>> inputs_needed(13, 60), inputs_needed(70, 160), inputs_needed(0, 60)
+        (231, 160, None)
+    """
+    if not found_units:
+        return None
+    return max(of_inputs, -(-enough * of_inputs // found_units))
+
+
 def check_decision(decision: Decision) -> None:
     """Refuse unknown names and numbers out of range.
 

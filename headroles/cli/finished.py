@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headroles.addresses import is_address
-from headroles.cli.options import PRINTS, ROLES, command
-from headroles.cli.results import open_report, print_result
+from headroles.cli.options import ASKED, PRINTS, ROLES, command
+from headroles.cli.results import go_on, open_report, print_result
 from headroles.errors import BadInput, visible
 from headroles.options.listed import DisplayOptions
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     "Compare and combine",
     "headroles compare runs/QNLI-bert-base runs/QNLI-fine-tuned",
     "headroles compare runs/QNLI-bert-base runs/MRPC-bert-base --replicate --out replicated.csv",
-    prints=PRINTS,
+    prints=(*PRINTS, *ASKED),
 )
 def compare_command(display: DisplayOptions, replicate: bool, **given: Any) -> None:
     """Compare two runs head by head.
 
-    It shows differences, and roles gained and lost. Both runs score the same examples with the same sieves
-    under two models, or one model on two inputs of equal layout. Differences are B − A. No model is
+    It shows differences, and roles gained and lost, in the columns that both runs have. The runs may have
+    other models or other inputs. Inputs that both have are paired. Differences are B − A. No model is
     needed.
 
     With --replicate, the roles of run A are tested on the inputs of run B. Both runs use one model and the
@@ -43,7 +43,9 @@ def compare_command(display: DisplayOptions, replicate: bool, **given: Any) -> N
         return
     from headroles.comparing.compare import compare, default_folder
     from headroles.progress import COMPARE
+    from headroles.runs.feasibility import outlook_of_runs
 
+    go_on(outlook_of_runs(given["dir_a"], given["dir_b"]), display)
     given["out"] = given["out"] or default_folder(given["dir_a"], given["dir_b"])
     _make(partial(compare, **given), COMPARE, given["out"], display)
 
@@ -236,6 +238,8 @@ def share_command(out: str | None, **given: Any) -> None:
 def judge_command(display: DisplayOptions, folder: str | None, **given: Any) -> None:
     """Judge a run again, or a table of scores; no model is needed.
 
+    It says which labels change. With --out, a new folder is written, and FOLDER stays as it is.
+
     With --scores, every head of the table is tested, and a run folder is written that all other commands
     read. The table has a row for each unit, layer and head, with its score. Layers and heads count from 0.
     Further columns are described in the guide to scores of other tools.
@@ -248,11 +252,18 @@ def judge_command(display: DisplayOptions, folder: str | None, **given: Any) -> 
         given["out"] = given["out"] or default_folder(given["scores"])
         _make(partial(judge_scores, **given), JUDGE, given["out"], display)
         return
-    from headroles.judging.again import judge_again
+    from headroles.judging.again import changes_of, judge_stored
     from headroles.options.finished import JudgeOptions
+    from headroles.progress import show_phases
 
     decided = {field.name: given[field.name] for field in fields(JudgeOptions) if field.name in given}
-    _make(partial(judge_again, folder, **decided), JUDGE, folder, display)
+    where = given["out"] or folder
+    display.check_place(where)
+    with show_phases(quiet=display.quiet) as phases, phases.during(JUDGE):
+        before, after = judge_stored(JudgeOptions(folder=folder, **decided))
+    if not (display.quiet or display.json):
+        click.echo(visible(changes_of(before, after)))
+    print_result(after, where, display)
 
 
 def _make(make: Callable[[], Any], phase: str, folder: str, display: DisplayOptions) -> None:

@@ -22,6 +22,8 @@ PRINTS = ("quiet", "verbose", "json", "open")
 """Options of what a command with a report prints."""
 ROLES = (*PRINTS, "grid")
 """Options of what a command prints that shows roles."""
+ASKED = ("yes",)
+"""Option of a command that may ask whether to go on."""
 WATCHED = (*ROLES, "watch")
 """Options of what a command prints whose run may stop when its heads are decided."""
 MOST_SHOWN = 25

@@ -1,12 +1,16 @@
 """Print the result of a command as its display options say, and open its report."""
 
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headroles.errors import BadInput, visible
 from headroles.options.listed import DisplayOptions
+
+if TYPE_CHECKING:
+    from headroles.runs.feasibility import Outlook
 
 WITH_ROLES = ("label", "cluster")
 """Kinds of run whose heads have roles of sieves."""
@@ -34,6 +38,27 @@ def print_result(result: Any, folder: str, display: DisplayOptions) -> None:
         _print_result(result, folder, display)
     if display.open:
         open_report(report)
+
+
+def go_on(outlook: "Outlook | None", display: DisplayOptions) -> None:
+    """Say what the inputs of a command cannot decide; ask whether to go on where that is everything.
+
+    Nobody is asked with ``--yes``, and where no terminal can answer.
+
+    Args:
+        outlook: What they cannot decide; None for nothing.
+        display: How much is printed.
+
+    Raises:
+        KeyboardInterrupt: When the answer is no; nothing was written.
+    """
+    if outlook is None:
+        return
+    if not display.quiet:
+        click.echo(outlook.line, err=True)
+    asking = outlook.hopeless and not display.yes and sys.stdin.isatty()
+    if asking and not click.confirm("Go on?", default=False, err=True):
+        raise KeyboardInterrupt
 
 
 def _print_result(result: Any, folder: str, display: DisplayOptions) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 import headroles
-from headroles.cli.options import PRINTS, ROLES, WATCHED, Command, command
-from headroles.cli.results import print_result
+from headroles.cli.options import ASKED, PRINTS, ROLES, WATCHED, Command, command
+from headroles.cli.results import go_on, print_result
 from headroles.errors import BadInput
 from headroles.options.listed import DisplayOptions
 from headroles.progress import LOAD
@@ -24,7 +24,7 @@ SECTION = "Label and ask"
     "headroles label --attention maps.safetensors --correction holm --alpha 0.01",
     "headroles label --task QNLI --until decided --watch",
     "headroles label --task QNLI --json",
-    prints=WATCHED,
+    prints=(*WATCHED, *ASKED),
 )
 def label_command(display: DisplayOptions, **given: Any) -> None:
     """Label the heads of a model with their roles.
@@ -47,7 +47,7 @@ def label_command(display: DisplayOptions, **given: Any) -> None:
     "headroles probe dependency",
     "headroles probe dependency trees --data dev.conllu --limit 100",
     "headroles probe coreference --data gap-development.tsv",
-    prints=PRINTS,
+    prints=(*PRINTS, *ASKED),
 )
 def probe_command(display: DisplayOptions, **given: Any) -> None:
     """Ask every head questions with right answers.
@@ -84,7 +84,7 @@ def surface_command(display: DisplayOptions, **given: Any) -> None:
     SECTION,
     "headroles cluster --task QNLI",
     "headroles cluster --task QNLI --method spectral --clusters 6",
-    prints=ROLES,
+    prints=(*ROLES, *ASKED),
 )
 def cluster_command(display: DisplayOptions, **given: Any) -> None:
     """Label heads, and cluster them by their attention.
@@ -101,7 +101,7 @@ def cluster_command(display: DisplayOptions, **given: Any) -> None:
     "headroles ablate --task QNLI",
     "headroles ablate --roles runs/QNLI-all-MiniLM-L6-v2 --by mean --by cells --by cells:matched",
     "headroles ablate --roles runs/QNLI-all-MiniLM-L6-v2 --groups --outcome tokens",
-    prints=PRINTS,
+    prints=(*PRINTS, *ASKED),
 )
 def ablate_command(display: DisplayOptions, **given: Any) -> None:
     """Take heads out of a model and test the damage.
@@ -121,7 +121,7 @@ def ablate_command(display: DisplayOptions, **given: Any) -> None:
     "headroles why runs/QNLI-all-MiniLM-L6-v2",
     "headroles why runs/QNLI-all-MiniLM-L6-v2 --redeals 0 --alpha 0.01",
     "headroles why runs/QNLI-all-MiniLM-L6-v2 --data fresh.tsv --text-a sentence",
-    prints=PRINTS,
+    prints=(*PRINTS, *ASKED),
 )
 def why_command(display: DisplayOptions, **given: Any) -> None:
     """Ask why heads attend where they do.
@@ -166,6 +166,9 @@ def _run(name: str, given: dict[str, Any], display: DisplayOptions) -> None:
 
         console().print("\n".join(hints), markup=False)
     check_run(options)
+    from headroles.runs.feasibility import outlook
+
+    go_on(outlook(options), display)
     from headroles.progress import show_phases
 
     with show_phases(quiet=display.quiet, watch=display.watch) as phases:

@@ -24,9 +24,11 @@ SETTINGS = ("alpha", "test", "correction", "family", "resamples", "resample_seed
 def compare(options: CompareOptions) -> Comparison:
     """Compare two runs head by head: differences, equivalences, and roles gained and lost.
 
-    The runs score the same examples with the same sieves under two models, or one model on two inputs
-    of equal layout. Differences are B − A. Both runs are judged again with one decision, so that their
-    labels are comparable.
+    Columns that both runs have are compared, the rest is noted. Inputs that both have are paired, and so are
+    those of one model that have equal layout. Other inputs have no pairs: then each unit of the smaller run
+    is set against a random part of the larger, and nothing is swapped. Differences are B − A. Both runs are
+    judged again with one decision, so that their labels are comparable. Scores that are the same in both
+    are called identical, without a test.
 
     Args:
         {options}

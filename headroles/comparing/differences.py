@@ -7,17 +7,18 @@ from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
-from headroles.comparing.match import match_runs
+from headroles.comparing.match import Match, match_runs, select_columns
 from headroles.options.described import described
 from headroles.options.finished import CompareOptions, decision_fields
-from headroles.records.comparison import Comparison
+from headroles.records.comparison import APART, Comparison
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import plural
 from headroles.records.rules.rule import Decision
-from headroles.stats.columns import Columns
-from headroles.stats.comparing.paired import column_pairs, paired_differences
+from headroles.stats.columns import Columns, select_sieves
+from headroles.stats.comparing.apart import pair_at_random
+from headroles.stats.comparing.paired import paired_differences
 from headroles.stats.comparing.summary import by_layer, explained_labels, remarks
-from headroles.stats.comparing.swaps import compare_by_swaps
+from headroles.stats.comparing.swaps import compare_by_swaps, labels_moved
 from headroles.stats.engine import judge
 from headroles.stats.relabel import Grid
 
@@ -41,42 +42,50 @@ def compare_runs(first: Labelling, second: Labelling, settings: Mapping[str, Any
     Raises:
         HeadrolesError: When the runs do not match, or the decision cannot be carried out.
     """
-    first, second, way = match_runs(first, second)
+    match = match_runs(first, second)
+    first, second = match.first, match.second
     decision = replace(first.decision, **decision_fields(settings))
-    compared = _compare_matched(first, second, decision, settings["bound"], settings["swaps"])
+    compared = _compare_matched(match, decision, settings["bound"], settings["swaps"])
     notes = [
+        *match.notes,
         *_label_notes(compared, first.decision.test),
         *explained_labels(compared.before, compared.after),
         *_weight_notes((first, second)),
         *_subsample_notes((first, second)),
-        *_changed_labels((first, second), (compared.before, compared.after)),
+        *_changed_labels(match, (compared.before, compared.after)),
     ]
-    manifest = _manifest(settings, compared, first, second) | {"matched": way}
+    manifest = _manifest(settings, compared, match) | {"matched": match.way}
     all_remarks = (*compared.remarks, *notes)
     return replace(compared, manifest=manifest | {"remarks": list(all_remarks)}, remarks=all_remarks)
 
 
-def _compare_matched(
-    first: Labelling, second: Labelling, decision: Decision, bound: float, swaps: int
-) -> Comparison:
+def _compare_matched(match: Match, decision: Decision, bound: float, swaps: int) -> Comparison:
     """Compute all statistics of two runs that match; labels are those of the test of run A."""
-    labels = replace(decision, test=first.decision.test)
-    both = (first.scores, second.scores)
-    rules = (first.findings.rules, second.findings.rules)
-    before, after = (judge(scores, run_rules, labels) for scores, run_rules in zip(both, rules, strict=True))
-    differences = paired_differences(*both, rules, decision, bound)
-    columns = [Columns(scores, run_rules) for scores, run_rules in zip(both, rules, strict=True)]
-    grid = Grid(first.scores.layers, first.scores.heads)
-    changed_columns = [pair.column for pair in column_pairs(*both, rules)]
+    labels = replace(decision, test=match.first.decision.test)
+    runs, places, rules = (match.first, match.second), (match.own, match.other), match.rules
+    before, after = (
+        select_columns(judge(run.scores, rules_of_run, labels), own)
+        for run, rules_of_run, own in zip(runs, match.judged_by, places, strict=True)
+    )
+    one, other = (select_sieves(run.scores, own) for run, own in zip(runs, places, strict=True))
+    if match.swaps_fit:
+        grid = Grid(one.layers, one.heads)
+        moved = compare_by_swaps(Columns(one, rules[0]), Columns(other, rules[1]), grid, labels, swaps)
+    else:
+        moved = labels_moved(before, after)
+    if match.way == APART:
+        one, other = pair_at_random(one, other, [rule.pooled for rule in rules[0]], decision.seed)
+    differences = paired_differences(one, other, rules, decision, bound)
+    swapped = labels if swaps and match.swaps_fit else None
     return Comparison(
         differences,
         before,
         after,
         decision,
         bound,
-        layers=by_layer(differences, before, after, first.scores.stack),
-        swaps=compare_by_swaps(columns[0], columns[1], grid, labels, swaps),
-        remarks=tuple(remarks(differences, changed_columns, decision, bound, labels if swaps else None)),
+        layers=by_layer(differences, before, after, match.first.scores.stack),
+        swaps=moved,
+        remarks=tuple(remarks(differences, decision, bound, swapped)),
     )
 
 
@@ -112,33 +121,31 @@ def _subsample_notes(stored: tuple[Labelling, Labelling]) -> list[str]:
     ]
 
 
-def _changed_labels(
-    stored: tuple[Labelling, Labelling], findings_again: tuple[Findings, Findings]
-) -> list[str]:
+def _changed_labels(match: Match, findings_again: tuple[Findings, Findings]) -> list[str]:
     """Return how many labels of each run the joint decision changed."""
-    notes = []
-    for name, run, findings in zip("AB", stored, findings_again, strict=True):
+    notes, runs, places = [], (match.first, match.second), (match.own, match.other)
+    units = "" if match.way == APART else " and on the units of both joined"
+    for name, run, own, findings in zip("AB", runs, places, findings_again, strict=True):
         roles = [rule.role for rule in findings.rules]
-        changed = int(((run.findings.decision == 0) != (findings.decision == 0))[roles].sum())
-        on = "on the units of both joined" if run.moments is None else "on its subsample alone"
+        changed = int(((run.findings.decision[own] == 0) != (findings.decision == 0))[roles].sum())
+        on = units if run.moments is None else " and on its subsample alone"
         if changed:
             notes.append(
-                f"judged again, with one decision for both runs and {on}, {name} differs from its own folder "
+                f"judged again, with one decision for both runs{on}, {name} differs from its own folder "
                 f"in {plural(changed, 'label')}."
             )
     return notes
 
 
-def _manifest(
-    settings: Mapping[str, Any], compared: Comparison, first: Labelling, second: Labelling
-) -> dict[str, Any]:
+def _manifest(settings: Mapping[str, Any], compared: Comparison, match: Match) -> dict[str, Any]:
     """Return everything needed to reproduce the comparison, in JSON types; no time of day."""
     runs = {
         name: {"folder": settings[name]}
         | {key: run.manifest[key] for key in MANIFEST_FIELDS if key in run.manifest}
-        for name, run in (("a", first), ("b", second))
+        for name, run in (("a", match.first), ("b", match.second))
     }
-    scores = first.scores
+    read = [run.scores for run in (match.first, match.second)]
+    examples, units = [len(scores.examples) for scores in read], [len(set(scores.units)) for scores in read]
     return {
         "headroles": version("headroles"),
         "kind": "comparison",
@@ -146,8 +153,11 @@ def _manifest(
         **runs,
         "settings": dict(settings),
         "decision": asdict(compared.decision),
-        "label_test": first.decision.test,
-        "counts": {"examples": len(scores.examples), "units": len(set(scores.units))},
+        "label_test": match.first.decision.test,
+        "counts": {
+            "examples": sum(examples) if match.way == APART else examples[0],
+            "units": min(units),
+        },
         "rules": [
             {"sieve": rule.sieve, "margin": rule.margin, "contrast": rule.contrast, "role": rule.role}
             for rule in compared.differences.rules

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headroles.comparing.match import select_columns
 from headroles.errors import BadInput
 from headroles.inputs.identity import shared_inputs
 from headroles.records.example import Scores
-from headroles.records.findings import COLUMNS, Labelling
+from headroles.records.findings import Labelling
 from headroles.records.numbers import percent_text, plural
 from headroles.records.probes import CONDITION_GAPS
 from headroles.records.replication import BEST, COUNTS, Replication
 from headroles.records.rules.rule import Decision, Rule
 from headroles.records.table import Table
+from headroles.stats.columns import select_sieves
 from headroles.stats.comparing.replication import (
     count_replicates,
     replicate_best_heads,
@@ -66,14 +68,7 @@ class _Runs:
     @property
     def scores(self) -> Scores:
         """The scores of B in the columns that both runs have."""
-        scores, taken = self.second.scores, self.other
-        return replace(
-            scores,
-            sieves=tuple(scores.sieves[k] for k in taken),
-            cells=scores.cells[taken],
-            values=scores.values[taken],
-            null=scores.null[taken],
-        )
+        return select_sieves(self.second.scores, self.other)
 
 
 def replicate_run(
@@ -153,10 +148,10 @@ def _check_alike(first: Labelling, second: Labelling) -> None:
 
 def _replication(runs: _Runs, decision: Decision, alone: bool) -> Replication:
     """Compute all statistics of two runs that can be compared; ``alone``: A and B share no input."""
-    before, rules, scores = _with_columns(runs.first, runs.own), runs.rules, runs.scores
-    outcomes = replicate_roles(before.findings, scores, rules, decision, runs.second.moments, alone)
+    before, rules, scores = select_columns(runs.first.findings, runs.own), runs.rules, runs.scores
+    outcomes = replicate_roles(before, scores, rules, decision, runs.second.moments, alone)
     stack = runs.first.scores.stack
-    means = (before.findings.mean, runs.second.findings.mean[runs.other])
+    means = (before.mean, runs.second.findings.mean[runs.other])
     roles = [k for k, rule in enumerate(rules) if rule.role]
     rows: dict[str, list[int]] = {}
     for k in roles:
@@ -181,13 +176,6 @@ def _replication(runs: _Runs, decision: Decision, alone: bool) -> Replication:
         only_a=tuple(name for name in runs.first.findings.roles if name not in names),
         only_b=tuple(name for name in runs.second.findings.roles if name not in names),
     )
-
-
-def _with_columns(run: Labelling, columns: list[int]) -> Labelling:
-    """Return a run with the findings of some columns only."""
-    findings = run.findings
-    arrays: dict[str, Any] = {name: getattr(findings, name)[columns] for name in (*COLUMNS, "decision")}
-    return replace(run, findings=replace(findings, rules=tuple(findings.rules[k] for k in columns), **arrays))
 
 
 def _gaps(run: Labelling) -> Table:

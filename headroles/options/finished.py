@@ -8,9 +8,10 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from math import isfinite
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from headroles.addresses import check_place
+from headroles.addresses import check_place, is_address
 from headroles.errors import BadInput
 from headroles.options.described import INFINITY, Option, check_values
 from headroles.options.shared import (
@@ -106,6 +107,31 @@ class JudgeOptions(FinishedOptions):
     resample_seed: Annotated[int | None, RESAMPLE_SEED.but(default=AS_BEFORE)] = None
     interval: Annotated[str | None, INTERVAL.but(default=AS_BEFORE)] = None
     bayes: Annotated[bool | None, BAYES.but(default=AS_BEFORE)] = None
+    out: Annotated[
+        str | None,
+        OUT.but(detail="A new run folder, or an address; FOLDER then stays as it is.", default="FOLDER"),
+    ] = None
+    overwrite: Annotated[bool, OVERWRITE.but(detail="Needed for a run with other settings.")] = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without opening anything."""
+        FinishedOptions.__post_init__(self)
+        check_new_folder(self.folder, self.out)
+
+
+def check_new_folder(folder: str, out: str | None) -> None:
+    """Refuse to write a run that is judged again into a folder of the run itself.
+
+    Raises:
+        BadInput: When ``out`` is the folder of the run, or lies in it.
+    """
+    if out is None or is_address(out) or is_address(folder):
+        return
+    if Path(out).resolve().is_relative_to(Path(folder).resolve()):
+        raise BadInput(
+            f"--out names a folder of its own, but '{out}' is the folder of the run, or lies in it; name "
+            "another folder, or leave --out out"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +235,13 @@ class JudgeCommandOptions(ScoresOptions):
     """
 
     folder: Annotated[str | None, FOLDER] = None
+    out: Annotated[
+        str | None,
+        OUT.but(
+            detail="A run folder, or an address. FOLDER then stays as it is.",
+            default="FOLDER itself, or runs/SCORES",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without opening anything."""
@@ -220,9 +253,10 @@ class JudgeCommandOptions(ScoresOptions):
                 f"one of them"
             )
         if self.folder is not None:
-            for name in ("model_name", "null", "low", "high", *self.PLACES):
+            check_new_folder(self.folder, self.out)
+            for name in ("model_name", "null", "low", "high"):
                 value = getattr(self, name)
-                if value is not None and value is not False:
+                if value is not None:
                     flag = f"--{name.replace('_', '-')}"
                     raise BadInput(f"{flag} is for a table of scores, so it needs --scores; leave it out")
 

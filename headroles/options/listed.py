@@ -85,6 +85,9 @@ class DisplayOptions:
         bool, Option("Print layers × heads, with the rarest role of every head.", "Output", rare=True)
     ] = False
     open: Annotated[bool, Option("Open the report in the browser.", "Output")] = False
+    yes: Annotated[
+        bool, Option("Go on without a question where the inputs are too few to decide anything.", "Running")
+    ] = False
     watch: Annotated[
         bool, Option("With --until, show while the run is made which heads are decided.", "Output", rare=True)
     ] = False

@@ -6,6 +6,7 @@ from typing import Any
 
 from headroles.errors import BadInput
 from headroles.options.causal.prune import PruneOptions
+from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
 from headroles.storage.folder import RUN
 from headroles.storage.integrity.manifest import read_checked_manifest
 
@@ -32,7 +33,29 @@ def read_run_manifest(folder: str) -> Mapping[str, Any]:
                 f"pruning opens model and inputs of the run again, but the {what} of '{folder}' were given "
                 "as an object in memory; save them as files, and make the run again"
             )
+    units, settings = (manifest.get("counts") or {}).get("units"), manifest.get("settings") or {}
+    if isinstance(units, int) and not settings.get("screen"):
+        check_enough(folder, units - units // 2)
     return manifest
+
+
+def check_enough(folder: str, testing: int, screened: bool = False) -> None:
+    """Refuse a run with too few units that did not order its heads.
+
+    Args:
+        folder: The run.
+        testing: Its number of such units.
+        screened: Whether units also estimated which heads to take out.
+
+    Raises:
+        BadInput: When a certificate needs more.
+    """
+    if testing < ENOUGH_FOR_LITTLE:
+        wanted = "more, or without --screen" if screened else f"at least {2 * ENOUGH_FOR_LITTLE - 1}"
+        raise BadInput(
+            f"a certificate needs {ENOUGH_FOR_LITTLE} units that did not order the heads, but one half of "
+            f"'{folder}' has {testing}; ablate on {wanted}"
+        )
 
 
 def check_out(options: PruneOptions) -> Path | None:

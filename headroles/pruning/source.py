@@ -13,8 +13,7 @@ from headroles.inputs.identity import Identity
 from headroles.inputs.units import half_of_units
 from headroles.kinds import kind_named
 from headroles.options.causal.ablate import AblateOptions
-from headroles.pruning.checks import read_run_manifest
-from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
+from headroles.pruning.checks import check_enough, read_run_manifest
 from headroles.records.causal.columns import ACCURACY, LOSS, MEAN, SCREEN, Column, main_arm, parse_column
 from headroles.records.example import Scores
 from headroles.records.findings import Labelling
@@ -165,12 +164,7 @@ def read_source(folder: str, outcome: str | None, seed: int) -> PruneSource:
     chosen, arm = choose_arm(run.scores.sieves, outcome)
     ordering = half_of_units(units, seed, "pruning") | screening_units(run.scores, arm)
     testing = len({unit for unit, chosen in zip(units, ordering, strict=True) if not chosen})
-    if testing < ENOUGH_FOR_LITTLE:
-        wanted = "more, or without --screen" if options.screen else f"at least {2 * ENOUGH_FOR_LITTLE}"
-        raise BadInput(
-            f"a certificate needs {ENOUGH_FOR_LITTLE} units that did not order the heads, but one half of "
-            f"'{folder}' has {testing}; ablate on {wanted}"
-        )
+    check_enough(folder, testing, bool(options.screen))
     corpus = kind_named("ablate").read_corpus(options)
     try:
         survey = count_inputs(corpus, options.most_kept, options.streamed)

@@ -25,7 +25,10 @@ from headroles.records.table import COUNT, ENDS, HEAD, LAYER, Cell, Column, Row,
 if TYPE_CHECKING:
     import pandas as pd
 
-OUTCOMES = ("changed", "equivalent", "undetermined", "untestable")
+OUTCOMES = ("changed", "equivalent", "undetermined", "untestable", "identical")
+ALL_SAME, SAME = "one model on the same examples", "the same examples"
+LAYOUT, APART = "one model on two inputs of equal layout", "other inputs"
+"""Ways in which the inputs of two runs match; those of runs that are apart have no pairs."""
 DIFFERENCES = Table("differences.csv", "Every head under both models", "a sieve, layer and head", (
     NAME, LAYER, HEAD,
     counted("count", "Units with a score in both runs.", "units"),
@@ -45,7 +48,8 @@ DIFFERENCES = Table("differences.csv", "Every head under both models", "a sieve,
     chance("p_equivalent", "P of \"a change of at least the bound, in either direction\": the larger of two "
            "one-sided p."),
     chance("q_equivalent", "`p_equivalent`, guarded likewise, adjusted over its family.", "q of equivalence"),
-    Column("outcome", "`changed`, `equivalent`, `undetermined` or `untestable`.", str, "outcome",
+    Column("outcome", "`changed`, `equivalent`, `undetermined`, `untestable`, or `identical`: the scores of "
+           "every unit are the same, so nothing is tested.", str, "outcome",
            words=OUTCOMES),
 ), name="Differences")  # fmt: skip
 COLUMNS = tuple(column.name for column in DIFFERENCES.columns[3:-1])
@@ -68,6 +72,7 @@ LAYERS = Table("layers.csv", "Changes of every layer", "a sieve and a layer", (
     counted("equivalent", "Heads equivalent within the bound.", "equivalent"),
     counted("undetermined", "Heads with neither outcome.", "undetermined"),
     counted("untestable", "Heads that could not be tested.", "untestable"),
+    counted("identical", "Heads whose scores are the same in both runs.", "identical"),
     Column("difference", "Mean difference over the layer's heads, on the score scale; NaN when no head has "
            "one.", float, "mean difference"),
     Column("absolute", "Mean absolute difference over them.", float, "mean |difference|", within=COUNT),
@@ -130,7 +135,7 @@ class Differences(HeadGrid):
 
     Attributes:
         rules: Rule of each sieve, as in run A; in the order of the first axis.
-        outcome: 0 changed, 1 equivalent, 2 undetermined, 3 untestable (``OUTCOMES``).
+        outcome: 0 changed, 1 equivalent, 2 undetermined, 3 untestable, 4 identical (``OUTCOMES``).
     """
 
     mean_a: Float[np.ndarray, "sieves layers heads"]
@@ -148,12 +153,9 @@ class Differences(HeadGrid):
 
     __repr__ = brief
 
-    def counts(self, sieve: int) -> tuple[int, int, int, int]:
-        """Count heads of a sieve (by position) that are changed, equivalent, undetermined, untestable."""
-        changed, equivalent, undetermined, untestable = (
-            int((self.outcome[sieve] == code).sum()) for code in range(len(OUTCOMES))
-        )
-        return changed, equivalent, undetermined, untestable
+    def counts(self, sieve: int) -> tuple[int, ...]:
+        """Count heads of a sieve (by position) with each of ``OUTCOMES``."""
+        return tuple(int((self.outcome[sieve] == code).sum()) for code in range(len(OUTCOMES)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,7 @@ MOST_HEADS = 12
 """Heads of a role that are named in its text; more in its table."""
 TABLES = '.roles["name"], .head("2-8"), .to_pandas(), .to_xarray()'
 """What a run offers at the prompt."""
-CHANGES = ("changed", "equivalent", "undetermined", "untestable")
+CHANGES = ("changed", "equivalent", "undetermined", "untestable", "identical")
 ENDS = ("mean", "low", "high")
 """Columns of a mean with its interval."""
 Place = tuple[int, int]

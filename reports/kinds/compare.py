@@ -17,7 +17,7 @@ from headroles.reports.answer import Answer, Sentence
 from headroles.reports.kinds.claims import role_title
 from headroles.reports.words import heads_in_layers
 
-CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE = range(len(OUTCOMES))
+CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE, IDENTICAL = range(len(OUTCOMES))
 """Codes of the outcomes."""
 LABELS = ("labels_a", "labels_b", "gained", "lost")
 NAMED = 4
@@ -178,12 +178,19 @@ def answer_of(compared: Compared) -> Answer:
         largest = f"{row.layer}-{row.head}, {role_title(row.sieve)}: {_change(row)}"
         rest = f"by more than {bound}, most in {largest}.{more}"
     sentences = [Sentence(lead, rest, "", "changed"), *_moved(compared)]
-    if same:
+    alike = counts["identical"]
+    if alike:
+        are = "score is" if alike == 1 else "scores are"
+        more = f", and {same:,} equivalent to within ±{bound}" if same else ""
+        sentences.append(Sentence(f"{alike:,} {are} identical in both runs", f"{more}.", "", "identical"))
+    elif same:
         are = "score is" if same == 1 else "scores are"
         sentences.append(Sentence(f"{same:,} {are} equivalent", f"to within ±{bound}.", "", "equivalent"))
     else:
         sentences.append(Sentence("No score is shown to be equivalent", f"within ±{bound}."))
-    if left or untested:
+    if untested and not left:
+        sentences.append(Sentence(f"{plural(untested, 'score')} could not be tested", "."))
+    elif left:
         lead = f"{plural(left, 'score')} {'stays' if left == 1 else 'stay'} open"
         rest = f"; {untested:,} could not be tested." if untested else "."
         rest += " More inputs would decide more." if left else ""
@@ -235,7 +242,7 @@ def layers_sentences(compared: Compared) -> str:
     if np.isnan(size).all():
         return f"{roles} No score could be compared."
     most, least = (layers[int(place)] for place in (np.nanargmax(size), np.nanargmin(size)))
-    if not most.absolute:
+    if most.absolute < 1e-6:  # the rounding of single precision
         return f"{roles} No mean score differs."
     return (
         f"{roles} Scores moved most in layer {most.layer} (mean absolute difference {mean(most.absolute)} "
@@ -245,11 +252,12 @@ def layers_sentences(compared: Compared) -> str:
 
 def outcomes_sentence(compared: Compared) -> str:
     """Return how many pairs of head and role changed, are equivalent, and so on."""
-    changed, equivalent, undetermined, untestable = compared.counts.values()
+    changed, equivalent, undetermined, untestable, identical = compared.counts.values()
     text = (
         f"Of {compared.pairs}, {changed:,} changed, {equivalent:,} are equivalent "
         f"within ±{compared.bound} and {undetermined:,} are undetermined"
     )
+    text += f"; {identical:,} are identical" if identical else ""
     return text + (f"; {untestable:,} could not be tested." if untestable else ".")
 
 
@@ -274,8 +282,9 @@ def verdicts(compared: Compared) -> list[tuple[str, str]]:
             f"{row.changed or 'None'} of {heads} changed, {row.equivalent} equivalent within "
             f"±{compared.bound}, {row.undetermined} undetermined"
         )
+        text += f", {row.identical} identical" if row.identical else ""
         text += f", {row.untestable} untestable." if row.untestable else "."
-        if not row.changed + row.equivalent + row.undetermined:
+        if not row.changed + row.equivalent + row.undetermined + row.identical:
             text = (
                 f"None of the {heads} could be tested: fewer than two units with a score in both "
                 "runs, or scores without spread and known bounds."
@@ -310,6 +319,7 @@ def glossary(compared: Compared) -> list[tuple[str, str]]:
         ("equivalent", f"The difference lies within ±{bound}, shown by two one-sided tests at {level} each. "
          "This test has precedence, even where a smaller change is detectable."),
         ("changed", f"The mean difference is not 0, and its interval reaches beyond ±{bound}."),
+        ("identical", "The scores of every unit are the same in both runs, so nothing is tested."),
         ("undetermined", "The inputs settle neither."),
         ("error rate", promise),
         ("interval", "95\u00a0% interval of the mean difference, not adjusted for selection."),

@@ -46,7 +46,7 @@ from headroles.reports.works import citation_bibtex, methods_text
 
 LOOKS = {
     "changed": marks.Look(1, "triangle-up"), "equivalent": marks.Look(0, "circle-open"),
-    "undetermined": marks.Look(7, "square"),
+    "undetermined": marks.Look(7, "square"), "identical": marks.Look(4, "square-open"),
 }  # fmt: skip
 """Look of every outcome that has a mark."""
 HATCHED = {"undetermined": "/", "untestable": "."}
@@ -102,7 +102,7 @@ def _screen(compared: Compared, detail: Detail) -> list[Named | Grid]:
     if not detail.verbose:
         return []
     facts, row = compared.found.manifest, compared.swaps
-    counts, swaps = facts["counts"], facts["settings"]["swaps"]
+    counts, swaps = facts["counts"], compared.drawn
     drawn = f"; {swaps:,} swaps, seed {compared.found.decision.seed}" if swaps else ""
     units = f"{counts['units']}, from {plural(counts['examples'], 'example')} ({facts['matched']})"
     return [
@@ -396,7 +396,7 @@ def _maps(compared: Compared) -> HeadMaps:
         id="compare-maps", maps=maps, first="all roles",
         key=(
             (SIGNS["changed"], "changed"), (GAINED, "role gained in B"), (LOST, "role lost"),
-            *((SIGNS[word], word) for word in ("undetermined", "untestable")),
+            *((SIGNS[word], word) for word in ("undetermined", "untestable", "identical")),
         ),
         caption="Orange: more in B; blue: less. The strongest shade of a map is its largest difference, at "
         f"least {compared.bound}. No mark: equivalent within ±{compared.bound}.",

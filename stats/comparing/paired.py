@@ -16,7 +16,12 @@ Two questions, each corrected by itself at alpha over the families of ``stats.fa
   It agrees with a 90 % interval inside ± bound at alpha 0.05. Source: Schuirmann (1987), "A comparison of
   the two one-sided tests procedure and the power approach", J. Pharmacokin. Biopharm. 15, 657-680.
 
-A head is **equivalent** when its adjusted p of equivalence is at most alpha, even where a change is
+A head is **identical** when the scores of every unit are the same in both runs, up to the rounding of single
+precision (``SPREAD``). That is a fact about the scores, so it is stated without a test, at any number of
+units. Its p enter the families all the same: heads that left because of their scores would change the
+correction of the others.
+
+A head is otherwise **equivalent** when its adjusted p of equivalence is at most alpha, even where a change is
 detectable: it lies within ± bound. Otherwise a head is **changed** when its adjusted p of change is at most
 alpha and its interval reaches beyond ± bound, else **undetermined**; with fewer than two units,
 **untestable**. So rounding is no change, however certain: the bound is the smallest difference of interest,
@@ -47,7 +52,7 @@ from jaxtyping import Bool, Float, Int
 
 from headroles.errors import BadInput
 from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE, FEWEST_UNITS
-from headroles.records.comparison import Differences
+from headroles.records.comparison import OUTCOMES, Differences
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.claims import further, guarded_p, missing_p, outcome_of, unseen_p, withhold
@@ -62,7 +67,7 @@ from headroles.stats.correction import significant
 from headroles.stats.decision import check_decision
 from headroles.stats.families import adjust_families, adjust_missing, family_members
 from headroles.stats.max_t import max_t
-from headroles.stats.methods.closed_form import Outcome, has_no_spread
+from headroles.stats.methods.closed_form import SPREAD, Outcome, has_no_spread
 from headroles.stats.methods.names import METHODS
 from headroles.stats.moments import Sample, describe
 from headroles.stats.resolution import check_resolution
@@ -101,6 +106,7 @@ def max_t_change(
     return adjusted
 
 
+IDENTICAL = OUTCOMES.index("identical")
 BothRules = tuple[Sequence[Rule], Sequence[Rule]]
 
 
@@ -112,11 +118,13 @@ class Pair:
         column: The differences, tested against 0; its bounds are those of a difference.
         mean_a: Mean score of run A over the units that count, on the score scale.
         mean_b: Mean score of run B.
+        identical: Whether the scores of both runs are the same, example by example; False without any.
     """
 
     column: Column
     mean_a: Float[np.ndarray, " heads"]
     mean_b: Float[np.ndarray, " heads"]
+    identical: Bool[np.ndarray, " heads"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +181,13 @@ def paired_differences(
         q=grid(q),
         p_equivalent=grid([column.p_equivalent for column in tested]),
         q_equivalent=grid(q_equivalent),
-        outcome=grid(_decide(tested, q, q_equivalent, decision.alpha)),
+        outcome=grid(
+            np.where(
+                np.stack([pair.identical for pair in pairs]),
+                IDENTICAL,
+                _decide(tested, q, q_equivalent, decision.alpha),
+            )
+        ),
     )
 
 
@@ -188,6 +202,8 @@ def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pa
         shift = first.null[position] - second.null[position]
         difference = after - before + shift[:, None]
         unknown = np.isnan(difference)
+        alike = (np.abs(difference) <= SPREAD) | (np.isnan(before) & np.isnan(after))
+        identical = alike.all(axis=0) & ~unknown.all(axis=0)
         before[unknown] = after[unknown] = np.nan
         shifts = shift[~unknown.all(axis=1)]
         weight = first.cells[position] if one.pooled else None
@@ -198,9 +214,8 @@ def column_pairs(first: Scores, second: Scores, rules: BothRules) -> Iterator[Pa
             low=other.low - one.high + (float(shifts.min()) if shifts.size else 0.0),
             high=other.high - one.low + (float(shifts.max()) if shifts.size else 0.0),
         )
-        yield Pair(
-            column, *(describe(values_per_unit(values, units, weight)).mean for values in (before, after))
-        )
+        mean_a, mean_b = (describe(values_per_unit(each, units, weight)).mean for each in (before, after))
+        yield Pair(column, mean_a, mean_b, identical)
 
 
 def _test(column: Column, decision: Decision, bound: float) -> _ColumnTest:

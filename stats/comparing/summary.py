@@ -3,22 +3,16 @@
 Nothing here is a test: heads and layers are not a sample of anything.
 """
 
-import math
-
 import numpy as np
 from jaxtyping import Float
 
-from headroles.records.causal.ablation import ENOUGH_FOR_LITTLE
 from headroles.records.comparison import LAYERS, OUTCOMES, Differences
 from headroles.records.findings import DECISIONS, Findings
 from headroles.records.layers import Stack
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Table
-from headroles.stats.columns import Column
 from headroles.stats.decision import ENOUGH_FOR_NOT
-from headroles.stats.methods.closed_form import has_no_spread
 from headroles.stats.methods.names import METHODS
-from headroles.stats.methods.reliance import units_needed
 from headroles.stats.relabel import closed_form_decision
 
 EXPLAINED = DECISIONS.index("explained")
@@ -79,14 +73,11 @@ def _mean(values: Float[np.ndarray, " heads"]) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def remarks(
-    differences: Differences, columns: list[Column], decision: Decision, bound: float, labels: Decision | None
-) -> list[str]:
+def remarks(differences: Differences, decision: Decision, bound: float, labels: Decision | None) -> list[str]:
     """Return remarks for readers of the outcomes, one sentence each; none when nothing is unusual.
 
     Args:
         differences: The outcome.
-        columns: The differences over units, in the same order.
         decision: How they were judged.
         bound: Largest difference that counts as none.
         labels: How both runs were labelled; None without swaps.
@@ -104,7 +95,7 @@ def remarks(
             f"often than alpha says if differences are skewed. A head is called equivalent there only "
             f"where the bounds of its scores allow it."
         )
-    sentences += _narrow_margins(differences, bound) + _unchanged(differences, columns, decision, bound)
+    sentences += _narrow_margins(differences, bound)
     if labels is not None:
         plain = closed_form_decision(labels)
         if (plain.test, plain.correction) != (labels.test, labels.correction):
@@ -125,34 +116,3 @@ def _narrow_margins(differences: Differences, bound: float) -> list[str]:
         f"the bound {bound:g} is wider than the margin of {listed}. So a head called equivalent there may "
         f"still have gained or lost the role."
     ]
-
-
-def _unchanged(
-    differences: Differences, columns: list[Column], decision: Decision, bound: float
-) -> list[str]:
-    """Return remarks on heads whose scores are the same in both runs, and yet not called equivalent."""
-    short, unbounded = [], []
-    for place, column in enumerate(columns):
-        sample = column.sample
-        same = has_no_spread(sample) & (np.abs(sample.mean) < bound) & (sample.count >= 2)
-        open_ones = same & (differences.outcome[place].ravel() >= 2)
-        if not open_ones.any():
-            continue
-        name = differences.rules[place].sieve
-        if math.isnan(column.low) or math.isnan(column.high):
-            unbounded.append(name)
-        else:
-            least = units_needed(max(-column.low, column.high), bound, decision.alpha)
-            least = max(least, ENOUGH_FOR_LITTLE)
-            short.append(f"{name} ({least:,} units, but got {int(sample.count[open_ones].max()):,})")
-    sentences = []
-    if short:
-        sentences.append(
-            f"too few units to show equivalence within {bound:g}, even for equal scores; at least "
-            f"needed: {', '.join(short)}."
-        )
-    if unbounded:
-        sentences.append(
-            f"equal scores cannot be tested for {', '.join(unbounded)}, because their bounds are not known."
-        )
-    return sentences

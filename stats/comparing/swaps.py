@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from headroles.records.comparison import SWAPS
+from headroles.records.findings import Findings
 from headroles.records.rules.rule import Decision
 from headroles.records.table import Table
 from headroles.stats.columns import Column
@@ -63,6 +64,24 @@ def compare_by_swaps(
     q = adjust(p, plain.correction, plain.alpha) if swaps else p
     rows = [_row(name, held[k], moved[k], float(q[k])) for k, name in enumerate(names)]
     return SWAPS.rows([*rows, _row("", held.sum(axis=0), moved.sum(axis=0), float("nan"))])
+
+
+def labels_moved(before: Findings, after: Findings) -> Table:
+    """Return labels gained and lost per role, and for all roles together, where nothing can be swapped.
+
+    Args:
+        before: Findings of run A.
+        after: Findings of run B; both in the same order.
+
+    Returns:
+        Rows as those of ``compare_by_swaps`` without swaps.
+    """
+    roles = [rule.role for rule in before.rules]
+    held = np.stack([run.decision[roles].reshape(sum(roles), -1) == 0 for run in (before, after)])
+    moved = _count_changes(held[0][:, None], held[1][:, None])
+    labels = held.sum(axis=2).T
+    rows = [_row(name, labels[k], moved[k], float("nan")) for k, name in enumerate(before.roles)]
+    return SWAPS.rows([*rows, _row("", labels.sum(axis=0), moved.sum(axis=0), float("nan"))])
 
 
 def swap_blocks(units: int, swaps: int, seed: int) -> Iterator[Float[np.ndarray, "draws units"]]:

@@ -52,7 +52,7 @@ def test_label_prints_results_and_nothing_else_and_does_what_the_function_does(
     command: Command, basic: list[str], planted: Path, table: Path, tmp_path: Path
 ) -> None:
     code, out, err = command("label", *basic, "--limit", 40, "--out", tmp_path / "run")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "40 inputs: no head can be called “not” below 50.\n")
     assert out.splitlines()[-1] == f"report  {tmp_path}/run/report.html"
     assert out.startswith("6 heads of planted on ")
     options: dict[str, Any] = {"max_length": 48, "sieve": ["local", "block"], "limit": 40}
@@ -63,7 +63,7 @@ def test_label_prints_results_and_nothing_else_and_does_what_the_function_does(
     again = ("label", *basic, "--limit", 40, "--out", tmp_path / "run")
     assert command(*again, "--quiet") == (0, f"{tmp_path}/run/report.html\n", "")
     code, out, err = command(*again, "--json")
-    assert (code, err, json.loads(out)["kind"]) == (0, "", "label")
+    assert (code, err[:9], json.loads(out)["kind"]) == (0, "40 inputs", "label")
     assert found.manifest == headroles.load(tmp_path / "run").manifest  # where no option of display stands
 
 
@@ -74,7 +74,7 @@ def test_the_command_in_the_manifest_gives_the_same_run_whatever_names_hold(
     file.write_text(table.read_text().replace("sentence", "--my column", 1))
     words = ["--model", planted, "--data", file, "--text-a", "--my column", "--group", "document", *SIEVES]
     words += ["--statistic", "bias", "--seed", 3, "--limit", 33, "--correction", "holm", "--max-length", 48]
-    assert command("label", *words, "--out", tmp_path / "one")[::2] == (0, "")
+    assert command("label", *words, "--out", tmp_path / "one")[0] == 0
     program, *again = shlex.split(_manifest(tmp_path / "one")["command"])
     assert program == "headroles"
     assert command(*again, "--out", tmp_path / "two")[0] == 0
@@ -104,6 +104,12 @@ def test_a_judged_run_gives_the_command_that_makes_it_and_every_option_changes_i
         before = _text(run, changed)
         assert command("judge", run, *more.split())[::2] == (0, "")
         assert _text(run, changed) != before, more
+    files = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    told = command("judge", run, "--margin", 0.95, "--out", tmp_path / "strict")[1]
+    assert told.startswith("changed: local 2 → 0 heads")
+    assert files == {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    assert command("verify", tmp_path / "strict")[0] == 0
+    assert command("judge", run)[1].startswith("nothing changed\n")
 
 
 def test_commands_typed_one_after_the_other_never_meet_in_one_folder(
@@ -229,7 +235,9 @@ def test_a_run_interrupted_before_its_first_shard_says_so_and_leaves_nothing(
         assert signal.getsignal(signal.SIGHUP) is after  # a hangup that nohup ignores stays ignored
 
 
-def _ended(words: list[str], unneeded: tuple[str, ...], **environment: str) -> bytes:
+def _ended(
+    words: list[str], unneeded: tuple[str, ...], stdin: int | None = None, **environment: str
+) -> bytes:
     """Run a command in a new process; return its output, and at the end its code and what it loaded."""
     script = (
         "import sys\n"
@@ -240,7 +248,7 @@ def _ended(words: list[str], unneeded: tuple[str, ...], **environment: str) -> b
     )
     command = [sys.executable, "-c", script, *words]
     kept = os.environ | environment
-    return subprocess.run(command, capture_output=True, timeout=480, check=True, env=kept).stdout
+    return subprocess.run(command, stdin=stdin, capture_output=True, timeout=480, check=True, env=kept).stdout
 
 
 @pytest.mark.ci
@@ -254,6 +262,26 @@ def test_a_new_process_loads_no_library_it_does_not_need_and_writes_letters_a_te
     out = _ended(["show", str(finished)], heavy, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert out.splitlines()[-1] == b"0 []"
     assert b"? 2 heads look at" in out
+
+
+def test_too_few_inputs_are_told_before_a_model_is_loaded_and_asked_about_where_they_decide_nothing(
+    command: Command, basic: list[str], finished: Path, tmp_path: Path
+) -> None:
+    few, out = [*basic, "--limit", "12"], ["--out", str(tmp_path / "run")]
+    screen, keys = os.openpty()
+    os.write(screen, b"n\n")
+    assert _ended(["label", *few, *out], ("torch", "transformers"), stdin=keys).splitlines() == [b"130 []"]
+    assert list(tmp_path.iterdir()) == []
+    said = "12 inputs: no head can get a role below 20; no head can be called “not” below 50.\n"
+    assert command("label", *few, *out, "--yes")[::2] == (0, said)
+    asked = command("why", finished, "--redeals", 0, "--rotations", 99, "--out", tmp_path / "why")
+    assert asked[::2] == (0, "60 inputs: nothing can be decided about queries and keys below 79.\n")
+    grouped = tmp_path / "grouped.csv"
+    grouped.write_text("text,book\n" + "".join(f"The cat {row} sat.,b{row % 30}\n" for row in range(90)))
+    model = _manifest(finished)["settings"]["model"]
+    words = ["--data", grouped, "--text-a", "text", "--group", "book", "--roles", finished, "--model", model]
+    err = command("ablate", *words, "--outcome", "tokens", "--out", tmp_path / "ablate")[2]
+    assert err.startswith("30 units in 90 inputs: nothing can be called negligible below 75; no role")
 
 
 @pytest.mark.ci

@@ -42,12 +42,12 @@ def test_error_sentences_hold_no_raw_character(command: Command) -> None:
 def test_a_pipe_gets_a_line_for_every_phase_that_ends(
     planted: Path, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("--data", table, "--model", planted, "--max-length", 48, "--sieve", "local", "--first", 20)
+    words = ("--data", table, "--model", planted, "--max-length", 48, "--sieve", "local", "--first", 50)
     command_text("label", "--task", "QNLI", *map(str, words), "--out", str(tmp_path / "run"))
     lines = capsys.readouterr().err.splitlines()
     phases = [re.sub(r"[\d.]+ s", "N s", line) for line in lines]
     assert [" ".join(line.split()) for line in phases] == [
-        "load model N s", "score N s 20 inputs", "test N s", "keep maps N s", "report N s",
+        "load model N s", "score N s 50 inputs", "test N s", "keep maps N s", "report N s",
     ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from headroles.stats import (
     describe,
     explained_labels,
     judge,
+    pair_at_random,
     paired_differences,
     remarks,
     replicate_gaps,
@@ -33,7 +34,7 @@ from tests.support.scores import scored
 
 BOUND = 0.05
 PLAIN = Decision(test="t", correction="none")
-CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE = range(4)
+CHANGED, EQUIVALENT, UNDETERMINED, UNTESTABLE, IDENTICAL = range(5)
 
 
 def _noise(*shape: int, seed: int = 0) -> np.ndarray:
@@ -157,31 +158,44 @@ def test_units_are_averaged_pooled_over_items_and_freed_of_the_chance_of_each_ru
 # Equivalence and its limits.
 
 
-def test_equal_runs_are_equivalent_from_enough_units_on_and_remarks_say_how_many() -> None:
-    least = int(np.ceil(np.log(0.05) / np.log(1 - BOUND / 2.0)))  # differences reach from −2 to 2
-    for units, outcome in ((least - 1, UNDETERMINED), (least, EQUIVALENT)):
-        own = _noise(units, 3)
-        found = _compared(own, own, Decision())
-        assert (found.outcome == outcome).all()
-        assert (found.p == 1).all()
-        assert np.isnan(found.effect).all()
-        assert ((found.low < 0) & (found.high > 0)).all()
-    own = _scores(_noise(20, 2))
-    decision = Decision(test="bootstrap-t", correction="maxT", resamples=199)
-    for rule, words in (
-        (Rule("s0", margin=0.02, low=-1.0, high=1.0), (
-            f"s0 ({least} units, but got 20)", "fewer than 50 units", "wider than the margin of s0",
-            "labels of t-skew with holm",
-        )),
-        (Rule("s0"), ("bounds are not known",)),
-    ):  # fmt: skip
-        found = paired_differences(own, own, ((rule,), (rule,)), decision, BOUND)
-        columns = [pair.column for pair in column_pairs(own, own, ((rule,), (rule,)))]
-        said = " ".join(remarks(found, columns, decision, BOUND, decision))
-        assert [part for part in words if part not in said] == []
-    assert (found.outcome == UNTESTABLE).all()
+def test_equal_scores_are_identical_without_a_test_and_all_other_numbers_stay() -> None:
+    for units in (1, 20, 200):
+        own = _noise(units, 4)
+        planted = own + np.array([0, 1e-8, 1e-3, 0.4], dtype=np.float32) * (1 + _noise(units, 4, seed=1))
+        found = _compared(own, planted, Decision())
+        assert (_one(found, "outcome") == IDENTICAL).tolist() == [True, True, False, False], units
+        alone = _compared(own[:, 2:], planted[:, 2:], PLAIN)
+        assert (_one(_compared(own, planted, PLAIN), "outcome")[2:] == _one(alone, "outcome")).all()
+    assert _one(found, "p").tolist()[0] == 1  # and stays in its family: q of the others are those of four
+    assert _one(found, "q")[3] == pytest.approx(4 * _one(found, "p")[3], rel=1e-6)
+    own[0, 0] = np.nan  # in one run alone
+    assert _one(_compared(_noise(200, 4), own), "outcome")[:2].tolist() == [EQUIVALENT, IDENTICAL]
+    rule = Rule("s0", margin=0.02, low=-1.0, high=1.0)
+    few = paired_differences(_scores(own[:20]), _scores(own[:20]), ((rule,), (rule,)), PLAIN, BOUND)
+    resampled = Decision(test="bootstrap-t", correction="maxT", resamples=199)
+    said = " ".join(remarks(few, resampled, BOUND, resampled))
+    for part in ("fewer than 50 units", "wider than the margin of s0", "labels of t-skew with holm"):
+        assert part in said
     changed = _compared(_noise(200, 2), _noise(200, 2) + 0.3 + 0.1 * _noise(200, 2, seed=1), Decision())
-    assert remarks(changed, [], Decision(), 0.01, None) == []
+    assert remarks(changed, Decision(), 0.01, None) == []
+
+
+def test_runs_on_other_inputs_err_as_promised_with_any_spreads_and_find_a_planted_difference() -> None:
+    before, after = 3 * _noise(80, 3000), 1 + _noise(400, 3000, seed=1)
+    after[:, 2000:] += 0.2
+    one, other = _scores(before), _scores(after, units=[f"u{row // 2}" for row in range(400)], null=1.0)
+    rule = (Rule("s0", low=-9.0, high=9.0),)
+    pairs = pair_at_random(one, other, [False], 0)
+    found = paired_differences(*pairs, (rule, rule), PLAIN, 0.01)
+    null, planted = _one(found, "p")[:2000], _one(found, "p")[2000:]
+    assert 0.035 < (null < 0.05).mean() < 0.065
+    welch = stats.ttest_ind(after[:, 2000:] - 1, before[:, 2000:], equal_var=False).pvalue
+    assert (planted < 0.05).mean() == pytest.approx((welch < 0.05).mean(), abs=0.02)  # no power is lost
+    np.testing.assert_allclose(_one(found, "mean_b"), after.mean(axis=0), atol=0.02)
+    assert (_one(found, "count") == 80).all()
+    pooled = pair_at_random(replace(one, cells=np.arange(1.0, 81)[None]), other, [True], 0)
+    np.testing.assert_allclose(pooled[0].cells[0], np.arange(1.0, 81))
+    np.testing.assert_allclose(pooled[0].values, one.values)
 
 
 def test_rounding_is_no_change_however_certain_and_claims_need_75_units_and_safe_bounds() -> None:
