@@ -119,28 +119,6 @@ def test_the_matrix_has_a_mark_for_every_role_of_every_head() -> None:
     assert drawn == {(0, "Dc"), (0, "L"), (1, "D"), (2, "L")}  # a whole only where no part of it holds
 
 
-@pytest.mark.parametrize(("most", "seed"), [(1, 0), (3, 1), (7, 2), (20, 3)])
-def test_marks_of_a_cell_lie_inside_it_and_apart(most: int, seed: int) -> None:
-    held = np.random.default_rng(seed).random((most, 2, 3)) < 0.6
-    noise = np.random.default_rng(seed).normal(0, 0.05, (most, 40, 2, 3))
-    rules = [Rule(f"role{number}", low=-1.0, high=1.0) for number in range(most)]
-    run = made_run(rules, np.where(held, 0.5, -0.5)[:, None] + noise)
-    np.testing.assert_array_equal(summarise(run).held, held)
-    from headroles.reports import matrix
-
-    drawn = matrix(summarise(run), 183.0)
-    marks = next(trace for trace in drawn["data"] if trace.get("name") in ("roles", "counts"))
-    places = np.column_stack([np.asarray(marks["x"], float), np.asarray(marks["y"], float)])
-    assert len(places) == held.sum()
-    cells = np.rint(places)
-    assert (np.abs(places - cells) < 0.5).all()
-    np.testing.assert_array_equal(
-        np.histogram2d(cells[:, 1], cells[:, 0], bins=[np.arange(-0.5, 2), np.arange(-0.5, 3)])[0],
-        held.sum(axis=0),
-    )
-    assert len({tuple(place) for place in places.round(6).tolist()}) == len(places)
-
-
 def test_a_map_shows_mean_and_decision_of_every_head_of_its_role() -> None:
     run = _levels(np.random.default_rng(3).beta(0.6, 1.2, size=(4, 3, 4)), ("local", "block", "a", "b"))
     decision = run.findings.decision.copy()

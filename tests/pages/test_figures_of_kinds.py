@@ -6,30 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headroles.reports import figures_of
 from tests.pages.test_figures import behind, figure
-from tests.support.causal.ablated_runs import ablated_run
 from tests.support.pages import Parts, page, result
-
-
-def named(drawn: Any) -> dict[str, Any]:
-    """Return the traces of a figure by name."""
-    return {trace["name"]: trace for trace in drawn["data"] if trace.get("name")}
 
 
 def ends(trace: Any, axis: str = "y") -> tuple[np.ndarray, np.ndarray]:
     """Return lower and upper ends of the intervals of a trace."""
     values, bars = np.asarray(trace[axis], float), trace[f"error_{axis}"]
     return values - np.asarray(bars["arrayminus"], float), values + np.asarray(bars["array"], float)
-
-
-def test_importance_has_a_logarithmic_axis_only_where_it_spans_much_and_stays_above_0() -> None:
-    run = result("surface")
-    for spans, low, kind in ((100.0, 0.4, "log"), (1.0, 0.4, None), (100.0, 0.0, None)):
-        scale = spans ** run.surface.layers["layer"].astype(float)
-        layers = run.surface.layers.replace(mean=0.5 * scale, low=low * scale, high=0.6 * scale)
-        drawn = figure(Parts(page(replace(run, surface=replace(run.surface, layers=layers)))), "importance-0")
-        assert drawn["layout"]["yaxis"].get("type") == kind
 
 
 @pytest.mark.parametrize("size", [2, 3, 17, 40])
@@ -45,25 +29,6 @@ def test_leaves_and_brackets_of_a_tree_are_those_of_scipy(size: int) -> None:
     ours = sorted((*(corner[:, 0] * 10 + 5), *corner[:, 1]) for corner in corners)
     theirs = sorted((*x, *y) for x, y in zip(drawn["icoord"], drawn["dcoord"], strict=True))
     np.testing.assert_allclose(ours, theirs)
-
-
-def test_the_map_has_every_head_at_its_place_in_three_colourings() -> None:
-    run, looks = result("cluster"), dict[str, Any]()
-    found = run.clustered
-    for view in ("cluster-map", "cluster-map-layer", "cluster-map-roles"):
-        (looks[view],) = (trace for trace in figures_of(run)[view].data if trace.name == "heads")
-        np.testing.assert_allclose(np.column_stack([looks[view].x, looks[view].y]), found.place, rtol=1e-6)
-    clusters = [*zip(looks["cluster-map"].marker.symbol, looks["cluster-map"].marker.color, strict=True)]
-    same = found.cluster == found.cluster[0]
-    assert [look == clusters[0] for look in clusters] == same.tolist()
-    assert len(set(clusters)) == len(set(found.cluster.tolist()))
-    assert list(looks["cluster-map-layer"].text) == [str(head // 6) for head in range(24)]
-    noise = replace(found, cluster=np.array([-1] * 23 + [0]))
-    alone = named(figure(Parts(page(replace(run, clustered=noise))), "cluster-map"))["heads"]
-    assert list(alone["marker"]["symbol"]) == ["x-thin-open"] * 23 + ["circle"]
-    eight = replace(found, cluster=np.arange(24) % 8)
-    marker = named(figure(Parts(page(replace(run, clustered=eight))), "cluster-map"))["heads"]["marker"]
-    assert len({*marker["symbol"]}) == len({*marker["color"]}) == 8
 
 
 def test_outlines_hold_95_of_100_normal_places() -> None:
@@ -98,17 +63,6 @@ def test_many_labelled_heads_are_cut_to_those_of_the_smallest_p_and_untestable_o
     assert 0 < len(rows) < len(many)
     assert f"The {len(rows)} of {len(many)} heads with the smallest p are drawn." in made.plain
     assert len(behind(made, "cells")) == len(part.cells)
-
-
-def test_damage_over_a_wide_range_has_a_logarithmic_axis() -> None:
-    wide = ablated_run((60, 6, 12), roles=(), outcome="representation", by=("mean",))
-    assert wide.ablated is not None
-    values = np.geomspace(1e-4, 0.5, 72).reshape(1, 6, 12)
-    spread = replace(wide.ablated.damage, mean=values, low=values * 0 - 1.0, high=values * 1.1)
-    drawn = figure(Parts(page(replace(wide, ablated=replace(wide.ablated, damage=spread)))), "damage")
-    assert drawn["layout"]["yaxis"]["type"] == "log"
-    assert not any(np.asarray(trace["error_y"]["arrayminus"]).any() for trace in drawn["data"])
-    assert [shape["y0"] for shape in drawn["layout"]["shapes"]] == [0.01]
 
 
 def test_shares_far_away_and_intervals_without_ends_stay_on_the_axis() -> None:

@@ -17,7 +17,6 @@ from headroles.sieves import BUILT_IN, GROUPS, ON_REQUEST, PATTERNS, PUBLISHED
 from headroles.testing import check_sieve
 from tests.sieves import oracle
 from tests.support.annotated import annotated
-from tests.support.texts import sections
 
 Offer = Callable[..., None]
 OURS = {*BUILT_IN, *PATTERNS, *ON_REQUEST}
@@ -98,13 +97,6 @@ def test_every_sieve_of_headroles_answers_to_its_name_keeps_the_contract_and_is_
         assert (entry.default, entry.group) == (name in BUILT_IN, "patterns" if name in PATTERNS else "")
     assert {name: sieve_of(name, "published").name for name in PUBLISHED} == {name: name for name in BUILT_IN}
     assert dict(GROUPS) == {"patterns": tuple(PATTERNS)}
-
-
-def test_a_family_makes_the_sieve_of_a_parameter() -> None:
-    for given, name, question in sections(Path(__file__).with_name("tables.txt"))["made"]:
-        found = sieve_of(given)
-        assert isinstance(found, MaskSieve)
-        assert (found.name, question in found.question) == (name, True), given
 
 
 def test_a_group_is_all_its_sieves_each_once_at_its_place() -> None:

@@ -166,20 +166,6 @@ def test_rows_under_1_are_refused_unless_the_list_says_sinks(tmp_path: Path) -> 
         np.testing.assert_allclose(found.scores.values, 0, atol=rounding_bound(6))
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_cells_are_the_most_of_any_layer(order: tuple[int, int], tmp_path: Path) -> None:
-    place = np.arange(12)
-    near = np.abs(place[:, None] - place[None, :]) < 3
-    layers = np.stack([near / near.sum(axis=1, keepdims=True), np.full((12, 12), 1 / 12)])
-    visible = [[-2, 2], [None, None]]
-    rows = rows_of(2, 12, visible=[visible[each] for each in order])
-    file = stored(tmp_path / "two.npz", [layers[list(order), None].astype(np.float32)] * 2, rows)
-    found = headroles.label(attention=file, sieve=["offset:5"])
-    np.testing.assert_array_equal(found.scores.cells[0], 7)
-    said = np.isfinite(found.scores.values[0]).all(axis=(0, 2))
-    assert said.tolist() == [each == 1 for each in order]
-
-
 def test_damaged_and_pickled_maps_are_never_read(tmp_path: Path) -> None:
     file = stored(tmp_path / "odd.npz", [np.full((1, 1, 3, 3), 1 / 3)], rows_of(2, 3))
     with zipfile.ZipFile(file, "a") as archive:

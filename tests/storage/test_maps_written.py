@@ -154,27 +154,6 @@ def test_published_maps_have_one_token_type_and_first_pieces(model_of: ModelOf, 
     assert np.abs(maps["t"] - maps["own"]).max() > 1e-4
 
 
-def test_a_limit_is_a_random_subset_and_first_the_first_inputs(planted: Path, tmp_path: Path) -> None:
-    out, drawn = tmp_path / "maps.npz", []
-    file = given(tmp_path, [{"text": f"{'the ' * n} dog", "n": n, "page": n % 2} for n in range(9)])
-
-    def taken(**options: Any) -> list[int]:
-        headroles.extract(file, out=out, model=planted, overwrite=True, **options)
-        return [each["n"] for each in listed(out)["examples"]]
-
-    for seed in (0, 0, 1, 2):
-        drawn.append(taken(limit=4, seed=seed, group="page"))
-    assert drawn[0] == drawn[1]
-    assert len({tuple(numbers) for numbers in drawn}) > 1
-    assert all(numbers == sorted(numbers) and len(numbers) == 4 for numbers in drawn)
-    assert taken(first=4) == [0, 1, 2, 3]
-    assert "key" not in listed(out)["examples"][0]
-    done = headroles.extract(file, out=out, model=planted, max_length=8, overwrite=True)
-    assert (done.count, done.long) == (6, 3)
-    assert "3 longer ones left out" in str(done)
-    assert [each["n"] for each in listed(out)["examples"]] == [0, 1, 2, 3, 4, 5]
-
-
 def test_attention_that_is_no_number_is_not_stored(
     model_of: ModelOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,11 +66,6 @@ def make(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def texts(folder: Path) -> dict[str, str]:
-    """Return the files of a folder as texts."""
-    return {name: data.decode() for name, data in contents(folder).items()}
-
-
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small run of surface statistics."""
@@ -280,15 +275,3 @@ def test_a_second_run_is_refused_and_touches_nothing(label: Label, tmp_path: Pat
     shards.before = meanwhile
     label(out=folder, limit=30, overwrite=True)
     assert verify(folder).examples == 30
-
-
-def test_a_folder_for_nothing_leaves_with_its_parents(tmp_path: Path) -> None:
-    deep = tmp_path / "a" / "b"
-    with storage.lock_run_folder(deep):
-        with pytest.raises(BadInput, match=BUSY), storage.lock_run_folder(deep):
-            pass
-        assert deep.is_dir()
-    assert names(tmp_path) == []
-    with storage.lock_run_folder(deep):
-        (deep / "plan.json").touch()
-    assert names(deep) == ["plan.json"]

@@ -38,7 +38,7 @@ ORDER = (
 MOST = 28
 """Most modules that a folder holds, the ``__init__`` left aside."""
 CEILINGS = {
-    "reports/*.py": (28, 6_400), "reports/kinds/*.py": (26, 8_800), "reports/templates/*.*": (23, 4_900),
+    "reports/*.py": (28, 6_400), "reports/kinds/*.py": (26, 8_900), "reports/templates/*.*": (23, 4_900),
 }  # fmt: skip
 """Files, and lines in all, that a folder holds at most, by a pattern of its files."""
 NEVER: dict[str, set[str]] = {

@@ -22,7 +22,7 @@ DEAR = ("::test_the_short_mode_finds_no_fault", "/test_refusals.py::")
 """Tests that are a program of their own, or share one, whose price is that of their folder."""
 FOLDERS = {
     "attention": 240, "commands": 90, "contract": 200, "faults": 130, "pages": 80, "refusals": 60,
-    "sieves": 40, "statistics": 210, "storage": 260, "strength": 5, "structure": 80, "texts": 60,
+    "sieves": 40, "statistics": 210, "storage": 260, "structure": 80, "texts": 60,
 }  # fmt: skip
 """Seconds of processor time that each folder may take in CI; half as much again fails."""
 

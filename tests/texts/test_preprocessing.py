@@ -82,25 +82,6 @@ def test_pairs_are_slices_in_a_row_that_fit_and_lose_nothing_between_them(
     assert max(own.size for own in read) <= 40
 
 
-def test_first_segments_end_anywhere_in_the_middle_half_and_a_word_that_does_not_fit_is_left_out(
-    tokenizer_of: Callable[[str], Any], models: dict[str, Path], tmp_path: Path
-) -> None:
-    out, long = (
-        tmp_path / "pairs.jsonl",
-        f"the debate was long , {'t' * 60} it was signed in the long debate !",
-    )
-    how: dict[str, Any] = {"out": out, "model": models["bert"], "cut": "words", "overwrite": True}
-    convert_pairs(write(tmp_path / "long.txt", long), max_length=15, **how)
-    assert not any("ttt" in row["text_a"] + row["text_b"] for row in rows_of(out))
-    many = write(tmp_path / "text.txt", "a , " * 3000)
-    convert_pairs(many, max_length=64, **how)
-    count = tokenizer_of("bert").tokenize
-    pairs = [(len(count(row["text_a"])), len(count(row["text_b"]))) for row in rows_of(out)]
-    shares = [first / (first + second) for first, second in pairs]
-    assert 0.25 <= min(shares) < 0.3 < 0.7 < max(shares) <= 0.75
-    assert abs(np.mean(shares) - 0.5) < 0.05
-
-
 def released_pairs(documents: list[list[list[str]]], room: int) -> list[tuple[list[str], list[str]]]:
     """Return the pairs of documents of lines of tokens, as the code of Clark et al. (2019) has its rules."""
     draw, pairs = random.Random(0), []
