@@ -189,7 +189,7 @@ def _sentences(summary: Summary) -> tuple[Sentence, ...]:
         if silent:
             listed = join_names(silent) if len(silent) <= NAMED else f"{len(silent):,} roles"
             texts.append(f"Not testable on these inputs: {listed}.")
-        holds = f"{plural(count, 'head')} {_verb(count, 'holds hold')} no role"
+        holds = f"{plural(count, 'head')} {_verb(count, 'holds hold')} no role{' yet' * bool(thin.all())}"
         rest = Sentence(holds if count else "Every head holds a role", " ".join([".", *texts]), "", "none")
         if len(sentences) + len(few) < MOST:
             sentences.append(rest)
