@@ -54,7 +54,7 @@ def test_figures_drawn_as_files_have_their_size_fonts_and_text_and_no_clock(figu
     text = _twice(figure, "svg").decode()
     assert re.match(r'<svg [^>]*width="89\.00mm" height="[\d.]+mm"', text)
     assert "<desc>p of" in text
-    assert ">block</text>" in text
+    assert "own text of the pair" in text
     assert re.search("(?:&lt;|&#60;)b(?:&gt;|&#62;)loud(?:&lt;|&#60;)/b", text)
     assert not re.findall(r'<b>|<script|(?:href|src)="(?!#)', text)
     assert not re.findall(r"url\((?!['\"&quot;]*#)", text)
