@@ -8,6 +8,7 @@ Programs that tests start import it through ``start/sitecustomize.py``.
 import functools
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -77,7 +78,8 @@ if "pytest" in sys.modules:
                 key = (definition.baseid, name, indices.get(name, 0))
                 reached |= _fixtures[key]
                 seconds += _prices[key]  # a test that runs alone sets up what others share here
-        row = {"test": item.nodeid, "seconds": seconds, "reached": sorted(reached)}
+        name = re.sub(r"@[^\]@]*$", "", item.nodeid)  # without the group that a distributed run adds
+        row = {"test": name, "seconds": seconds, "reached": sorted(reached)}
         _lines.append(row | {"passed": item.stash[_PASSED]})
         return result
 
