@@ -144,7 +144,6 @@ def _run(name: str, given: dict[str, Any], display: DisplayOptions) -> None:
         given: Its options.
         display: How much is printed.
     """
-    from headroles.inputs import with_text_column
     from headroles.options.values import record_of
     from headroles.runs.checks import check_run
     from headroles.runs.defaults import default_folder, judge_instead
@@ -152,13 +151,16 @@ def _run(name: str, given: dict[str, Any], display: DisplayOptions) -> None:
     current = click.get_current_context().command
     assert isinstance(current, Command)
     options: Any = record_of(current.record, **given)
+    if given["out"]:
+        display.check_place(given["out"])
+    from headroles.inputs import with_text_column
+
     hints = []
     if (named := with_text_column(options)) is not options:
         options = named
         given |= {"text_a": options.text_a}
         hints.append(f"text    column {options.text_a!r} of {options.data}; --text-a COLUMN takes another")
     folder = given["out"] or default_folder(options)
-    display.check_place(folder)
     if not given["out"] and (hint := judge_instead(options)):
         hints.append(f"note    {hint}")
     if hints and not (display.quiet or display.json):

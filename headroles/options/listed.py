@@ -86,7 +86,10 @@ class DisplayOptions:
     ] = False
     open: Annotated[bool, Option("Open the report in the browser.", "Output")] = False
     yes: Annotated[
-        bool, Option("Go on without a question where the inputs are too few to decide anything.", "Running")
+        bool,
+        Option(
+            "Go on without a question where the inputs are too few to decide anything.", "Running", rare=True
+        ),
     ] = False
     watch: Annotated[
         bool, Option("With --until, show while the run is made which heads are decided.", "Output", rare=True)
