@@ -16,8 +16,6 @@ from tests.refusals.sites import origins
 from tests.support import PHASE
 
 ROWS = Path(__file__).parent / "rows"
-OUTLOOK = re.compile(r"^[\d,]+ (?:input|unit).* below .*\n", re.MULTILINE)
-"""The line on too few inputs, which is said before a mistake of a model is found."""
 STAGE = re.compile(r"\[([a-z]+|with .*)\]")
 """The line that begins a part of a table."""
 CODES = {"help": 0, "usage": 2, "options": 1, "light": 1, "command": 1}
@@ -92,7 +90,7 @@ def run_command(words: str) -> Answer:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             main()
     except SystemExit as leaving:
-        text = OUTLOOK.sub("", PHASE.sub("", output.getvalue()))
+        text = PHASE.sub("", output.getvalue())
         return Answer(int(leaving.code or 0), text, origins(leaving.__context__), [])
     except Exception as error:
         return Answer(-1, f"{type(error).__name__}: {error}", origins(error), [])

@@ -5,8 +5,8 @@ import resource
 
 from headroles.progress import PHASES
 
-PHASE = re.compile(rf"^({'|'.join(PHASES)}) +\d.*\n", re.MULTILINE)
-"""A line that a run writes on stderr when one of its phases ends."""
+PHASE = re.compile(rf"^(?:(?:{'|'.join(PHASES)}) +\d|[\d,]+ (?:input|unit).* below ).*\n", re.MULTILINE)
+"""A line that a run writes on stderr when one of its phases ends, or on what few inputs cannot decide."""
 
 
 def processor_time() -> float:
