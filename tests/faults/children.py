@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from tests.support import PHASE
+from tests.support import OUTLOOK, PHASE
 
 PATIENCE = 180.0
 """Seconds after which a command counts as one that never ends."""
@@ -83,7 +83,7 @@ class Ended:
             return f"traceback: {self.said.strip()[-1500:]}"
         if self.code not in (0, 1, 2):
             return f"exit code {self.code}"
-        lines = PHASE.sub("", self.said).strip().splitlines()
+        lines = OUTLOOK.sub("", PHASE.sub("", self.said)).strip().splitlines()
         if self.code == 1 and len(lines) != 1:
             return f"{len(lines)} lines instead of a sentence: {self.said.strip()!r}"
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.refusals.sites import origins
-from tests.support import PHASE
+from tests.support import OUTLOOK, PHASE
 
 ROWS = Path(__file__).parent / "rows"
 STAGE = re.compile(r"\[([a-z]+|with .*)\]")
@@ -90,7 +90,7 @@ def run_command(words: str) -> Answer:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             main()
     except SystemExit as leaving:
-        text = PHASE.sub("", output.getvalue())
+        text = OUTLOOK.sub("", PHASE.sub("", output.getvalue()))
         return Answer(int(leaving.code or 0), text, origins(leaving.__context__), [])
     except Exception as error:
         return Answer(-1, f"{type(error).__name__}: {error}", origins(error), [])

@@ -5,8 +5,10 @@ import resource
 
 from headroles.progress import PHASES
 
-PHASE = re.compile(rf"^(?:(?:{'|'.join(PHASES)}) +\d|[\d,]+ (?:input|unit).* below ).*\n", re.MULTILINE)
-"""A line that a run writes on stderr when one of its phases ends, or on what few inputs cannot decide."""
+PHASE = re.compile(rf"^({'|'.join(PHASES)}) +\d.*\n", re.MULTILINE)
+"""A line that a run writes on stderr when one of its phases ends."""
+OUTLOOK = re.compile(r"^[\d,]+ (?:input|unit).* below .*\n", re.MULTILINE)
+"""The line on what so few inputs cannot decide, which is said before a model is loaded."""
 
 
 def processor_time() -> float:
