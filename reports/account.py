@@ -10,6 +10,7 @@ from headroles.addresses import last_name
 from headroles.records.findings import Findings, Labelling
 from headroles.records.numbers import exact, isolate, plural
 from headroles.records.rules.rule import BOTH, FAMILIES, Decision, Rule
+from headroles.records.stops.look import stop_sentences
 from headroles.reports import words
 from headroles.tasks import TASKS
 
@@ -256,9 +257,9 @@ def title_of(labelling: Labelling) -> str:
 
 
 def all_notes(labelling: Labelling) -> tuple[list[str], list[str]]:
-    """Return what must be known of a run, and what was left out, each once."""
-    assessed = labelling.assessment
-    warnings = [*labelling.manifest.get("notes", ()), *(assessed.remarks if assessed else ())]
+    """Return what must be known of a run, and what was left out, each once; where it stopped stands first."""
+    assessed, stop = labelling.assessment, stop_sentences(labelling.manifest)[1:]
+    warnings = [*stop, *labelling.manifest.get("notes", ()), *(assessed.remarks if assessed else ())]
     return list(dict.fromkeys(warnings)), [note for note in labelling.skipped if note not in warnings]
 
 
