@@ -97,6 +97,8 @@ def test_an_option_of_the_command_line_is_the_keyword_with_the_same_default() ->
         given = cli.commands[kind].make_context(kind, list(words), parent=whole).params
         keywords = inspect.signature(getattr(headroles, kind)).parameters
         shared = given.keys() & keywords.keys()
-        assert given.keys() - shared == {"quiet", "verbose", "json", "open"} | ({"grid"} & given.keys())
+        assert given.keys() - shared == {"quiet", "verbose", "json", "open"} | (
+            {"grid", "yes"} & given.keys()
+        )
         for name in shared - {"task", "probes", "data", "folder", "watch"}:
             assert given[name] == keywords[name].default, (kind, name)
