@@ -136,14 +136,14 @@ def test_what_is_loaded_is_what_was_labelled(label: Label, tmp_path: Path) -> No
 
 @pytest.mark.with_report
 def test_judging_again_with_nothing_changed_changes_no_byte_and_back_is_where_it_was(run: Path) -> None:
+    headroles.judge_again(run)  # the run may have the small page of another test
     before = contents(run)
     headroles.judge_again(run)
     assert contents(run) == before
     headroles.judge_again(run, alpha=0.2, margin=0.3)
-    labelling = headroles.judge_again(run, alpha=0.05, margin=0.1)
-    after = contents(run)
-    assert {name for name in after if after[name] != before[name]} == {"manifest.json", "report.html"}
-    assert labelling.manifest["settings"]["alpha"] == 0.05
+    assert headroles.judge_again(run, alpha=0.05, margin=0.1).manifest["settings"]["alpha"] == 0.05
+    changed = {name for name, data in contents(run).items() if data != before[name]}
+    assert changed == {"manifest.json", "report.html"}
 
 
 def test_judging_again_is_as_a_new_run(label: Label, run: Path, tmp_path: Path) -> None:
