@@ -81,10 +81,10 @@ def place_of(what: Locator) -> Box:
 
 def cell_of(page: Page, role: str, layer: int, head: int) -> Box:
     """Return the place of one head in the map of a role."""
-    chart = page.locator(f"#map-grid .map-box-of:has(span[title='{role}']) svg")
+    chart = page.locator(f"#map-grid .map:has(:text('({role})')) svg")
     left, top, size = chart.evaluate(
         """(map, [layer, head]) => {
-          const cells = map.querySelector('.is-cell').getAttribute('d')
+          const cells = map.querySelector('.cell').getAttribute('d')
           const [x, next] = [...cells.matchAll(/M([0-9]+) /g)].map(match => +match[1])
           const box = map.getBoundingClientRect()
           const step = next - x
@@ -113,7 +113,7 @@ def point_of(page: Page, axis: str, value: float, row: float) -> Box:
 def open_page(browser: Browser, report: Path, height: int, width: int = 1280) -> Page:
     """Open the report in the light theme, without motion."""
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
-    page.set_default_timeout(300_000)
+    page.set_default_timeout(30_000)
     page.emulate_media(reduced_motion="reduce")
     page.goto(report.resolve().as_uri())
     page.locator("#map-grid svg").first.wait_for()
