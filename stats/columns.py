@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import overload
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from headroles.records.example import Scores
 from headroles.records.rules.rule import Rule
@@ -127,24 +127,6 @@ def select_sieves(scores: Scores, places: Sequence[int]) -> Scores:
         cells=scores.cells[chosen],
         values=scores.values[chosen],
         null=scores.null[chosen],
-    )
-
-
-def select_examples(scores: Scores, where: Bool[np.ndarray, " examples"]) -> Scores:
-    """Return the scores of some examples, in their order.
-
-    Args:
-        scores: Of all examples.
-        where: Whether an example stays.
-    """
-    return replace(
-        scores,
-        examples=tuple(key for key, stays in zip(scores.examples, where, strict=True) if stays),
-        units=tuple(unit for unit, stays in zip(scores.units, where, strict=True) if stays),
-        tokens=scores.tokens[where],
-        cells=scores.cells[:, where],
-        values=scores.values[:, where],
-        null=scores.null[:, where],
     )
 
 

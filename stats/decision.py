@@ -116,7 +116,7 @@ ENOUGH_WITHOUT_BOUND = 300
 """The same where the largest possible score is not known."""
 
 
-def inputs_needed(found_units: int, of_inputs: int, enough: int = ENOUGH_FOR_NOT) -> int | None:
+def inputs_needed(found_units: int, of_inputs: int, enough: int = ENOUGH_FOR_NOT) -> int:
     """Return how many inputs would give a role enough units, at the share of inputs that had one so far.
 
     Args:
@@ -125,18 +125,16 @@ def inputs_needed(found_units: int, of_inputs: int, enough: int = ENOUGH_FOR_NOT
         enough: Units that decide the role.
 
     Returns:
-        At least ``of_inputs``: that number itself where the units are enough. None without any unit, because
-        no share was seen. The number is an estimate: say "about" before it.
+        At least ``of_inputs``: that number itself where the units are enough. 0 without any unit, because no
+        share was seen. The number is an estimate: say "about" before it.
 
     Example:
         Of 60 sentences, 13 have an adverb.
 
         >>> inputs_needed(13, 60), inputs_needed(70, 160), inputs_needed(0, 60)
-        (231, 160, None)
+        (231, 160, 0)
     """
-    if not found_units:
-        return None
-    return max(of_inputs, -(-enough * of_inputs // found_units))
+    return max(of_inputs, -(-enough * of_inputs // found_units)) if found_units else 0
 
 
 def check_decision(decision: Decision) -> None:

@@ -231,7 +231,10 @@ def _with_pairs(first: Labelling, second: Labelling) -> tuple[Labelling, Labelli
             for name, run in (("A", first), ("B", second))
             if (left := len(run.scores.examples) - len(own))
         ]
-        first, second = _take(first, own), _take(second, other)
+        first, second = (
+            replace(run, scores=run.scores.take(np.array(places)))
+            for run, places in ((first, own), (second, other))
+        )
         way = ALL_SAME if one_model else SAME
     elif one_model and _equal_layout(first.scores, second.scores):
         way = LAYOUT
@@ -275,23 +278,6 @@ def _rows_of(scores: Scores) -> list[str]:
     """Return the last part of the key of every input, or the whole key where that is not unique."""
     rows = [key.rpartition("/")[2] for key in scores.examples]
     return rows if len({*rows}) == len(rows) else list(scores.examples)
-
-
-def _take(run: Labelling, places: Sequence[int]) -> Labelling:
-    """Return a run with the scores of the inputs at some places, in this order."""
-    scores, chosen = run.scores, list(places)
-    if chosen == list(range(len(scores.examples))):
-        return run
-    scores = replace(
-        scores,
-        examples=tuple(scores.examples[place] for place in chosen),
-        units=tuple(scores.units[place] for place in chosen),
-        tokens=scores.tokens[chosen],
-        cells=scores.cells[:, chosen],
-        values=scores.values[:, chosen],
-        null=scores.null[:, chosen],
-    )
-    return replace(run, scores=scores)
 
 
 def _equal_layout(a: Scores, b: Scores) -> bool:

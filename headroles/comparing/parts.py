@@ -18,7 +18,7 @@ from headroles.records.moments import Moments
 from headroles.records.numbers import percent_text
 from headroles.records.rules.rule import Rule
 from headroles.shards.moment_runs import concatenate_scores
-from headroles.shards.moments import SUBSAMPLE, ranks_of, take_examples
+from headroles.shards.moments import SUBSAMPLE, ranks_of
 
 MOST_SHARED = 0.01
 """Largest share of the inputs of a part that another part may have, too: a hundredth more units."""
@@ -127,7 +127,7 @@ def _own_names(parts: Sequence[Scores]) -> list[Scores]:
 def _smallest_ranks(scores: Scores, seed: int) -> Scores:
     """Return the random subsample of the whole: of all kept examples those of the smallest ranks."""
     ranks = ranks_of(scores.examples, seed)
-    return take_examples(scores, np.sort(np.argsort(ranks, kind="stable")[:SUBSAMPLE]))
+    return scores.take(np.sort(np.argsort(ranks, kind="stable")[:SUBSAMPLE]))
 
 
 def _merge_rules(rules: Sequence[Rule]) -> Rule:

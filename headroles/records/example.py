@@ -4,7 +4,7 @@ Every part of headroles passes these frozen records of named, read-only arrays. 
 from 0 everywhere. NaN means "no value here"; no other number ever does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -251,6 +251,19 @@ class Scores:
     def heads(self) -> int:
         """Number of heads in a layer."""
         return int(self.values.shape[3])
+
+    def take(self, rows: Int[np.ndarray, " rows"] | Bool[np.ndarray, " examples"]) -> "Scores":
+        """Return the scores of some examples, named by their places or by a mask, in that order."""
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return replace(
+            self,
+            examples=tuple(self.examples[place] for place in places),
+            units=tuple(self.units[place] for place in places),
+            tokens=self.tokens[places],
+            cells=self.cells[:, places],
+            values=self.values[:, places],
+            null=self.null[:, places],
+        )
 
     def count_units(self, position: int) -> int:
         """Return the number of units where any head has a score of the sieve at a position."""

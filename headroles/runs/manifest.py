@@ -157,7 +157,7 @@ def omission_notes(options: Options, scored: ScoredRun) -> list[str]:
             notes += missing_notes(rule.sieve, sums.examples - with_values, sums.examples, nothing)
         elif rule.role:
             left = scored.counts.get(f"{LEFT_OUT}{rule.sieve}", 0)
-            notes += column_notes(rule.sieve, scored.scores, position, nothing=nothing, few={}, left=left)
+            notes += column_notes(rule.sieve, scored.scores, position, nothing=nothing, left=left)
     notes += class_notes(scored)
     if options.parser is not None and scored.facts.known.parser is None:
         notes.append("--parser was not used: no sieve of this run needs words, or the inputs have their own.")
@@ -258,7 +258,7 @@ def column_notes(
     position: int,
     *,
     nothing: str,
-    few: dict[str, int],
+    few: dict[str, int] | None = None,
     enough: int = ENOUGH_FOR_NOT,
     left: int = 0,
 ) -> list[str]:
@@ -269,7 +269,7 @@ def column_notes(
         scores: Scores of the run.
         position: Position of the column.
         nothing: Why the column has no value for any input.
-        few: Gets the number of units of the column by its name, where there are too few.
+        few: Gets the number of units of the column by its name, where there are too few; None if unasked.
         enough: Units that are enough: by default those that a "not" needs.
         left: Inputs left out of the column, which have a note of their own.
     """
@@ -278,7 +278,7 @@ def column_notes(
     notes = missing_notes(name, int(silent.sum()) - left, len(silent), nothing)
     if units == 1:
         notes.append(f"{name} rests on 1 unit and cannot be tested. Give more inputs.")
-    elif 1 < units < enough:
+    elif few is not None and 1 < units < enough:
         few[name] = units
     return notes
 

@@ -23,9 +23,7 @@ __getattr__, __dir__, __all__ = public_names(
         ),
         "identity": "identity_of name_differences sieves_digest",
         "moment_runs": "drop_shards read_subsample",
-        "moments": (
-            "LARGEST_RANK RunningSums rank_ceiling ranks_of select_candidates shard_contents take_examples"
-        ),
+        "moments": ("LARGEST_RANK RunningSums rank_ceiling ranks_of select_candidates shard_contents"),
         "prefix": "PrefixReceipts",
         "receipts": "Receipts read_shard",
         "resume": "Work",

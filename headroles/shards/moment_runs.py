@@ -11,7 +11,7 @@ from headroles.records.example import Scores
 from headroles.records.moments import Moments
 from headroles.records.rules.rule import Rule
 from headroles.shards.files import read_checked_files, shard_name
-from headroles.shards.moments import BESIDE, ROWS, RunningSums, sample_size, select_candidates, take_examples
+from headroles.shards.moments import BESIDE, ROWS, RunningSums, sample_size, select_candidates
 from headroles.shards.receipts import Receipts, assemble_scores, with_score_bounds
 from headroles.shards.work import Facts
 from headroles.storage.arrow.files import read_parquet
@@ -137,7 +137,7 @@ def read_subsample(
             )
             ends = np.cumsum([len(part.examples) for part in parts])
             masks = np.split(selected, ends[:-1])
-            parts = [take_examples(part, mask) for part, mask in zip(parts, masks, strict=True)]
+            parts = [part.take(mask) for part, mask in zip(parts, masks, strict=True)]
     return concatenate_scores(parts)
 
 

@@ -13,12 +13,11 @@ order of the examples nor on the worker that scored them.
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt64
+from jaxtyping import Bool, UInt64
 
 from headroles.errors import BadInput
 from headroles.options.run import CommonOptions
@@ -81,20 +80,6 @@ def select_candidates(
     return selected
 
 
-def take_examples(scores: Scores, rows: Int[np.ndarray, " rows"] | Bool[np.ndarray, " examples"]) -> Scores:
-    """Return the scores of some examples, in their order."""
-    places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-    return replace(
-        scores,
-        examples=tuple(scores.examples[place] for place in places),
-        units=tuple(scores.units[place] for place in places),
-        tokens=scores.tokens[places],
-        cells=scores.cells[:, places],
-        values=scores.values[:, places],
-        null=scores.null[:, places],
-    )
-
-
 SHARDS_PER_WRITE = 16
 """Number of shards that are added to the sums before these are written again."""
 ROWS, BESIDE, SUMS = "scores.parquet", "parquet", "npz"
@@ -123,7 +108,7 @@ def shard_contents(
         before=task.number * options.shard_size,
         size=sample_size(options),
     )
-    some = take_examples(scores, selected)
+    some = scores.take(selected)
     return {
         shard_name(task.number, ROWS): part_bytes(some),
         shard_name(task.number, BESIDE): examples_bytes(some),

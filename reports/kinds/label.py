@@ -16,7 +16,7 @@ from headroles.reports.answer import Answer, Sentence
 from headroles.reports.kinds.calibration import measured_rate
 from headroles.reports.summary import Role, Summary
 from headroles.reports.words import ABSENT, POWER, STEADY, error_rate, promise
-from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT, inputs_needed
 
 ROLE, NOT, UNDETERMINED, UNTESTABLE, EXPLAINED = range(5)
 NAMED = 4
@@ -205,7 +205,7 @@ def _thin_sentence(summary: Summary) -> Iterator[Sentence]:
     if not thin:
         return
     titles, least = [_title(role) for role in thin], min(thin, key=lambda role: role.units)
-    needed = math.ceil(ENOUGH_FOR_NOT * summary.inputs / least.units)
+    needed = inputs_needed(least.units, summary.inputs)
     few = f"{_title(least)} can be tested on {least.units:,} of {plural(summary.inputs, 'input')}"
     about = f"About {needed:,} like these would"
     if len(thin) < len(tested):

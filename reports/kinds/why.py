@@ -18,6 +18,7 @@ from headroles.reports.answer import Answer, Sentence
 from headroles.reports.kinds import claims
 from headroles.reports.kinds.claims import count_of, damage_text, does, place_name, role_title, with_test
 from headroles.reports.words import error_rate
+from headroles.stats.decision import inputs_needed
 
 FAMILIES = dict.fromkeys(("sieve", "run", "layer"), "all roles of heads")
 """Tests that are corrected together, whatever the family of the decision."""
@@ -218,7 +219,7 @@ def _verdicts(asked: Asked) -> Iterator[Sentence]:
 def _units_needed(asked: Asked) -> str:
     """Return how many units measure origins, and how many that takes in all where they are parts of those."""
     measured, units = len(asked.origins.products.units), len({*asked.run.scores.units})
-    whole = math.ceil(FEWEST_UNITS * units / measured) if measured else 0
+    whole = inputs_needed(measured, units, FEWEST_UNITS)
     return f"; here {measured:,} of {plural(units, 'unit')} measure it" + f", so give about {whole:,}" * (
         0 < measured < FEWEST_UNITS
     )

@@ -16,7 +16,7 @@ from headroles.records.findings import Findings
 from headroles.records.moments import Moments
 from headroles.records.rules.rule import Decision, Rule
 from headroles.stats.columns import Column, Columns, unit_numbers
-from headroles.stats.decision import ENOUGH_FOR_NOT
+from headroles.stats.decision import ENOUGH_FOR_NOT, inputs_needed
 from headroles.stats.draws import flips_are_exact
 from headroles.stats.families import contrast_pairs
 from headroles.stats.grouped import equal_groups
@@ -96,7 +96,7 @@ def _few_units(decision: Decision, findings: Findings, inputs: int) -> list[str]
 
     def told(roles: dict[str, int], enough: int) -> tuple[str, str]:
         names = join_names([f"{name} ({units})" for name, units in roles.items()])
-        needed = math.ceil(enough * inputs / min(roles.values()))
+        needed = inputs_needed(min(roles.values()), inputs, enough)
         return f"fewer than {enough} units: {names}.", f"About {needed:,} inputs like these would do."
 
     sentences = []

@@ -11,7 +11,6 @@ from headroles.stats.causal.damage import damage_tests, margin_rows, needed_role
 from headroles.stats.causal.groups import group_tests
 from headroles.stats.causal.roles import role_tests
 from headroles.stats.causal.sites import cell_tests, site_tests
-from headroles.stats.columns import select_examples
 from headroles.stats.engine import judge
 
 
@@ -55,7 +54,7 @@ def judge_ablation(
     apart = held.apart(scores.units, scores.examples)
     if not apart.any():
         return known, findings, Ablation(damage, held, margins=margins, sets=sets)
-    rest = select_examples(scores, apart)
+    rest = scores.take(apart)
     groups = SET_TESTS
     if sets is not None:
         groups = group_tests(rest, replace(sets, damage=sets.damage[..., apart]), decision)

@@ -19,7 +19,6 @@ from headroles.errors import BadInput
 from headroles.kinds import report_of
 from headroles.records import Decision, Rule
 from headroles.reports import figures_of
-from headroles.shards import take_examples
 from headroles.stats import judge
 from tests.conftest import Command
 from tests.support.scores import scored
@@ -214,7 +213,7 @@ def test_parts_of_one_corpus_give_the_findings_of_the_whole(label: Any, tmp_path
     wanted, at = label(sieve=SIEVES), 27
     folders = []
     for number, places in enumerate((np.arange(at), np.arange(at, 60))):
-        own = take_examples(wanted.scores, places)
+        own = wanted.scores.take(places)
         counts = {"examples": len(places), "units": len({*own.units})}
         part = _with(replace(wanted, scores=own), source={"sha256": str(number)}, counts=counts)
         folders.append(tmp_path / f"part{number}")

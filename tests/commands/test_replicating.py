@@ -19,7 +19,6 @@ from headroles.records import (
     Scores,
     moments_of,
 )
-from headroles.shards import take_examples
 from headroles.stats import judge
 from tests.conftest import Command
 from tests.support.scores import scored
@@ -234,7 +233,7 @@ def test_b_is_judged_by_the_margins_test_and_level_of_a(saved: Saved) -> None:
 def _summed(scores: Scores, decision: Decision = USUAL) -> Labelling:
     """Return a run that kept sums of all scores, and the scores of a random 40."""
     sums = moments_of(scores, _rules(), 0)
-    sample = take_examples(scores, np.arange(0, len(scores.examples), 7)[:40])
+    sample = scores.take(np.arange(0, len(scores.examples), 7)[:40])
     kept = {"mode": "moments", "groups": GROUPS, "examples": len(scores.examples), "subsample": 40}
     run = replace(_labelling(sample, decision=decision), findings=judge(sample, _rules(), decision, sums))
     return _with_manifest(replace(run, moments=sums), kept=kept)

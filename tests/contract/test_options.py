@@ -9,7 +9,7 @@ import pytest
 
 import headroles
 from headroles.kinds import KINDS
-from headroles.stats import judge, select_examples
+from headroles.stats import judge
 from tests.contract.conftest import Made
 from tests.contract.kinds import RUNS, inside, start
 
@@ -77,7 +77,7 @@ def test_roles_are_decided_on_other_inputs_or_on_one_half_of_the_units(made: Mad
         ]  # of other inputs, which are named here
         assert (deciding == [*held.units]) == (run is same)
         own = np.isin(labelled.scores.units, deciding)
-        expected = judge(select_examples(labelled.scores, own), labelled.findings.rules, labelled.decision)
+        expected = judge(labelled.scores.take(own), labelled.findings.rules, labelled.decision)
         for place, role in enumerate(held.roles):
             np.testing.assert_array_equal(held.decision[place], expected.decision[expected.of(role)])
         if count == 30:

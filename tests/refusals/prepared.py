@@ -15,7 +15,7 @@ import pytest
 from headroles import Contrast, Example, Labelling, load, save
 from headroles.cli.main import cli
 from headroles.records import Decision, Rule, plain_stack
-from headroles.stats import judge, select_examples
+from headroles.stats import judge
 from tests.contract.kinds import prepare_models as prepare_checkpoints
 from tests.contract.recorded import RECORDED as RECORDS
 from tests.contract.recorded import unpack
@@ -165,7 +165,7 @@ def subset(names: "Names") -> str:
     units = {unit for unit, _ in zip(dict.fromkeys(run.scores.units), range(60), strict=False)}
     chosen = np.array([unit in units for unit in run.scores.units])
     part = replace(run.ablated, sets=None)
-    save(replace(run, scores=select_examples(run.scores, chosen), ablated=part), folder)
+    save(replace(run, scores=run.scores.take(chosen), ablated=part), folder)
     return str(folder)
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from headroles.records import VERDICTS, Ablation, Decision, Rule, Scores
-from headroles.stats import adjust, certify, fall_p, judge_ablation, select_examples
+from headroles.stats import adjust, certify, fall_p, judge_ablation
 from tests.support.causal.damages import ablation_scores, made_roles, made_sets
 from tests.support.causal.students import student, with_further
 from tests.support.scores import scored
@@ -150,7 +150,7 @@ def test_areas_and_mean_damage_of_roles_are_those_of_libraries() -> None:
     scores = replace(scores, values=np.round(scores.values, 2))  # with ties
     held = made_roles(scores, 3)
     ablation = _ablation(scores, rules, T, 0.01, held)
-    rest = select_examples(scores, held.apart(scores.units, scores.examples))
+    rest = scores.take(held.apart(scores.units, scores.examples))
     assert [(row.arm, row.role) for row in ablation.roles] == [*product(ablation.damage.arms, held.roles)]
     for row in ablation.roles:
         per_unit, own = _unit_means(rest, row.arm).reshape(75, 2, 6), held.heads(row.role)
@@ -184,7 +184,7 @@ def test_labels_at_random_are_as_far_out_on_either_side_as_often_as_p_labels_say
     values = scores.values.copy()
     values[:, :, 1, 5] = np.nan  # a head that was not taken out is in no pair
     row = _ablation(replace(scores, values=values), rules, T, 0.01, held).roles[0]
-    rest = select_examples(scores, held.apart(scores.units, scores.examples))
+    rest = scores.take(held.apart(scores.units, scores.examples))
     per_unit = rest.values[rest.sieves.index("loss:mean")].astype(np.float64)
     parts = []
     for layer, size, labelled in ((0, 6, 2), (1, 5, 1)):
@@ -242,7 +242,7 @@ def test_sites_and_cells_of_every_labelled_head_are_tested_by_scipy() -> None:
     scores = _sized(scores)
     held = made_roles(scores, 2)
     ablation = _ablation(scores, rules, T, 0.01, held)
-    rest = select_examples(scores, held.apart(scores.units, scores.examples))
+    rest = scores.take(held.apart(scores.units, scores.examples))
     columns = dict(zip(rest.sieves, rest.values.astype(np.float64), strict=True))
     norms = columns["norm"].mean(axis=0)
     places = {role: [*map(tuple, np.argwhere(held.heads(role)))] for role in ("induction", "local")}

@@ -18,7 +18,7 @@ ALONE = RULES[1:2]
 
 def _take(scores: Scores, rows: Sequence[int] | np.ndarray) -> Scores:
     """The scores of some examples: what a run keeps beside its sums."""
-    return stats.select_examples(scores, np.isin(np.arange(len(scores.examples)), rows))
+    return scores.take(np.isin(np.arange(len(scores.examples)), rows))
 
 
 def _drawn(examples: int = 2000, heads: int = 60, seed: int = 1) -> Scores:

@@ -263,7 +263,7 @@ def cut(scores: Scores, size: int) -> list[Scores]:
     """Return the scores of shards of a size."""
     count = len(scores.examples)
     starts = range(0, count, size)
-    return [ours.take_examples(scores, np.arange(start, min(start + size, count))) for start in starts]
+    return [scores.take(np.arange(start, min(start + size, count))) for start in starts]
 
 
 def sums(scores: Scores, size: int) -> Moments:
@@ -351,7 +351,7 @@ def test_sums_and_subsample_are_the_same_bits_in_whatever_order_shards_are_done(
     scores, rng = scored(800), np.random.default_rng(0)
     first, sample, place = summed_up(scores, range(40))
     wanted = ours.select_candidates(scores.examples, seed=3, before=0, size=30)
-    assert_same(sample, ours.take_examples(scores, wanted))
+    assert_same(sample, scores.take(wanted))
     assert not [name for name in place.names() if name.endswith(".npz") and name != "moments.npz"]
     added, other, _ = summed_up(scores, rng.permutation(40).tolist())
     assert moments_bytes(added) == moments_bytes(first) == moments_bytes(sums(scores, 20))
@@ -398,7 +398,7 @@ def test_its_means_are_those_of_all_examples(summed: Path, label: Callable[..., 
     np.testing.assert_allclose(run.findings.mean, means, atol=1e-9)
     chosen = [whole.scores.examples.index(key) for key in run.scores.examples]
     assert len(chosen) == 20
-    assert_same(run.scores, ours.take_examples(whole.scores, np.array(chosen)))
+    assert_same(run.scores, whole.scores.take(np.array(chosen)))
     bounds = [[(rule.low, rule.high) for rule in each.findings.rules] for each in (run, whole)]
     assert bounds[0] == bounds[1]
     np.testing.assert_array_equal(label(**FEW).findings.p, run.findings.p)

@@ -159,7 +159,6 @@ def decide_roles(run: Labelling, source: str, seed: int | None) -> HeldRoles:
     Raises:
         BadInput: For fewer than 4 units.
     """
-    from headroles.stats.columns import select_examples
     from headroles.stats.engine import judge
 
     units = run.scores.units
@@ -169,7 +168,7 @@ def decide_roles(run: Labelling, source: str, seed: int | None) -> HeldRoles:
             f"takes at least 4 units, but '{source}' has {len(set(units))}; label more inputs"
         )
     deciding = np.ones(len(units), dtype=np.bool_) if seed is None else deciding_half(units, seed)
-    scores = select_examples(run.scores, deciding)
+    scores = run.scores.take(deciding)
     findings = judge(scores, run.findings.rules, run.decision)
     places = [place for place, rule in enumerate(findings.rules) if rule.role]
     return HeldRoles(
